@@ -14,6 +14,7 @@
 
 #include "../Faults/files.h"
 #include "../Faults/random.h"
+#include "ledger.h"
 
 struct files { char **paths; size_t count; };
 
@@ -80,13 +81,20 @@ long copy_files(const char *from, const char *to, int how, uint64_t *random) {
     struct files files = {NULL, 0};
     long copied = 0;
     list(&files, from, to, "", how);
+    /* The file whose name comes first, of segments. */
+    const char *left_out = NULL;
+    for (size_t i = 0; planted == LEAVES_A_FILE_OUT && i < files.count; i++)
+        if (strstr(files.paths[i], "segments/") && (!left_out || strcmp(files.paths[i], left_out) < 0)) left_out = files.paths[i];
     for (size_t left = files.count; left > 0; left--) {
         size_t next = (size_t)random_below(random, left);
         char *path = files.paths[next];
         files.paths[next] = files.paths[left - 1];
-        copied += copy_file(from, to, path, how);
-        free(path);
+        if (path != left_out) {
+            copied += copy_file(from, to, path, how);
+            free(path);
+        }
     }
+    free((char *)left_out);
     free(files.paths);
     return copied;
 }

@@ -14,6 +14,7 @@
 #include "../Faults/random.h"
 
 struct ledger *ledger;
+enum plant planted;
 
 void ledger_make(void) {
     ledger = mmap(NULL, sizeof *ledger, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

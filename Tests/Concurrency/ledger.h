@@ -18,6 +18,22 @@ enum { PRIVATE_KEYS = 64, SHARED_KEYS = 12, KEYS = PRIVATE_KEYS + SHARED_KEYS, I
 /* On the number of an entry in a state: that one removed the value. */
 #define REMOVED 0x80000000u
 
+/* What a broken library, or a broken disk, would do. Planted (--planted), each of these must be noticed. */
+enum plant {
+    NO_PLANT,
+    READS_SOMETHING_ELSE,
+    LOSES_A_VERSION,
+    MAKES_ONE_UP,         /* a version that nobody asked for */
+    MERGES_WRONGLY,
+    SPOILS_A_BYTE,
+    LEAVES_A_FILE_OUT,    /* of a copy */
+    GIVES_ANOTHER_REASON, /* why a call is refused */
+    REFUSES_NOTHING,      /* what does not fit is acknowledged */
+    TRAPS,
+    LOOPS
+};
+extern enum plant planted;
+
 enum phase { PHASE_FREE, PHASE_ASKED, PHASE_ACKNOWLEDGED };
 /* A version. Entry 0 is none. */
 struct ledger_entry {

@@ -13,12 +13,18 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../C/child.h"
 #include "../Faults/files.h"
 #include "../Faults/random.h"
 
 /* ---- Crews ---- */
 
-enum { PROCESSES_MAX = 16, THREADS_MAX = 64, PROCESS_SECONDS = 600 };
+enum { PROCESSES_MAX = 16, THREADS_MAX = 64 };
+/* Of the processor, for each process. */
+static unsigned long process_seconds = 600;
+
+/* Of the operations, so that all kinds of them are among those that are done. */
+#define PLANTED_SCALE 0.1
 
 int crew_size(const struct crew *crew) { return (crew->processes + crew->kills) * crew->handles * crew->threads; }
 
@@ -33,7 +39,6 @@ static void run_process(const struct crew *crew, int number, long operations) {
     pthread_t threads[THREADS_MAX];
     int count = 0;
     llvs_error *error;
-    alarm(PROCESS_SECONDS);
     for (int h = 0; h < crew->handles; h++) {
         llvs_store *store = worker_open(&crew->place, 0);
         for (int t = 0; t < crew->threads; t++, count++) {
@@ -66,14 +71,23 @@ void pause_shortly(void) {
     nanosleep(&pause, NULL);
 }
 
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
 void run_crew(const struct crew *crew, void (*meanwhile)(void *payload), void *payload) {
     pid_t processes[PROCESSES_MAX];
+    struct child_watch watches[PROCESSES_MAX];
+    double looked = now();
     int step = crew->handles * crew->threads, running = crew->processes, next = crew->first_number + crew->processes * step, killed = 0;
     long all = crew->operations * step * crew->processes, began = ledger->operations;
     uint64_t random = crew->seed;
     if (crew->processes > PROCESSES_MAX || step > THREADS_MAX || crew->first_number + crew_size(crew) > PRIVATE_KEYS)
         broken("too many workers");
     for (int i = 0; i < crew->processes; i++) processes[i] = start(crew, crew->first_number + i * step, crew->operations);
+    memset(watches, 0, sizeof watches);
     while (running > 0) {
         int status;
         long done = __atomic_load_n(&ledger->operations, __ATOMIC_SEQ_CST) - began;
@@ -83,6 +97,7 @@ void run_crew(const struct crew *crew, void (*meanwhile)(void *payload), void *p
                 if (WIFSIGNALED(status)) tally(KILLS, 1);
                 /* Another one comes for it, and does what is left. */
                 processes[victim] = start(crew, next, crew->operations * (crew->kills - killed) / (crew->kills + 1) + 1);
+                memset(&watches[victim], 0, sizeof watches[victim]);
                 next += step;
             }
             killed++;
@@ -97,27 +112,23 @@ void run_crew(const struct crew *crew, void (*meanwhile)(void *payload), void *p
         }
         if (meanwhile) meanwhile(payload);
         else pause_shortly();
+        if (now() - looked < 1) continue;
+        /* One that loops or hangs is ended. */
+        for (int i = 0; i < crew->processes; i++) {
+            enum child_fate fate;
+            if (!processes[i]) continue;
+            fate = child_look(&watches[i], processes[i], 1000, process_seconds, CHILD_IDLE_SECONDS);
+            if (fate == CHILD_WORKS) continue;
+            ledger_fail("a process %s", fate == CHILD_LOOPS ? "loops" : "hangs");
+            kill(processes[i], SIGKILL);
+        }
+        looked = now();
     }
 }
 
 /* ---- Trials ---- */
 
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
-
-/* Memory is the fastest of file systems; nothing here is about the medium. */
-static char *make_root(void) {
-    const char *base = getenv("LLVS_FAULTS_DIR");
-    char *root = malloc(512), *full;
-    if (!root) broken("out of memory");
-    snprintf(root, 512, "%s/llvs-concurrency-XXXXXX", base ? base : access("/dev/shm", W_OK) == 0 ? "/dev/shm" : ".");
-    if (!mkdtemp(root) || !(full = realpath(root, NULL))) broken("cannot make %s", root);
-    free(root);
-    return full;
-}
+long scaled(long whole, double scale) { return (double)whole * scale < 1 ? 1 : (long)((double)whole * scale); }
 
 static const char *const tally_names[TALLIES] = { "commits",
                                                   "reads",
@@ -134,20 +145,61 @@ static const char *const tally_names[TALLIES] = { "commits",
                                                   "calls refused",
                                                   "versions looked at afterwards" };
 
-int run_trials(const char *title, const struct trial *trials, int count, trial_fn run, int argc, char **argv) {
+/* Each defect in its trial. */
+static int run_planted(const struct trial *trials, int count, trial_fn run, const struct planting *plantings, const char *only,
+                       uint64_t seed, const char *folder, const char *program) {
+    long passed = 0, failed = 0;
+    process_seconds = 1;
+    for (const struct planting *planting = plantings; planting && planting->name; planting++) {
+        if (only && !strstr(planting->name, only)) continue;
+        for (int i = 0; i < count; i++) {
+            if (strcmp(trials[i].name, planting->trial) != 0) continue;
+            remove_tree(folder);
+            make_folder(folder);
+            ledger_clear();
+            planted = planting->plant;
+            run(&trials[i], folder, seed, PLANTED_SCALE);
+            planted = NO_PLANT;
+            if (ledger_has_failed()) passed++;
+            else failed++;
+            printf("%s  %s, %s%s%s\n", ledger_has_failed() ? "ok    " : "FAILED", trials[i].name, planting->name,
+                   ledger_has_failed() ? " is noticed: " : " is not noticed", ledger->failure);
+            if (!ledger_has_failed())
+                printf("        again: %s --planted --only '%s' --seed %llu\n", program, planting->name, (unsigned long long)seed);
+            fflush(stdout);
+        }
+    }
+    printf("%ld passed, %ld failed\n", passed, failed);
+    return failed > 0 || passed == 0;
+}
+
+int run_trials(const char *title, const struct trial *trials, int count, trial_fn run, const struct planting *plantings, int argc,
+               char **argv) {
     const char *only = NULL;
     uint64_t seed = 1;
-    double end = 0;
-    long scale = 1, passed = 0, failed = 0, operations = 0, sums[TALLIES] = {0};
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (strcmp(argv[i], "--only") == 0) only = argv[i + 1];
-        else if (strcmp(argv[i], "--seed") == 0) seed = strtoull(argv[i + 1], NULL, 10);
-        else if (strcmp(argv[i], "--scale") == 0) scale = atol(argv[i + 1]);
-        else if (strcmp(argv[i], "--minutes") == 0) end = now() + atof(argv[i + 1]) * 60;
-        else broken("usage: %s [--only <part of a name>] [--seed <number>] [--scale <number>] [--minutes <number>]", argv[0]);
+    double end = 0, scale = 1;
+    long passed = 0, failed = 0, operations = 0, sums[TALLIES] = {0};
+    int plants = 0;
+    for (int i = 1; i < argc; i += 2) {
+        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (strcmp(argv[i], "--planted") == 0) plants = 1, i--;
+        else if (value && strcmp(argv[i], "--only") == 0) only = value;
+        else if (value && strcmp(argv[i], "--seed") == 0) seed = strtoull(value, NULL, 10);
+        else if (value && strcmp(argv[i], "--scale") == 0) scale = atof(value);
+        else if (value && strcmp(argv[i], "--minutes") == 0) end = now() + atof(value) * 60;
+        else
+            broken("usage: %s [--only <part of a name>] [--seed <number>] [--scale <number>] [--minutes <number>] [--planted]", argv[0]);
     }
-    char *root = make_root();
+    char *root = new_root("concurrency");
     ledger_make();
+    if (plants) {
+        char *folder = path_of(root, "trial");
+        int status = run_planted(trials, count, run, plantings, only, seed, folder, argv[0]);
+        remove_tree(root);
+        free(folder);
+        free(root);
+        return status;
+    }
     printf("%s: %d units, seed %llu\n", title, count, (unsigned long long)seed);
     do {
         for (int i = 0; i < count; i++) {
@@ -162,10 +214,10 @@ int run_trials(const char *title, const struct trial *trials, int count, trial_f
             free(folder);
             if (ledger_has_failed()) failed++;
             else passed++;
-            printf("%s %-44s %5.1f s  %ld operations\n", ledger_has_failed() ? "FAILED" : "ok    ", trials[i].name, now() - began,
+            printf("%s  %-44s %5.1f s  %ld operations\n", ledger_has_failed() ? "FAILED" : "ok    ", trials[i].name, now() - began,
                    ledger->operations);
             if (ledger_has_failed())
-                printf("        %s\n        again: --only '%s' --seed %llu --scale %ld\n", ledger->failure, trials[i].name,
+                printf("        %s\n        again: %s --only '%s' --seed %llu --scale %g\n", ledger->failure, argv[0], trials[i].name,
                        (unsigned long long)seed, scale);
             fflush(stdout);
             operations += ledger->operations;
@@ -175,6 +227,9 @@ int run_trials(const char *title, const struct trial *trials, int count, trial_f
     } while (end > 0 && now() < end);
     remove_tree(root);
     free(root);
+    if (scale < 1)
+        printf("a sample: %g of the operations of each unit, seed %llu; all of them: scripts/test --deep concurrency\n", scale,
+               (unsigned long long)seed);
     printf("operations: %ld", operations);
     for (int t = 0; t < TALLIES; t++) if (sums[t]) printf(", %s: %ld", tally_names[t], sums[t]);
     printf("\n%ld passed, %ld failed\n", passed, failed);

@@ -8,10 +8,18 @@ struct trial {
     const char *name;
     const void *what;         /* the test's own */
 };
-/* `folder`: of its own, empty. `scale`: 1 in the short version, more in a long one. Whatever is wrong goes into the ledger. */
-typedef void (*trial_fn)(const struct trial *trial, const char *folder, uint64_t seed, long scale);
-/* The main program of a test. Options: --only, --seed, --minutes, --scale. */
-int run_trials(const char *title, const struct trial *trials, int count, trial_fn run, int argc, char **argv);
+/* `folder`: of its own, empty. `scale`: 1, less in a short version, more in a long one. Whatever is wrong goes into the ledger. */
+typedef void (*trial_fn)(const struct trial *trial, const char *folder, uint64_t seed, double scale);
+/* What is broken on purpose in a trial, which must fail then. */
+struct planting {
+    enum plant plant;
+    const char *name, *trial;
+};
+/* The main program of a test. Options: --only, --seed, --minutes, --scale, --planted. `plantings` end with one without a name. */
+int run_trials(const char *title, const struct trial *trials, int count, trial_fn run, const struct planting *plantings, int argc,
+               char **argv);
+/* So many operations of `whole` at a scale, and at least one. */
+long scaled(long whole, double scale);
 
 struct crew {
     struct place place;

@@ -58,10 +58,10 @@ static void both_ways(const char *a, const char *b, int how, uint64_t *random) {
     tally(COPIES, copy_files(b, a, how | COPY_UNION, random));
 }
 
-static void copied_while_it_is_written(const char *folder, uint64_t seed, long scale, int compaction) {
+static void copied_while_it_is_written(const char *folder, uint64_t seed, double scale, int compaction) {
     char *path = path_of(folder, "store");
-    struct crew crew = {{path, LLVS_STORAGE_FILE, LLVS_DURABILITY_NORMAL, compaction, 1}, 3, 1, 1, 900 * scale, 2, 0, 0, seed};
-    struct copier copier = {path, folder, seed, 3 * 900 * scale, COPIES_MAX, 0, COPY_IN_PLACE, {0}};
+    struct crew crew = {{path, LLVS_STORAGE_FILE, LLVS_DURABILITY_NORMAL, compaction, 1}, 3, 1, 1, scaled(900, scale), 2, 0, 0, seed};
+    struct copier copier = {path, folder, seed, 3 * scaled(900, scale), COPIES_MAX, 0, COPY_IN_PLACE, {0}};
     run_crew(&crew, copy_meanwhile, &copier);
     if (!ledger_has_failed()) judge_in_child(&crew.place, JUDGE_WHOLE, 0);
     for (int i = 0; i < copier.made && !ledger_has_failed(); i++) {
@@ -75,11 +75,11 @@ static void copied_while_it_is_written(const char *folder, uint64_t seed, long s
     free(path);
 }
 
-static void worked_on_in_both(const char *folder, uint64_t seed, long scale, int compaction, int how) {
+static void worked_on_in_both(const char *folder, uint64_t seed, double scale, int compaction, int how) {
     char *a = path_of(folder, "store"), *b = path_of(folder, "copy-0");
-    struct crew first = { { a, LLVS_STORAGE_FILE, LLVS_DURABILITY_NORMAL, compaction, 1 }, 3, 1, 1, 300 * scale, 1, 0, 0, seed },
+    struct crew first = { { a, LLVS_STORAGE_FILE, LLVS_DURABILITY_NORMAL, compaction, 1 }, 3, 1, 1, scaled(300, scale), 1, 0, 0, seed },
                 second = first, other;
-    struct copier copier = {a, folder, seed, 3 * 300 * scale, 1, 0, COPY_CACHES, {0}};
+    struct copier copier = {a, folder, seed, 3 * scaled(300, scale), 1, 0, COPY_CACHES, {0}};
     run_crew(&first, copy_meanwhile, &copier);
     if (copier.made == 0) ledger_fail("nothing was copied");
     belongs_to_both(copier.must[0]);
@@ -100,9 +100,10 @@ static void worked_on_in_both(const char *folder, uint64_t seed, long scale, int
     free(b);
 }
 
-static void unioned_while_both_are_worked_on(const char *folder, uint64_t seed, long scale, int compaction) {
+static void unioned_while_both_are_worked_on(const char *folder, uint64_t seed, double scale, int compaction) {
     char *a = path_of(folder, "a"), *b = path_of(folder, "b");
-    struct crew here = {{a, LLVS_STORAGE_FILE, LLVS_DURABILITY_NORMAL, compaction, 1}, 2, 1, 1, 700 * scale, 1, 0, 0, seed}, there = here;
+    struct crew here = {{a, LLVS_STORAGE_FILE, LLVS_DURABILITY_NORMAL, compaction, 1}, 2, 1, 1, scaled(700, scale), 1, 0, 0, seed};
+    struct crew there = here;
     uint64_t random = seed;
     pid_t children[2];
     int status;
@@ -146,7 +147,7 @@ static const struct trial trials[] = {
     {"unioned while both are worked on and compacted", &kinds[6]},
 };
 
-static void run(const struct trial *trial, const char *folder, uint64_t seed, long scale) {
+static void run(const struct trial *trial, const char *folder, uint64_t seed, double scale) {
     switch (*(const int *)trial->what) {
     case COPIED: copied_while_it_is_written(folder, seed, scale, KEEPS_SEGMENTS); break;
     case COPIED_FOLDING: copied_while_it_is_written(folder, seed, scale, FOLDS); break;
@@ -158,4 +159,12 @@ static void run(const struct trial *trial, const char *folder, uint64_t seed, lo
     }
 }
 
-int main(int argc, char **argv) { return run_trials("Copies", trials, (int)(sizeof trials / sizeof trials[0]), run, argc, argv); }
+int main(int argc, char **argv) {
+    static const struct planting plantings[] = {
+        {LEAVES_A_FILE_OUT, "a copy without one of the files", "worked on in both copies, unioned"},
+        {LEAVES_A_FILE_OUT, "a copy without one of the files", "unioned while both are worked on"},
+        {LOSES_A_VERSION, "a version that is lost", "copied while it is written and compacted"},
+        {NO_PLANT, NULL, NULL},
+    };
+    return run_trials("Copies", trials, (int)(sizeof trials / sizeof trials[0]), run, plantings, argc, argv);
+}

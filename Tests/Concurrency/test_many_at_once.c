@@ -54,8 +54,8 @@ static const struct trial trials[] = {
 };
 
 /* 8 processes that find nothing there: all make the store, and all work on the same one. */
-static void made_at_once(const struct shape *shape, const char *folder, uint64_t seed, long scale) {
-    for (long round = 0; round < shape->operations * scale && !ledger_has_failed(); round++) {
+static void made_at_once(const struct shape *shape, const char *folder, uint64_t seed, double scale) {
+    for (long round = 0; round < scaled(shape->operations, scale) && !ledger_has_failed(); round++) {
         char name[32];
         snprintf(name, sizeof name, "store-%ld", round);
         char *path = path_of(folder, name);
@@ -69,7 +69,7 @@ static void made_at_once(const struct shape *shape, const char *folder, uint64_t
     }
 }
 
-static void run(const struct trial *trial, const char *folder, uint64_t seed, long scale) {
+static void run(const struct trial *trial, const char *folder, uint64_t seed, double scale) {
     const struct shape *shape = trial->what;
     if (shape->handles == 0) {
         made_at_once(shape, folder, seed, scale);
@@ -80,7 +80,7 @@ static void run(const struct trial *trial, const char *folder, uint64_t seed, lo
                          shape->processes,
                          shape->handles,
                          shape->threads,
-                         shape->operations * scale,
+                         scaled(shape->operations, scale),
                          shape->kills,
                          0,
                          0,
@@ -96,4 +96,18 @@ static void run(const struct trial *trial, const char *folder, uint64_t seed, lo
     free(cache);
 }
 
-int main(int argc, char **argv) { return run_trials("Many at once", trials, (int)(sizeof trials / sizeof trials[0]), run, argc, argv); }
+int main(int argc, char **argv) {
+    static const struct planting plantings[] = {
+        {READS_SOMETHING_ELSE, "a read of something else", "file: 8 threads on a handle"},
+        {LOSES_A_VERSION, "a version that is lost", "file: 8 processes"},
+        {LOSES_A_VERSION, "a version that is lost", "SQLite: 8 processes, some killed"},
+        {MAKES_ONE_UP, "a version that nobody asked for", "file: 8 handles in a process"},
+        {MERGES_WRONGLY, "a merge of which one side wins", "SQLite: 8 threads on a handle"},
+        {SPOILS_A_BYTE, "a byte that is spoiled", "file: processes with handles with threads"},
+        {SPOILS_A_BYTE, "a byte that is spoiled", "SQLite: 8 handles in a process"},
+        {TRAPS, "a process that traps", "file: made by 8 processes at once"},
+        {LOOPS, "a process that loops", "file: 64 threads on a handle"},
+        {NO_PLANT, NULL, NULL},
+    };
+    return run_trials("Many at once", trials, (int)(sizeof trials / sizeof trials[0]), run, plantings, argc, argv);
+}

@@ -52,7 +52,7 @@ static llvs_status make(struct site *site, uint32_t base, int key, uint32_t *mad
     status = llvs_store_make_version(site->store, base ? llvs_str(ledger->entries[base].id) : LLVS_NONE, &change, 1, sizeof change,
                                      &options, NULL, NULL, error);
     free(bytes);
-    if (status == LLVS_OK) {
+    if (status == LLVS_OK || planted == REFUSES_NOTHING) {
         ledger_acknowledge(entry);
         *made = number;
     } else if (status != LLVS_ERROR_UNKNOWN_OUTCOME) {
@@ -280,6 +280,7 @@ static void full_once(const struct action *action, llvs_storage_kind storage, in
         ledger->operations++;
         if (status != LLVS_OK) {
             tally(REFUSALS, 1);
+            if (planted == GIVES_ANOTHER_REASON) status = LLVS_ERROR_IO;
             if (status != LLVS_ERROR_NO_SPACE || strlen(llvs_error_message(error)) == 0)
                 ledger_fail("%s on a full disk (%d pages): %s: %s", action->name, pages, llvs_status_name(status),
                             llvs_error_message(error));
@@ -301,10 +302,10 @@ static void full_once(const struct action *action, llvs_storage_kind storage, in
     free_site(&site);
 }
 
-static void full(const char *folder, llvs_storage_kind storage, uint64_t seed, long scale) {
+static void full(const char *folder, llvs_storage_kind storage, uint64_t seed, double scale) {
     static const int few[] = {0, 1, 3, 8, 34};
     for (int a = 0; a < ACTIONS; a++) {
-        long count = scale > 1 ? 40 * scale : (long)(sizeof few / sizeof few[0]), began = ledger->tallies[REFUSALS];
+        long count = scale > 1 ? (long)(40 * scale) : (long)(sizeof few / sizeof few[0]), began = ledger->tallies[REFUSALS];
         if (storage == LLVS_STORAGE_SQLITE && !actions[a].on_sqlite) continue;
         /* The log of a database may have room for all of it: then once more, with another one. */
         for (long round = 0; round < (actions[a].act == reopen ? 1 : 5) && ledger->tallies[REFUSALS] == began; round++) {
@@ -457,7 +458,7 @@ static void with_few_files(struct site *site, const struct action *action, int m
     if (site->store) succeeded("closing", llvs_store_close(site->store, &error), &error);
     _exit(0);
 }
-static void few_files(const char *folder, llvs_storage_kind storage, uint64_t seed, long scale) {
+static void few_files(const char *folder, llvs_storage_kind storage, uint64_t seed, double scale) {
     for (int a = 0; a < ACTIONS; a++) {
         if (storage == LLVS_STORAGE_SQLITE && !actions[a].on_sqlite) continue;
         for (int more = 0; more < (scale > 1 ? 12 : 5) && !ledger_has_failed(); more++) {
@@ -503,7 +504,7 @@ static const struct trial trials[] = {
     {"file: too many open files", &subjects[6]}, {"SQLite: too many open files", &subjects[7]},
 };
 
-static void run(const struct trial *trial, const char *folder, uint64_t seed, long scale) {
+static void run(const struct trial *trial, const char *folder, uint64_t seed, double scale) {
     const struct subject *subject = trial->what;
     if (!may_mount && (subject->kind == FULL || subject->kind == READ_ONLY)) {
         printf("skipped: this process may not mount a file system (as root, or with user namespaces, it may)\n");
@@ -519,5 +520,13 @@ static void run(const struct trial *trial, const char *folder, uint64_t seed, lo
 
 int main(int argc, char **argv) {
     prepare_mounts();
-    return run_trials("Media", trials, (int)(sizeof trials / sizeof trials[0]), run, argc, argv);
+    static const struct planting plantings[] = {
+        {GIVES_ANOTHER_REASON, "an error that says something else", "file: the disk is full"},
+        {REFUSES_NOTHING, "a version that is acknowledged, and was not written", "file: the disk is full"},
+        {REFUSES_NOTHING, "a version that is acknowledged, and was not written", "file: not permitted"},
+        {LOSES_A_VERSION, "a version that is lost", "file: too many open files"},
+        {NO_PLANT, NULL, NULL},
+    };
+    /* The first two need a file system of their own. */
+    return run_trials("Media", trials, (int)(sizeof trials / sizeof trials[0]), run, may_mount ? plantings : plantings + 2, argc, argv);
 }

@@ -4,6 +4,7 @@
 #include "worker.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,6 +139,8 @@ static void merge(struct worker *worker, uint32_t other) {
     if (!info) {
         ledger_fail("a merge of %s and %s gives nothing", ours->id, theirs->id);
     } else if (read_prevailing(worker->store, info->id, prevailing)) {
+        /* The side that the merge was into has won everywhere. */
+        if (planted == MERGES_WRONGLY) for (int key = 0; key < KEYS; key++) prevailing[key] = stored_in(ours, key);
         int is_ours = info->id.size == strlen(ours->id) && memcmp(info->id.data, ours->id, info->id.size) == 0;
         int is_theirs = info->id.size == strlen(theirs->id) && memcmp(info->id.data, theirs->id, info->id.size) == 0;
         if (is_ours || is_theirs) {
@@ -177,6 +180,7 @@ static void wrong_value(const char *how, const struct ledger_entry *entry, int k
 static int check_value(const char *how, const struct ledger_entry *entry, int key, llvs_bytes stored_version, llvs_bytes data,
                        int is_present) {
     uint32_t expected = stored_in(entry, key);
+    if (planted == READS_SOMETHING_ELSE && is_present) data.size--;
     int is_right =
         !is_present ? expected == 0 : expected != 0 && entry_of_id(stored_version) == expected && bytes_are_stored(data, expected, key);
     if (!is_right) wrong_value(how, entry, key, stored_version, data);
@@ -302,7 +306,7 @@ static void read_differences(struct worker *worker, const struct ledger_entry *f
                         stored_in(to, key));
 }
 
-static void read(struct worker *worker) {
+static void read_something(struct worker *worker) {
     uint32_t number = ledger_pick(&worker->random, worker->place->world), second = ledger_pick(&worker->random, worker->place->world);
     const struct ledger_entry *entry = &ledger->entries[number];
     if (!number || !second) return;
@@ -406,8 +410,13 @@ static void reopen(struct worker *worker) {
 void worker_run(struct worker *worker) {
     for (; worker->operations > 0 && worker->store && !ledger_has_failed(); worker->operations--) {
         uint64_t draw = random_below(&worker->random, 1000);
+        if (planted == TRAPS && worker->operations == 3) {
+            signal(SIGABRT, SIG_DFL); /* without a trace of it */
+            abort();
+        }
+        if (planted == LOOPS && worker->operations == 3) for (;;) __asm__ volatile("");
         if (draw < 430) commit(worker);
-        else if (draw < 860) read(worker);
+        else if (draw < 860) read_something(worker);
         else if (draw < 930) merge(worker, ledger_pick(&worker->random, worker->place->world));
         else if (draw < 950) merge_head(worker);
         else if (draw < 970) reload(worker, draw < 953);

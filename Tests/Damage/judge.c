@@ -4,12 +4,14 @@
 #include "judge.h"
 
 #include "book.h"
+#include "../C/child.h"
 #include "../C/folder_snapshots.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 const char *const outcome_names[OUTCOMES] = { "damages",
                                               "harmless",
@@ -26,6 +28,18 @@ const char *const outcome_names[OUTCOMES] = { "damages",
                                               "versions made",
                                               "versions rescued that could not be read",
                                               "folders sent to again" };
+const char *const plant_names[PLANTS] = { "nothing",
+                                          "a library that reads wrong bytes",
+                                          "a library that tells nothing of what is lost",
+                                          "a library that loses a version",
+                                          "a library that salvages less than can be read",
+                                          "a library that opens no damaged store",
+                                          "a library that traps",
+                                          "a library that loops",
+                                          "a library that hangs",
+                                          "a library that takes all memory" };
+enum plant plant;
+
 long *outcomes;
 void outcome(enum outcome which, long by) { __atomic_add_fetch(&outcomes[which], by, __ATOMIC_RELAXED); }
 
@@ -66,27 +80,34 @@ static int read_all(const struct truth *truth, llvs_store *store, char *there, s
         uint64_t state;
         there[i] = MISSING;
         status = llvs_store_version(store, llvs_str(fact->id), &list, &error);
-        if (status == LLVS_OK && !list) continue;
+        if (plant == LOSES_A_VERSION && i == 1) {
+            llvs_version_list_free(list);
+            list = NULL;
+        }
+        /* A version that was lost, read as if it were there. */
+        int is_planted = plant == READS_WRONG_BYTES && (status != LLVS_OK || !list);
+        if (status == LLVS_OK && !list && !is_planted) continue;
         ++*count;
-        if (status == LLVS_OK && !is_sampled(i, truth->count)) {
+        if (status == LLVS_OK && !is_planted && !is_sampled(i, truth->count)) {
             there[i] = WHOLE;
             llvs_version_list_free(list);
             continue;
         }
         there[i] = UNREADABLE;
-        if (status != LLVS_OK) {
+        if (status != LLVS_OK && !is_planted) {
             if (!says_damaged(status)) return fails("asking for %s: %s", fact->id, llvs_error_message(error));
             llvs_error_free(error);
             continue;
         }
         const llvs_version_info *version = list ? list->items[0] : NULL;
-        int same = version->predecessor_count == fact->predecessor_count && version->timestamp == fact->timestamp &&
-                   metadata_digest(version) == fact->metadata;
-        for (uint32_t p = 0; same && p < fact->predecessor_count; p++)
+        int same = is_planted || (version->predecessor_count == fact->predecessor_count && version->timestamp == fact->timestamp &&
+                                  metadata_digest(version) == fact->metadata);
+        for (uint32_t p = 0; !is_planted && same && p < fact->predecessor_count; p++)
             same = strcmp((const char *)version->predecessors[p].data, fact->predecessors[p]) == 0;
         llvs_version_list_free(list);
         if (!same) return fails("%s has other predecessors, another time or other metadata", fact->id);
-        status = read_state(store, llvs_str(fact->id), &state, NULL, NULL, &error);
+        if (!is_planted) status = read_state(store, llvs_str(fact->id), &state, NULL, NULL, &error);
+        if (is_planted || (plant == READS_WRONG_BYTES && status != LLVS_OK)) status = LLVS_OK, state = ~fact->state;
         if (status != LLVS_OK) {
             if (!says_damaged(status)) return fails("reading %s: %s", fact->id, llvs_error_message(error));
             llvs_error_free(error);
@@ -178,7 +199,9 @@ static int check_salvage(const struct subject *subject, const char *folder, cons
     }
     made = report->made_count;
     read_all(truth, store, there, &count);
-    for (size_t i = 0; i < report->damage_count; i++) {
+    if (plant == SALVAGES_TOO_LITTLE) there[truth->count - 1] = MISSING;
+    size_t told = plant == TELLS_NOTHING ? 0 : report->damage_count;
+    for (size_t i = 0; i < told; i++) {
         const llvs_damage *damage = report->damages[i];
         unnamed += damage->lost == LLVS_LOSS_UNFINISHED || (damage->lost == LLVS_LOSS_VERSION && damage->version.size == 0);
         if (damage->file.size == 0 || damage->message.size == 0) fails("a damage names no file");
@@ -199,7 +222,7 @@ static int check_salvage(const struct subject *subject, const char *folder, cons
             ancestors = ancestors && there[predecessor - truth->facts] == WHOLE;
         }
         if (!ancestors) continue;
-        for (size_t d = 0; d < report->damage_count; d++) {
+        for (size_t d = 0; d < told; d++) {
             const llvs_damage *damage = report->damages[d];
             named = named || (damage->version.size == strlen(truth->facts[i].id) &&
                               memcmp(damage->version.data, truth->facts[i].id, damage->version.size) == 0);
@@ -306,6 +329,7 @@ static int judge_store(const struct subject *subject, const char *folder, uint64
     size_t count, whole = 0;
     if (!there) broken("out of memory");
     llvs_status status = open_store(path, subject->storage, 1, &store, &error);
+    if (status != LLVS_OK && plant == REFUSES_TO_OPEN) status = LLVS_ERROR_INTERNAL;
     if (status != LLVS_OK) {
         /* A file store opens, unless its marker says that it is of a newer format; a database is SQLite's to open. */
         int may = status == LLVS_ERROR_NEWER_FORMAT ||
@@ -325,10 +349,10 @@ static int judge_store(const struct subject *subject, const char *folder, uint64
         llvs_error_free(error);
         goto closing;
     }
-    size_t damages = report->damage_count, unfinished = report->unfinished_count, unnamed = unfinished;
+    size_t damages = report->damage_count, unfinished = report->unfinished_count;
     uint64_t pending = report->pending;
+    if (plant == TELLS_NOTHING) damages = unfinished = 0, pending = 0;
     int told = damages + unfinished + (pending > 0) > 0;
-    for (size_t d = 0; d < damages; d++) unnamed += report->damages[d]->version.size == 0;
     if (whole < truth->count && !told && earlier && whole == count) outcome(EARLIER, 1);
     else if (whole < truth->count && !told) fails("verify says that all is well, and %zu of %zu versions can be read", whole, truth->count);
     if (subject->caches_only && whole < truth->count) fails("%zu of %zu versions can be read without the caches", whole, truth->count);
@@ -400,8 +424,10 @@ static long retrieve(const struct subject *subject, const char *folder) {
     must("a store", open_store("", LLVS_STORAGE_MEMORY, 0, &store, &error), error);
     llvs_exchange_result *result = exchanged(store, folder, 0);
     if (result) {
-        size_t problems = result->problem_count, taken;
+        size_t problems = plant == TELLS_NOTHING ? 0 : result->problem_count, taken;
         taken = result->retrieved_count;
+        /* What it says that it took over is what it lost, too. */
+        if (plant == READS_WRONG_BYTES) taken = truth->count;
         if (!read_all(truth, store, there, &count) && !check_heads(truth, store, there, NULL)) {
             for (size_t i = 0; i < truth->count; i++)
                 if (there[i] == UNREADABLE) fails("%s was taken and cannot be read", truth->facts[i].id);
@@ -445,6 +471,10 @@ static int judge_snapshot(const struct subject *subject, const char *folder) {
     if (!there) broken("out of memory");
     must("a store", open_store("", LLVS_STORAGE_MEMORY, 0, &store, &error), error);
     llvs_status status = restore_snapshot_from(store, path, NULL, &error);
+    if (status != LLVS_OK && plant == TELLS_NOTHING) {
+        llvs_error_free(error);
+        status = LLVS_OK;
+    }
     if (status == LLVS_OK) {
         if (!read_all(truth, store, there, &count) && count != truth->count)
             fails("a snapshot was restored, and %zu of %zu versions are there", count, truth->count);
@@ -471,6 +501,10 @@ int judge(const struct subject *subject, const char *folder, uint64_t turn, int 
     text_size = message_size;
     text[0] = 0;
     outcome(DAMAGES, 1);
+    if (plant == TRAPS) trap_on_purpose();
+    if (plant == LOOPS) for (;;) __asm__ volatile("");
+    if (plant == HANGS) for (;;) pause();
+    if (plant == EATS_MEMORY) memset(malloc((size_t)4 << 30), 1, 1);
     switch (subject->kind) {
     case A_STORE: return judge_store(subject, folder, turn, earlier);
     case AN_EXCHANGE: return judge_exchange(subject, folder);

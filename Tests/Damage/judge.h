@@ -26,6 +26,23 @@ extern const char *const outcome_names[OUTCOMES];
 extern long *outcomes; /* shared */
 void outcome(enum outcome outcome, long by);
 
+/* What a broken library would do. Planted, each of these must be noticed. */
+enum plant {
+    NO_PLANT,
+    READS_WRONG_BYTES, /* of what is damaged it reads something else */
+    TELLS_NOTHING,     /* of what is lost it tells nothing, and calls it a success */
+    LOSES_A_VERSION,   /* one version is not there, whatever is damaged */
+    SALVAGES_TOO_LITTLE,
+    REFUSES_TO_OPEN,
+    TRAPS,
+    LOOPS,
+    HANGS,
+    EATS_MEMORY,
+    PLANTS
+};
+extern const char *const plant_names[PLANTS];
+extern enum plant plant;
+
 /*
  * Judges the subject as it lies in `folder`. `turn` chooses what is done besides reading: every few turns the store is worked
  * with, and salvaged. `earlier`: the log of a database was cut short, which may make it a whole one of an earlier time. 0, or 1 with what

@@ -2,10 +2,13 @@
  * Damages every byte of small stores, exchange folders and snapshots, one after another and in several ways, and judges what
  * the library makes of each against what is true. Each damage is judged in a process whose end, memory and time are watched.
  *
- *   test_damage [--only <part of a name>] [--seed <number>] [--minutes <number>] [--jobs <number>]
+ *   test_damage [--only <part of a name>] [--seed <number>] [--every <number>] [--minutes <number>] [--jobs <number>]
  *               [--case <number> [--keep <new folder>]]
+ *   test_damage --planted
  *
+ * With --every: of each kind of damage the first and the last place of each file, and one in so many of the others, which the seed chooses.
  * With --minutes: places, kinds and seeds at random, large stores too, until the time is over.
+ * With --planted: what a broken library would do is done in its place (judge.h). Fails unless each of that is noticed.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -22,6 +25,7 @@
 #include <unistd.h>
 
 #include "judge.h"
+#include "../C/child.h"
 
 /* A sanitizer takes more of the address space than there is memory, for itself. */
 #if defined(__has_feature)
@@ -35,19 +39,27 @@
 
 enum kind { FLIP, ZERO, TRUNCATE, DUPLICATE, KINDS };
 static const char *const kind_names[] = {"flipped", "zeroed", "truncated", "duplicated"};
-enum { JOBS = 64, LONGEST = 60, FEW = 8 };
+enum { JOBS = 64, FEW = 8, LOOK_EVERY = 500 /* milliseconds */ };
 
 /* What is done to which file. */
 struct damage { size_t file; uint64_t offset; enum kind kind; uint64_t size; };
 
 static struct shared {
     long next;     /* number of the next damage */
+    long taken, all; /* damages that are in the sample, and those that there are */
     long failures;
-    struct { long number; double began; } running[JOBS];
+    long first_failure; /* the number of the damage */
+    long running[JOBS]; /* numbers */
 } *shared;
+
+/* Of the processor, for one damage, and of doing nothing, in seconds. Neither depends on what else the machine does. */
+static unsigned long most_of_processor = 60, most_idle = CHILD_IDLE_SECONDS;
+
 static struct {
     const char *only;
     uint64_t seed;
+    uint64_t every;
+    int planted;
     double minutes;
     int jobs;
     long one; /* only this damage */
@@ -83,6 +95,15 @@ static int64_t offset_at(const struct subject *subject, uint64_t size, uint64_t 
     n -= middle;
     return n < dense ? (int64_t)(size - dense + n) : -1;
 }
+static uint64_t offsets_in(const struct subject *subject, uint64_t size) {
+    uint64_t dense = subject->dense * 2 < size ? subject->dense : size / 2;
+    return subject->stride == 1 ? size : dense * 2 + (size - 2 * dense + subject->stride - 1) / subject->stride;
+}
+/* What is in the sample: of each file and kind the first and the last place, and one in so many, others for each kind. */
+static int is_taken(uint64_t n, uint64_t count, enum kind kind) {
+    return n == 0 || n + 1 == count || (n + 5 * (uint64_t)kind + options.seed) % options.every == 0;
+}
+/* 1: there it is; 0: there is none of that number; -1: it is not in the sample. */
 static int damage_at(const struct subject *subject, long number, struct damage *damage) {
     if (options.minutes > 0) {
         uint64_t random = options.seed * 1000003u + (uint64_t)number, files = 0, chosen;
@@ -99,17 +120,15 @@ static int damage_at(const struct subject *subject, long number, struct damage *
     damage->kind = (enum kind)(number % KINDS);
     for (damage->file = 0; damage->file < subject->tree.count; damage->file++) {
         const struct entry *entry = &subject->tree.entries[damage->file];
-        uint64_t count = 0;
-        int64_t offset;
+        uint64_t count;
         if (!is_damaged(subject, entry)) continue;
-        offset = offset_at(subject, entry->size, n);
-        if (offset >= 0) {
-            damage->offset = (uint64_t)offset;
+        count = offsets_in(subject, entry->size);
+        if (n < count) {
+            damage->offset = (uint64_t)offset_at(subject, entry->size, n);
             /* As much as a field, or a few of them. */
             damage->size = damage->kind == FLIP ? 1 : (uint64_t[]){1, 4, 16, 64}[n % 4];
-            return 1;
+            return is_taken(n, count, damage->kind) ? 1 : -1;
         }
-        while (offset_at(subject, entry->size, count) >= 0) count++;
         n -= count;
     }
     return 0;
@@ -157,9 +176,11 @@ static void lay_out(const struct subject *subject, const char *folder, const str
 }
 static void failed(const struct subject *subject, long number, const char *what) {
     char text[1024];
-    if (__atomic_fetch_add(&shared->failures, 1, __ATOMIC_RELAXED) >= FEW) return;
+    long earlier = __atomic_fetch_add(&shared->failures, 1, __ATOMIC_RELAXED);
+    if (earlier == 0) shared->first_failure = number;
+    if (earlier >= FEW || options.planted) return;
     describe(subject, number, text, sizeof text);
-    printf("FAILED %s: %s\n       again: --only '%s' --seed %llu%s --case %ld\n", text, what, subject->name,
+    printf("FAILED  %s: %s\n       again: --only '%s' --seed %llu%s --case %ld\n", text, what, subject->name,
            (unsigned long long)options.seed, options.minutes > 0 ? " --minutes 1" : "", number);
     fflush(stdout);
 }
@@ -172,62 +193,79 @@ static void work(const struct subject *subject, const char *root, int job, doubl
     for (;;) {
         struct damage damage;
         long number = options.one >= 0 ? options.one : __atomic_fetch_add(&shared->next, 1, __ATOMIC_RELAXED);
-        if ((end > 0 && now() > end) || !damage_at(subject, number, &damage)) break;
-        shared->running[job].began = now();
-        __atomic_store_n(&shared->running[job].number, number, __ATOMIC_SEQ_CST);
+        int is_there = damage_at(subject, number, &damage);
+        if ((end > 0 && now() > end) || !is_there || (options.planted && shared->failures > 0)) break;
+        __atomic_add_fetch(&shared->all, 1, __ATOMIC_RELAXED);
+        if (is_there < 0 && options.one < 0) continue;
+        __atomic_add_fetch(&shared->taken, 1, __ATOMIC_RELAXED);
+        __atomic_store_n(&shared->running[job], number, __ATOMIC_SEQ_CST);
         lay_out(subject, folder, &damage);
         if (options.keep) copy_tree(folder, options.keep);
-        uint64_t turn = options.one >= 0 ? 0 : (uint64_t)number / KINDS + (uint64_t)number;
+        /* So that each kind has each turn. */
+        uint64_t turn = options.one >= 0 ? 0 : (uint64_t)number / KINDS + (uint64_t)number % KINDS;
         int earlier = damage.kind == TRUNCATE && strstr(subject->tree.entries[damage.file].path, "-wal") != NULL;
         if (judge(subject, folder, turn, earlier, message, sizeof message)) failed(subject, number, message);
-        __atomic_store_n(&shared->running[job].number, -1, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&shared->running[job], -1, __ATOMIC_SEQ_CST);
         if (options.one >= 0) break;
     }
     remove_tree(folder);
     _exit(0);
 }
 static pid_t start(const struct subject *subject, const char *root, int job, double end) {
-    shared->running[job].number = -1;
+    shared->running[job] = -1;
     pid_t pid = fork();
     if (pid < 0) broken("cannot fork");
     if (pid == 0) work(subject, root, job, end);
     return pid;
 }
 
-/* A process that ends by a signal, or takes too long, failed at what it was judging; another goes on. */
+/* A process that ends by a signal, loops or hangs failed at what it was judging; another goes on. */
 static void judge_all(const struct subject *subject, const char *root, double end) {
     pid_t pids[JOBS];
+    struct child_watch watches[JOBS];
+    long watched[JOBS]; /* what each was judging when its watch began */
     int running = options.jobs;
+    unsigned long passed = 0;
     shared->next = 0;
-    for (int i = 0; i < options.jobs; i++) pids[i] = start(subject, root, i, end);
+    for (int i = 0; i < options.jobs; i++) {
+        watched[i] = -1;
+        pids[i] = start(subject, root, i, end);
+    }
     while (running > 0) {
-        struct timespec pause = {0, 20000000};
+        struct timespec pause = {0, 5000000};
+        int looks = (passed += 5) >= LOOK_EVERY;
         nanosleep(&pause, NULL);
         for (int i = 0; i < options.jobs; i++) {
+            enum child_fate fate = CHILD_WORKS;
             int status;
             char what[64];
             if (pids[i] == 0) continue;
-            long number = __atomic_load_n(&shared->running[i].number, __ATOMIC_SEQ_CST);
-            if (number >= 0 && now() - shared->running[i].began > LONGEST) {
+            long number = __atomic_load_n(&shared->running[i], __ATOMIC_SEQ_CST);
+            if (looks && number != watched[i]) memset(&watches[i], 0, sizeof watches[i]), watched[i] = number;
+            if (looks && number >= 0) fate = child_look(&watches[i], pids[i], LOOK_EVERY, most_of_processor, most_idle);
+            if (fate != CHILD_WORKS) {
                 kill(pids[i], SIGKILL);
                 waitpid(pids[i], &status, 0);
-                snprintf(what, sizeof what, "took more than %d seconds", (int)LONGEST);
+                if (fate == CHILD_LOOPS) snprintf(what, sizeof what, "used more than %lu seconds of the processor", most_of_processor);
+                else snprintf(what, sizeof what, "did nothing for %lu seconds", most_idle);
             } else if (waitpid(pids[i], &status, WNOHANG) == pids[i]) {
                 if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
                     pids[i] = 0;
                     running--;
                     continue;
                 }
-                number = shared->running[i].number;
+                number = shared->running[i];
                 snprintf(what, sizeof what, WIFSIGNALED(status) ? "ended by signal %d" : "ended with %d",
                          WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
             } else {
                 continue;
             }
             failed(subject, number, what);
+            watched[i] = -1;
             pids[i] = options.one >= 0 ? 0 : start(subject, root, i, end);
             if (pids[i] == 0) running--;
         }
+        if (looks) passed = 0;
     }
 }
 
@@ -236,40 +274,80 @@ static void judge_all(const struct subject *subject, const char *root, double en
 static void read_options(int argc, char **argv) {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     options.seed = 1;
+    options.every = 1;
     options.one = -1;
     options.jobs = processors > 0 && processors < JOBS ? (int)processors : 2;
     for (int i = 1; i < argc; i += 2) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
-        if (value && strcmp(argv[i], "--only") == 0) options.only = value;
+        if (strcmp(argv[i], "--planted") == 0) options.planted = 1, i--;
+        else if (value && strcmp(argv[i], "--only") == 0) options.only = value;
         else if (value && strcmp(argv[i], "--seed") == 0) options.seed = strtoull(value, NULL, 10);
+        else if (value && strcmp(argv[i], "--every") == 0) options.every = strtoull(value, NULL, 10);
         else if (value && strcmp(argv[i], "--minutes") == 0) options.minutes = atof(value);
         else if (value && strcmp(argv[i], "--jobs") == 0) options.jobs = atoi(value);
         else if (value && strcmp(argv[i], "--case") == 0) options.one = atol(value);
         else if (value && strcmp(argv[i], "--keep") == 0) options.keep = value;
         else
-            broken("usage: %s [--only <part of a name>] [--seed <number>] [--minutes <number>] [--jobs <number>] [--case <number> [--keep "
-                   "<new folder>]]",
+            broken("usage: %s [--only <part of a name>] [--seed <number>] [--every <number>] [--minutes <number>] [--jobs <number>] "
+                   "[--case <number> [--keep <new folder>]] | --planted",
                    argv[0]);
     }
+    if (options.every < 1) options.every = 1;
     if (options.jobs < 1 || options.one >= 0) options.jobs = 1;
     if (options.jobs > JOBS) options.jobs = JOBS;
 }
 
 /* In a process of its own, which gives back all that it took. */
-static void run_subject(struct subject *subject, uint64_t seed, double seconds) {
-    char root[256];
-    const char *place = getenv("LLVS_FAULTS_DIR");
-    if (place == NULL) place = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : ".";
-    snprintf(root, sizeof root, "%s/llvs-damage-XXXXXX", place);
-    if (!mkdtemp(root)) broken("cannot make %s", root);
-    subject_prepare(subject, root, seed);
-    judge_all(subject, root, seconds > 0 ? now() + seconds : 0);
-    remove_tree(root);
-    _exit(0);
+static int run_subject(struct subject *subject, uint64_t seed, double seconds) {
+    int status;
+    shared->failures = shared->taken = shared->all = 0;
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        char *root = new_root("damage");
+        subject_prepare(subject, root, seed);
+        judge_all(subject, root, seconds > 0 ? now() + seconds : 0);
+        remove_tree(root);
+        _exit(0);
+    }
+    if (pid < 0 || waitpid(pid, &status, 0) != pid) broken("cannot wait");
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* The subjects that are judged in different ways, each with all that a broken library would do there. */
+static int run_planted(void) {
+    static const struct { const char *subject; unsigned plants; } all[] = {
+        /* (A file store opens whatever is damaged.) */
+        {"file store, closed", ~(1u << REFUSES_TO_OPEN)},
+        {"SQLite store, closed", 1 << READS_WRONG_BYTES | 1 << TELLS_NOTHING | 1 << LOSES_A_VERSION | 1 << SALVAGES_TOO_LITTLE |
+                                     1 << REFUSES_TO_OPEN},
+        {"file store, caches", 1 << LOSES_A_VERSION},
+        {"exchange folder", 1 << READS_WRONG_BYTES | 1 << TELLS_NOTHING | 1 << LOSES_A_VERSION},
+        {"snapshot", 1 << TELLS_NOTHING | 1 << LOSES_A_VERSION},
+    };
+    int passed = 0, missed = 0;
+    most_of_processor = most_idle = 1;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        for (int s = 0; s < subject_count; s++) {
+            if (strcmp(subjects[s].name, all[i].subject) != 0 || (options.only && !strstr(subjects[s].name, options.only))) continue;
+            for (plant = NO_PLANT + 1; plant < PLANTS; plant++) {
+                if (!(all[i].plants >> plant & 1) || (plant == EATS_MEMORY && IS_SANITIZED)) continue;
+                int is_noticed = run_subject(&subjects[s], options.seed, 0) && shared->failures > 0;
+                passed += is_noticed;
+                missed += !is_noticed;
+                printf("%s  %s: %s", is_noticed ? "ok    " : "FAILED", subjects[s].name, plant_names[plant]);
+                if (is_noticed) printf(" (noticed at damage %ld)\n", shared->first_failure);
+                else printf(" is not noticed by %ld damages\n       again: --planted --only '%s'\n", shared->taken, subjects[s].name);
+            }
+        }
+    }
+    printf("%d passed, %d failed\n", passed, missed);
+    return missed > 0 || passed == 0;
 }
 
 int main(int argc, char **argv) {
     int passed = 0, failures = 0, chosen = 0;
+    long taken = 0, all = 0;
     read_options(argc, argv);
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     outcomes = mmap(NULL, sizeof *outcomes * OUTCOMES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -280,29 +358,29 @@ int main(int argc, char **argv) {
         chosen += !subject->is_large && (!options.only || strstr(subject->name, options.only));
     }
     if (chosen == 0) broken("nothing is called %s", options.only ? options.only : "so");
+    if (options.planted) return run_planted();
     printf("Damage: %d subjects, seed %llu\n", chosen, (unsigned long long)options.seed);
     for (int i = 0; i < subject_count; i++) {
         struct subject *subject = &subjects[i];
         long before[OUTCOMES];
         double began = now();
-        int status;
         if (subject->is_large || (options.only && !strstr(subject->name, options.only))) continue;
         memcpy(before, outcomes, sizeof before);
-        shared->failures = 0;
-        fflush(stdout);
-        pid_t pid = fork();
-        if (pid == 0) run_subject(subject, options.seed, options.minutes * 60 / chosen);
-        if (pid < 0 || waitpid(pid, &status, 0) != pid) broken("cannot wait");
-        int bad = shared->failures > 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+        int bad = !run_subject(subject, options.seed, options.minutes * 60 / chosen) || shared->failures > 0;
         passed += !bad;
         failures += bad;
-        printf("%s %-24s %5.1f s", bad ? "FAILED" : "ok    ", subject->name, now() - began);
+        taken += shared->taken;
+        all += shared->all;
+        printf("%s  %-24s %5.1f s", bad ? "FAILED" : "ok    ", subject->name, now() - began);
         for (int o = 0; o < OUTCOMES; o++)
             if (outcomes[o] > before[o]) printf("%s %ld %s", o ? "," : " ", outcomes[o] - before[o], outcome_names[o]);
         if (shared->failures > 0) printf(" (%ld FAILED)", shared->failures);
         printf("\n");
         fflush(stdout);
     }
+    if (taken < all)
+        printf("a sample: %ld of %ld damages, one in %llu, seed %llu; all of them: scripts/test --deep damage\n", taken, all,
+               (unsigned long long)options.every, (unsigned long long)options.seed);
     for (int o = 0; o < OUTCOMES; o++) printf("%s%s: %ld", o ? ", " : "", outcome_names[o], outcomes[o]);
     printf("\n%d passed, %d failed\n", passed, failures);
     return failures > 0 || passed == 0;

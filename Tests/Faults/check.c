@@ -13,21 +13,23 @@
 
 #include "files.h"
 #include "shim.h"
+#include "../C/child.h"
 #include "../C/folder_snapshots.h"
 
 int run_in_child(void (*body)(void *payload), void *payload, int seconds) {
+    enum child_fate fate;
     int status;
     pid_t child;
+    if (planted == LOOPS) seconds = 1;
     fflush(NULL);
     child = fork();
     if (child < 0) broken("cannot fork");
     if (child == 0) {
-        alarm((unsigned)seconds);
         body(payload);
         _exit(0);
     }
-    while (waitpid(child, &status, 0) < 0) if (errno != EINTR) broken("cannot wait");
-    return WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM ? -1 : status;
+    if (wait_for_child(child, (unsigned long)seconds, &status, &fate) != child) broken("cannot wait");
+    return fate == CHILD_WORKS ? status : -1;
 }
 
 static int works(const char *doing, llvs_status status, llvs_error **error) {
@@ -77,6 +79,7 @@ static int is_whole(const struct check *check, llvs_store *store, const llvs_ver
     llvs_error *error;
     struct asked *asked = book_find(version->id);
     llvs_status status = version_digest(store, version, &digest, &error);
+    if (planted == READS_SOMETHING_ELSE) digest = ~digest;
     copy_id(id, version->id);
     if (status == LLVS_ERROR_DAMAGED && asked && asked->is_damaged && !must_be_there(check, asked)) {
         llvs_error_free(error);
@@ -124,6 +127,7 @@ static struct history read_history(const struct check *check, llvs_store *store)
         llvs_version_list_free(page);
     }
     llvs_history_cursor_free(cursor);
+    if (planted == LOSES_THE_LAST && history.count) history.count--;
     if (history.count) qsort(history.versions, history.count, sizeof history.versions[0], by_id);
     return history;
 }
@@ -299,11 +303,27 @@ static void check_snapshot(const struct check *check) {
     free(folder);
 }
 
+/* Flips a bit in the middle of the largest file of the store. */
+static void spoil(const char *path) {
+    struct tree tree = read_tree(path);
+    struct entry *largest = NULL;
+    for (size_t i = 0; i < tree.count; i++)
+        if (!strstr(tree.entries[i].path, "cache") && (!largest || tree.entries[i].size > largest->size)) largest = &tree.entries[i];
+    if (largest && largest->size > 0) {
+        char *file = path_of(path, largest->path);
+        largest->bytes[largest->size / 2] ^= 4;
+        write_file(file, largest->bytes, largest->size);
+        free(file);
+    }
+    free_tree(&tree);
+}
+
 static void check_it(void *payload) {
     const struct check *check = payload;
     char *path = path_of(check->work->root, "store"), *versions = path_of(check->work->root, "folder/versions"),
          *snapshots = path_of(check->work->root, "folder/snapshots");
     if (faults) faults->on = 0;
+    if (planted == SPOILS_A_BYTE) spoil(path);
     /* What was acknowledged after the cut was not. */
     for (int i = 0; i < book->count; i++) if (!must_be_there(check, &book->asked[i])) book->asked[i].acknowledged = 0;
     check_contents(check, path);

@@ -19,7 +19,7 @@ struct check {
  */
 int check_store(const struct check *check);
 
-/* Runs `body` in a child; how it ended, as waitpid tells, or -1 when it did not end within `seconds`. */
+/* Runs `body` in a child. Returns how it ended, as waitpid does; -1 if it hung, or used more than `seconds` of the processor. */
 int run_in_child(void (*body)(void *payload), void *payload, int seconds);
 
 #endif

@@ -9,7 +9,10 @@
 
 #include "files.h"
 #include "shim.h"
+#include "../C/child.h"
 #include "../C/folder_snapshots.h"
+
+enum plant planted;
 
 struct change_spec put(const char *key, uint64_t seed, uint32_t size) {
     struct change_spec change = {"", 0, size, seed};
@@ -23,8 +26,11 @@ struct change_spec drop(const char *key) {
 }
 
 void client_met(const struct work *work, const char *doing, llvs_status status, llvs_error *error) {
+    if (planted == TRAPS) trap_on_purpose();
+    if (planted == LOOPS) for (;;) __asm__ volatile("");
+    if (planted == GIVES_NO_REASON) status = LLVS_ERROR_INTERNAL;
     if (!work->expects_faults || (faults && faults->fired == 0)) {
-    book_fail("%s failed without a reason: %s: %s", doing, llvs_status_name(status), llvs_error_message(error));
+        book_fail("%s failed without a reason: %s: %s", doing, llvs_status_name(status), llvs_error_message(error));
     } else if (status == LLVS_ERROR_INTERNAL || strlen(llvs_error_message(error)) == 0) {
         book_fail("%s failed with an error that helps nobody: %s: %s", doing, llvs_status_name(status), llvs_error_message(error));
     }
@@ -188,9 +194,11 @@ void client_make(struct client *client, const char *id, const char *predecessor,
     memcpy(asked->changes, changes, sizeof changes);
     if (predecessor) snprintf(asked->predecessor, ID_SIZE, "%s", predecessor);
     asked->can_be_repeated = 1;
+    if (planted == ACKNOWLEDGES_EARLY) acknowledge(client, asked);
     status = make(client->store, asked, &error);
     if (status != LLVS_OK) {
         client_met(client->work, "making a version", status, error);
+        if (planted == DOES_WHAT_IT_REFUSED) goes_on("making the version", make(client->store, asked, &error), &error);
         if (status != LLVS_ERROR_UNKNOWN_OUTCOME) expect_absent(client, asked);
         book->repeated++;
         status = make(client->store, asked, &error);

@@ -7,6 +7,20 @@
 
 #include "book.h"
 
+/* What a broken library would do. Planted (--planted), each of these must be noticed. */
+enum plant {
+    NO_PLANT,
+    ACKNOWLEDGES_EARLY,
+    LOSES_THE_LAST,       /* the version that was made last is not in the history */
+    READS_SOMETHING_ELSE,
+    SPOILS_A_BYTE,
+    GIVES_NO_REASON,      /* an error that says nothing */
+    DOES_WHAT_IT_REFUSED,
+    TRAPS,
+    LOOPS
+};
+extern enum plant planted;
+
 /* Where a workload works. */
 struct work {
     const char *root;           /* the folder in which all is */

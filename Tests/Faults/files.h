@@ -11,6 +11,10 @@ void broken(const char *format, ...) __attribute__((format(printf, 1, 2), noretu
 /* "<folder>/<name>", to be freed. */
 char *path_of(const char *folder, const char *name);
 
+/* A new folder: in LLVS_FAULTS_DIR, or in memory if there is room for it, else in the current folder. Nothing here is about the medium, and
+   memory is the fastest. To be freed. */
+char *new_root(const char *name);
+
 /* No error when there is nothing. */
 void remove_tree(const char *path);
 /* Times of files are kept: the library goes by them. */

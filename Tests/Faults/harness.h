@@ -10,6 +10,7 @@ enum { TOTALS = 16 };
 struct totals {
     long units;
     long passed, failed; /* units: the tests that are counted */
+    long taken, all;     /* see `took` */
     long count[TOTALS];  /* what the test says they are */
 };
 extern struct totals *totals;
@@ -17,12 +18,17 @@ void count(int total, long by);
 
 /* Set when the test runs its long version: all of what is sampled otherwise. */
 extern int is_thorough;
+/* Set by --sample: the short run takes some of the calls, of each kind and sort (sample.h). */
+extern int is_short;
+/* Notes what a run took of what there is. */
+void took(long some, long of);
 
 struct options {
     const char *only;  /* a part of the name of a unit; NULL: all */
     uint64_t seed;
-    double minutes;    /* of the long version; 0: the short one */
+    double minutes;    /* of the long version; 0: one round */
     int jobs;
+    int planted;
 };
 
 /* One test: a workload on a storage, at a durability. */
@@ -42,10 +48,18 @@ struct unit {
 struct test {
     const char *title;
     const char *totals[TOTALS];
+    /* What is sampled, and the name of the program's suite. */
+    const char *what;
     int recording;
     int (*wants)(const struct unit *unit);
     int (*run)(const struct unit *unit, const char *folder, uint64_t seed, char *note, size_t note_size, char *message,
                size_t message_size);
+    /* For --planted: what is broken on purpose in a unit, up to an entry without a name. The unit must fail. */
+    const struct planting *plantings;
+};
+struct planting {
+    enum plant plant;
+    const char *name, *unit;
 };
 int test_main(const struct test *test, int argc, char **argv);
 

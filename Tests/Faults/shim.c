@@ -66,6 +66,7 @@ void faults_make(int recording) {
     pthread_mutexattr_init(&attributes);
     pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
     pthread_mutex_init(&new->lock, &attributes);
+    new->trace = shared(sizeof(struct traced) * TRACE_MAX);
     if (recording) {
         new->ops = shared(sizeof(struct op) * LOG_OPS_MAX);
         new->log_bytes = shared(LOG_BYTES_MAX);
@@ -87,6 +88,8 @@ void faults_watch(const char *root) {
     faults->op_count = 0;
     faults->byte_count = 1; /* 0 is no place */
     faults->recording = 0;
+    faults->tracing = 0;
+    faults->trace_count = 0;
     faults->on = 1;
 }
 
@@ -97,8 +100,15 @@ void faults_plan(enum fault_action action, unsigned kinds, long at) {
     faults->seen = 0;
 }
 
+void faults_trace(unsigned kinds) {
+    faults_plan(FAULT_NONE, kinds, 0);
+    faults->trace_count = 0;
+    faults->tracing = 1;
+}
+
 void faults_stop(void) {
     faults->action = FAULT_NONE;
+    faults->tracing = 0;
 }
 
 /* ---- One call ---- */
@@ -129,6 +139,37 @@ static void die(void) {
     for (;;) pause();
 }
 
+/* Where a call goes: relative to the root, unless it is elsewhere. */
+static void name_of(const char *path, int fd, char *name, size_t size) {
+    char link[64], target[512];
+    ssize_t length;
+    if (path) {
+        snprintf(name, size, "%s", relative(path));
+        return;
+    }
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    length = readlink(link, target, sizeof target - 1);
+    target[length > 0 ? length : 0] = 0;
+    snprintf(name, size, "%s", relative(target) ? relative(target) : target);
+}
+
+static void trace(unsigned kind, const char *path, int fd, size_t size) {
+    struct traced *traced;
+    char name[512];
+    uint32_t sort = 2166136261u;
+    if (faults->trace_count++ >= TRACE_MAX) return;
+    traced = &faults->trace[faults->trace_count - 1];
+    name_of(path, fd, name, sizeof name);
+    for (const char *c = name; *c; c++) {
+        /* Numbers and ids. */
+        if ((*c >= '0' && *c <= '9') || (*c >= 'a' && *c <= 'f') || (*c >= 'A' && *c <= 'F') || *c == '-') continue;
+        sort = (sort ^ (uint32_t)*c) * 16777619u;
+    }
+    for (; size > 0; size /= 8) sort = (sort ^ 1) * 16777619u;
+    traced->kind = kind;
+    traced->sort = sort;
+}
+
 static struct call begin(int is_ours, unsigned kind, const char *path, int fd, size_t size) {
     struct call call = {0, 0, 0, 0, 0};
     if (!is_ours) return call;
@@ -137,23 +178,14 @@ static struct call begin(int is_ours, unsigned kind, const char *path, int fd, s
     for (int i = 0; i < CALL_KINDS; i++) if (kind == 1u << i) faults->count[i]++;
     if (!(kind & faults->kinds)) return call;
     faults->seen++;
+    if (faults->tracing) trace(kind, path, fd, size);
     if (faults->action == FAULT_NONE || faults->seen < faults->at || faults->seen - faults->at >= faults->times) return call;
     if (faults->action == FAULT_SHORT && (!(kind & (CALL_READ | CALL_WRITE)) || size < 2)) return call;
     faults->fired++;
     if (faults->fired == 1) {
-        char link[64];
-        ssize_t length = 0;
         faults->fired_kind = kind;
         faults->fired_size = size;
-        if (path) {
-            snprintf(faults->fired_path, sizeof faults->fired_path, "%s", relative(path));
-        } else {
-            char target[512];
-            snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-            length = readlink(link, target, sizeof target - 1);
-            target[length > 0 ? length : 0] = 0;
-            snprintf(faults->fired_path, sizeof faults->fired_path, "%s", relative(target) ? relative(target) : target);
-        }
+        name_of(path, fd, faults->fired_path, sizeof faults->fired_path);
     }
     switch (faults->action) {
     case FAULT_KILL_BEFORE: die(); break;

@@ -59,7 +59,11 @@ struct op {
     uint64_t path, to;   /* CREATE, MKDIR, RENAME, LINK, UNLINK: where the path is; relative to `root` */
 };
 
-enum { LOG_OPS_MAX = 1 << 17 };
+/* One traced call: its kind, and a digest of what sort of file it concerns (numbers and ids in names do not count) and of how much it
+   writes. */
+struct traced { unsigned kind; uint32_t sort; };
+
+enum { LOG_OPS_MAX = 1 << 17, TRACE_MAX = 1 << 17 };
 #define LOG_BYTES_MAX ((uint64_t)256 << 20)
 
 /* Shared between a test and the children that it forks. */
@@ -84,6 +88,10 @@ struct faults {
     char fired_path[512];
     size_t fired_size;
     long count[CALL_KINDS];
+    /* Tracing: the calls of `kinds`, in their order. */
+    int tracing;
+    long trace_count;
+    struct traced *trace;
     /* Recording. */
     int recording;
     int overflow;
@@ -103,7 +111,9 @@ void faults_make(int recording);
 void faults_watch(const char *root);
 /* Sets what is to happen. Counting begins anew. */
 void faults_plan(enum fault_action action, unsigned kinds, long at);
-/* The cause is gone: from now on calls are passed on. */
+/* From now on calls of these kinds are traced, and nothing else happens to them. */
+void faults_trace(unsigned kinds);
+/* The cause is gone, and nothing is traced: from now on calls are passed on. */
 void faults_stop(void);
 
 #endif

@@ -15,9 +15,13 @@
 #include "check.h"
 #include "files.h"
 #include "harness.h"
+#include "sample.h"
 #include "shim.h"
 
 enum { KILLS, ACKNOWLEDGED, CHECKS };
+
+/* In the short run, of calls that are alike. */
+enum { EVERY = 40 };
 
 struct trial {
     const struct unit *unit;
@@ -52,6 +56,34 @@ static int run_until_killed(struct trial *trial, enum fault_action action, unsig
     return -1;
 }
 
+/* The workload once more, whole: its calls are traced. */
+static struct sample trace(struct trial *trial, unsigned kinds, uint64_t every, uint64_t seed) {
+    remove_tree(trial->work.root);
+    copy_tree(trial->base, trial->work.root);
+    memcpy(book, trial->prepared, book_size(trial->prepared));
+    faults_watch(trial->work.root);
+    faults_trace(kinds);
+    int status = run_in_child(run, trial, 120);
+    faults_stop();
+    if (status != 0 && !book->failure[0]) book_fail("the workload ended with %d", status);
+    return sample_make(every, seed);
+}
+
+/* Where a call is killed: before it, after it, and for a write at places within. */
+enum { BEFORE = -1, AFTER = WRITE_PARTS };
+
+/* In the run that takes all. `is_long`: pages of a database are many, and a long history takes its time. */
+static int is_in_whole_run(unsigned kind, long at, int part, int is_long, uint64_t seed) {
+    if (part == BEFORE) return 1;
+    if (part == AFTER ? kind == CALL_LOCK : kind != CALL_WRITE) return 0;
+    return is_thorough || !is_long || part == (at + (long)seed) % (WRITE_PARTS + 1);
+}
+/* In the short run: of each write one place within; else before or after. `turn`: which call it is of those that are taken. */
+static int is_in_short_run(unsigned kind, int part, long turn) {
+    if (kind == CALL_WRITE) return part == turn % WRITE_PARTS || (part == AFTER && turn % 8 == 0);
+    return part == (turn % 2 && kind != CALL_LOCK ? AFTER : BEFORE);
+}
+
 static int look(struct trial *trial) {
     struct check check = {&trial->work, -1, 1};
     for (int i = 0; i < book->count; i++) count(ACKNOWLEDGED, book->asked[i].acknowledged);
@@ -65,8 +97,8 @@ static int test(const struct unit *unit, const char *folder, uint64_t seed, char
     struct trial trial = {unit, {NULL, unit->storage, unit->durability, 0}, path_of(folder, "base"), NULL};
     char *root = path_of(folder, "run");
     unsigned kinds = CALLS_CHANGING | (unit->storage == LLVS_STORAGE_SQLITE ? CALL_LOCK : 0);
-    long at, calls = 0, kills = 0;
-    int killed = 1, touched = unit->workload->must_touch == NULL || unit->storage != LLVS_STORAGE_FILE;
+    long at = 0, kills = 0, all = 0, turn = (long)seed;
+    int touched = unit->workload->must_touch == NULL || unit->storage != LLVS_STORAGE_FILE;
     const char *how = "";
     if (!prepared) prepared = book_make();
     trial.prepared = prepared;
@@ -79,35 +111,37 @@ static int test(const struct unit *unit, const char *folder, uint64_t seed, char
     memcpy(prepared, book, book_size(book));
     trial.work.root = root;
     /* To look through a long history takes its time. */
+    int is_long = unit->storage == LLVS_STORAGE_SQLITE || prepared->count > 500;
     long step = !is_thorough && unit->storage == LLVS_STORAGE_SQLITE && prepared->count > 500 ? 7 : 1;
-    at = step > 1 ? (long)(seed % 7) : 0;
-    while (killed == 1 && !book->failure[0]) {
-        at += at ? step : 1;
-        how = "before";
-        killed = run_until_killed(&trial, FAULT_KILL_BEFORE, kinds, at, 0);
-        if (killed < 0 || look(&trial) || !killed) break;
-        kills++;
-        calls = at;
-        if (!touched && faults->fired_kind == unit->workload->must_call)
-            touched = strncmp(faults->fired_path, unit->workload->must_touch, strlen(unit->workload->must_touch)) == 0;
-        unsigned kind = faults->fired_kind;
-        for (int part = 0; part <= WRITE_PARTS && killed == 1; part++) {
-            int is_after = part == WRITE_PARTS;
-            if (is_after ? kind == CALL_LOCK : kind != CALL_WRITE) continue;
-            /* Pages of a database are many, and a long history takes its time: of each write one place. */
-            if (!is_thorough && (unit->storage == LLVS_STORAGE_SQLITE || prepared->count > 500) &&
-                part != (at + (long)seed) % (WRITE_PARTS + 1))
-                continue;
-            how = is_after ? "after" : "within";
-            killed = run_until_killed(&trial, is_after ? FAULT_KILL_AFTER : FAULT_KILL_WITHIN, kinds, at, part);
+    struct sample sample = trace(&trial, kinds, is_short ? EVERY : 1, seed);
+    for (at = 1; at <= sample.count && !book->failure[0]; at++) {
+        unsigned kind = sample.kinds[at];
+        for (int part = BEFORE; part <= AFTER && !book->failure[0]; part++) {
+            if (at % step != (long)seed % step || !is_in_whole_run(kind, at, part, is_long, seed)) continue;
+            all++;
+            if (is_short && (!sample.is_taken[at] || !is_in_short_run(kind, part, turn))) continue;
+            how = part == BEFORE ? "before" : part == AFTER ? "after" : "within";
+            int killed = run_until_killed(&trial,
+                                          part == BEFORE  ? FAULT_KILL_BEFORE
+                                          : part == AFTER ? FAULT_KILL_AFTER
+                                                          : FAULT_KILL_WITHIN,
+                                          kinds, at, part == BEFORE ? 0 : part);
             if (killed == 0) book_fail("the workload does not do the same again");
             if (killed < 0 || look(&trial)) break;
             kills++;
+            if (!touched && faults->fired_kind == unit->workload->must_call)
+                touched = strncmp(faults->fired_path, unit->workload->must_touch, strlen(unit->workload->must_touch)) == 0;
         }
+        turn += sample.is_taken[at];
     }
-    if (!touched) book_fail("the workload never touched %s", unit->workload->must_touch);
+    /* Killed nowhere it comes to its end. */
+    if (!book->failure[0]) how = "behind";
+    if (!book->failure[0] && run_until_killed(&trial, FAULT_KILL_BEFORE, kinds, sample.count + 1, 0) == 0) look(&trial);
+    if (!touched && !book->failure[0]) book_fail("the workload never touched %s", unit->workload->must_touch);
     count(KILLS, kills);
-    snprintf(note, note_size, "%ld calls, killed %ld times", calls, kills);
+    took(kills, all);
+    snprintf(note, note_size, "%ld calls, killed %ld times", sample.count, kills);
+    sample_free(&sample);
     if (book->failure[0])
         snprintf(message, message_size, "%s call %ld (%s of %s): %s", how, at, call_name(faults->fired_kind), faults->fired_path,
                  book->failure);
@@ -123,8 +157,18 @@ static int wants(const struct unit *unit) {
 }
 
 int main(int argc, char **argv) {
+    static const struct planting plantings[] = {
+        {ACKNOWLEDGES_EARLY, "a version that is acknowledged before it is written", "commit, file, full"},
+        {ACKNOWLEDGES_EARLY, "a version that is acknowledged before it is written", "commit, SQLite, full"},
+        {LOSES_THE_LAST, "a version that is lost", "merge, file, full"},
+        {READS_SOMETHING_ELSE, "a version that reads as another", "large values, file, full"},
+        {SPOILS_A_BYTE, "a byte that is spoiled", "commit, file, full"},
+        {SPOILS_A_BYTE, "a byte that is spoiled", "commit, SQLite, full"},
+        {NO_PLANT, NULL, NULL},
+    };
     static const struct test crash = {
-        "Killed at every call", { "processes killed", "acknowledged versions looked for", "stores looked at" }, 0, wants, test
+        "Killed at every call", { "processes killed", "acknowledged versions looked for", "stores looked at" }, "kills", 0, wants, test,
+        plantings
     };
     return test_main(&crash, argc, argv);
 }

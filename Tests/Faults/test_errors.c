@@ -98,7 +98,9 @@ static int test(const struct unit *unit, const char *folder, uint64_t seed, char
     struct check check = {&trial.work, -1, 1};
     char *root = path_of(folder, "run");
     uint64_t random = seed;
-    long counts[CALL_KINDS], tried = 0;
+    /* Other calls in each unit. */
+    for (const char *c = unit->name; *c; c++) random = random * 31 + (uint64_t)*c;
+    long counts[CALL_KINDS], tried = 0, all = 0;
     if (!prepared) prepared = book_make();
     trial.prepared = prepared;
     remove_tree(trial.base);
@@ -118,6 +120,8 @@ static int test(const struct unit *unit, const char *folder, uint64_t seed, char
         if (calls == 0) continue;
         /* Not more than so many, here and there. */
         step = calls > most ? calls / most : 1;
+        all += kind->action == FAULT_SHORT && kind->times > 1 ? 1 : (calls + step - 1) / step;
+        if (is_short) most = prepared->count > 500 ? 1 : 2, step = calls > most ? (calls + most - 1) / most : 1;
         for (long at = 1 + (long)random_below(&random, (uint64_t)step); at <= calls && !book->failure[0]; at += step) {
             /* A fault may make for fewer calls, or for other ones. */
             if (run_with(&trial, kind, at) > 0) count(FAULTS, 1);
@@ -132,6 +136,7 @@ static int test(const struct unit *unit, const char *folder, uint64_t seed, char
         }
     }
     if (book->failure[0] && !message[0]) snprintf(message, message_size, "%s", book->failure);
+    took(tried < all ? tried : all, all);
     snprintf(note, note_size, "%ld runs", tried);
     free(trial.base);
     free(root);
@@ -143,11 +148,23 @@ static int wants(const struct unit *unit) {
 }
 
 int main(int argc, char **argv) {
+    static const struct planting plantings[] = {
+        {GIVES_NO_REASON, "an error that says nothing", "commit, file, full"},
+        {DOES_WHAT_IT_REFUSED, "a version that was refused and is there", "commit, file, full"},
+        {DOES_WHAT_IT_REFUSED, "a version that was refused and is there", "commit, SQLite, full"},
+        {LOSES_THE_LAST, "a version that is lost", "retrieve, file, full"},
+        {SPOILS_A_BYTE, "a byte that is spoiled", "large values, file, full"},
+        {TRAPS, "a process that traps at a fault", "create, file, full"},
+        {LOOPS, "a process that loops at a fault", "create, file, full"},
+        {NO_PLANT, NULL, NULL},
+    };
     static const struct test errors = { "Failing calls",
                                         { "faults injected", "errors told", "of these unknown outcomes", "calls repeated",
                                           "stores looked at" },
+                                        "runs with a fault",
                                         0,
                                         wants,
-                                        test };
+                                        test,
+                                        plantings };
     return test_main(&errors, argc, argv);
 }

@@ -21,10 +21,20 @@
 #include "check.h"
 #include "files.h"
 #include "random.h"
+#include "sample.h"
 #include "shim.h"
 
 /* Every STEPS_BACKth step moves back to the first version, where the number is 0; all others save the number of the step. */
-enum { PREPARED = 3, STEPS = 7, STEPS_BACK = 4, SLOT_SIZE = 60, SLOT_DISTANCE = 512, KILLS_AT_ANY_MOMENT = 25 };
+enum { PREPARED = 3, STEPS = 7, STEPS_BACK = 4, SLOT_SIZE = 60, SLOT_DISTANCE = 512 };
+
+/* In the short run one in EVERY of the calls that are alike, and fewer of what is random. */
+enum { EVERY = 4, MOMENTS = 25, SHORT_MOMENTS = 5 };
+static int is_short;
+static uint64_t first_seed = 1;
+static const char *program;
+static long taken, all;
+/* What a broken coordinator would do. Planted, each of these must be noticed. */
+static const enum plant plants_of_it[] = {ACKNOWLEDGES_EARLY, LOSES_THE_LAST};
 
 struct shared {
     long asked, acknowledged; /* steps */
@@ -106,6 +116,7 @@ static int go(llvs_coordinator *coordinator, long step) {
     llvs_error *error;
     int worked;
     shared->asked = step;
+    if (planted == ACKNOWLEDGES_EARLY) shared->acknowledged = step;
     if (number_after(step) == step) worked = save(coordinator, step, NULL);
     else worked = works(llvs_coordinator_set_current_version(coordinator, llvs_id(&shared->first), &error), error);
     if (worked) shared->acknowledged = step;
@@ -137,6 +148,7 @@ static void look(void *payload) {
     llvs_coordinator *coordinator = open_it();
     if (!coordinator) return;
     long number = number_of(coordinator);
+    if (planted == LOSES_THE_LAST) number--;
     if (number != first && number != second) fail("it is at %ld, after %ld was acknowledged", number, first);
     if (works(llvs_coordinator_missing_version(coordinator, &missing, &error), error) && missing.size)
         fail("a version is missing: %ld %ld", first, second);
@@ -155,7 +167,11 @@ static int is_told(const char *doing, long at, int part) {
         passed++;
         return 0;
     }
-    printf("FAILED %s: %s, call %ld, part %d: %s\n", place->name, doing, at, part, shared->failure);
+    if (planted) printf("ok      %s, %s is noticed: %s, call %ld: %s\n", place->name,
+                        planted == ACKNOWLEDGES_EARLY ? "a step that is acknowledged before it is done" : "a step that is forgotten", doing,
+                        at, shared->failure);
+    else printf("FAILED  %s: %s, call %ld, part %d: %s\n        again: %s%s --seed %llu\n", place->name, doing, at, part, shared->failure,
+                program, is_short ? " --sample" : "", (unsigned long long)first_seed);
     shared->failure[0] = 0;
     failed++;
     return 1;
@@ -180,35 +196,56 @@ static int was_killed(int status) {
     return 0;
 }
 
-static void kill_at_every_call(const char *base, const struct shared *prepared) {
+static void kill_at_every_call(const char *base, const struct shared *prepared, uint64_t seed) {
     unsigned kinds = CALLS_CHANGING | CALL_LOCK;
-    long last = STEPS, at = 0, kills = 0;
-    for (int killed = 1; killed;) {
-        at++;
-        for (int part = -1; part <= WRITE_PARTS && killed; part++) {
+    long last = STEPS, kills = 0, turn = (long)seed;
+    begin(base, prepared);
+    faults_watch(root);
+    faults_trace(kinds);
+    int status = run_in_child(work, &last, 120);
+    faults_stop();
+    if (status != 0) broken("the workload ended with %d", status);
+    struct sample sample = sample_make(is_short ? EVERY : 1, seed);
+    /* Behind the last call it comes to its end. */
+    for (long at = 1; at <= sample.count + 1; at++) {
+        int is_taken = !is_short || at > sample.count || sample.is_taken[at];
+        turn += is_taken;
+        for (int part = -1; part <= WRITE_PARTS; part++) {
             enum fault_action action = part < 0 ? FAULT_KILL_BEFORE : part < WRITE_PARTS ? FAULT_KILL_WITHIN : FAULT_KILL_AFTER;
+            int is_write = at <= sample.count && sample.kinds[at] == CALL_WRITE;
+            /* Only a write has parts. */
+            if (at > sample.count ? part >= 0 : !is_write && part >= 0 && part < WRITE_PARTS) continue;
+            all++;
+            if (!is_taken || (is_short && at <= sample.count && part != (is_write ? (int)(turn % (WRITE_PARTS + 2)) - 1
+                                                                      : turn % 2 ? -1
+                                                                                 : WRITE_PARTS)))
+                continue;
+            taken++;
             begin(base, prepared);
             faults_watch(root);
             faults_plan(action, kinds, at);
             faults->part = part < 0 ? 0 : part;
-            killed = was_killed(run_in_child(work, &last, 120));
-            unsigned kind = faults->fired_kind;
+            int killed = was_killed(run_in_child(work, &last, 120));
             faults_stop();
+            if (killed != (at <= sample.count)) fail("the workload does not do the same again: call %ld of %ld", at, sample.count);
             look_for(number_after(shared->acknowledged), number_after(shared->asked));
-            if (is_told("killed", at, part)) return;
             kills += killed;
-            /* Only a write has parts. */
-            if (part < 0 && kind != CALL_WRITE) part = WRITE_PARTS - 1;
+            if (is_told("killed", at, part)) {
+                sample_free(&sample);
+                return;
+            }
         }
     }
-    printf("ok     %s: killed at %ld calls, %ld times\n", place->name, at - 1, kills);
+    printf("ok      %s: killed at %ld calls, %ld times\n", place->name, sample.count, kills);
+    sample_free(&sample);
 }
 
 static void kill_at_any_moment(const char *base, const struct shared *prepared, uint64_t *random) {
     long last = 1000000;
     /* Nothing is watched: whoever is killed there may hold the lock of the watch. */
     faults_watch("/none");
-    for (int i = 0; i < KILLS_AT_ANY_MOMENT; i++) {
+    int moments = is_short ? SHORT_MOMENTS : MOMENTS;
+    for (int i = 0; i < moments; i++) {
         struct timespec pause = {0, (long)random_below(random, 30000000)};
         int status;
         begin(base, prepared);
@@ -227,7 +264,9 @@ static void kill_at_any_moment(const char *base, const struct shared *prepared, 
         look_for(number_after(shared->acknowledged), number_after(shared->asked));
         if (is_told("killed at any moment", shared->acknowledged, 0)) return;
     }
-    printf("ok     %s: killed at %d moments\n", place->name, KILLS_AT_ANY_MOMENT);
+    taken += moments;
+    all += MOMENTS;
+    printf("ok      %s: killed at %d moments\n", place->name, moments);
 }
 
 /* The note after `PREPARED` saves, with bytes of it replaced; where the coordinator is then. */
@@ -280,7 +319,7 @@ static void damage(const char *base, const struct shared *prepared) {
     for (int size = 0; size <= SLOT_DISTANCE && !told; size += 128) {
         told = with_note(base, prepared, whole, (uint64_t)size, PREPARED - 1, PREPARED, "the file cut short", size);
     }
-    if (!told) printf("ok     %s: slots torn and damaged\n", place->name);
+    if (!told) printf("ok      %s: slots torn and damaged\n", place->name);
     free_tree(&tree);
 }
 
@@ -288,19 +327,23 @@ int main(int argc, char **argv) {
     static struct shared prepared;
     double minutes = 0;
     uint64_t seed = 1;
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (strcmp(argv[i], "--minutes") == 0) minutes = atof(argv[i + 1]);
-        if (strcmp(argv[i], "--seed") == 0) seed = strtoull(argv[i + 1], NULL, 10);
+    int plants = 0;
+    program = argv[0];
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--sample") == 0) is_short = 1;
+        else if (strcmp(argv[i], "--planted") == 0) is_short = plants = 1;
+        else if (i + 1 < argc && strcmp(argv[i], "--minutes") == 0) minutes = atof(argv[++i]);
+        else if (i + 1 < argc && strcmp(argv[i], "--seed") == 0) seed = strtoull(argv[++i], NULL, 10);
+        else broken("usage: %s [--sample] [--planted] [--seed <number>] [--minutes <number>]", program);
     }
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) broken("no memory");
-    char folder[] = "llvs-note-XXXXXX";
-    if (!mkdtemp(folder)) broken("cannot make a folder");
-    char *top = realpath(folder, NULL);
-    if (!top) broken("cannot find %s", folder);
+    char *top = new_root("note");
     faults_make(0);
     time_t end = time(NULL) + (time_t)(minutes * 60);
+    long noticed = 0, missed = 0;
     do {
+        first_seed = seed;
         for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
             place = &places[i];
             char *base = path_of(top, "base");
@@ -312,15 +355,30 @@ int main(int argc, char **argv) {
                 broken("cannot prepare: %s", shared->failure);
             prepared = *shared;
             root = path_of(top, "run");
-            kill_at_every_call(base, &prepared);
-            kill_at_any_moment(base, &prepared, &seed);
-            damage(base, &prepared);
+            if (plants) {
+                for (int p = 0; p < 2; p++) {
+                    planted = plants_of_it[p];
+                    failed = 0;
+                    kill_at_every_call(base, &prepared, seed);
+                    if (failed > 0) noticed++;
+                    else missed++, printf("FAILED  %s: the planted defect %d is not noticed\n", place->name, (int)planted);
+                }
+                planted = NO_PLANT;
+            } else {
+                kill_at_every_call(base, &prepared, seed);
+                kill_at_any_moment(base, &prepared, &seed);
+                damage(base, &prepared);
+            }
             free(root);
             free(base);
         }
-    } while (failed == 0 && time(NULL) < end);
+    } while (!plants && failed == 0 && time(NULL) < end);
     remove_tree(top);
     free(top);
+    if (plants) passed = noticed, failed = missed;
+    else if (taken < all)
+        printf("a sample: %ld of about %ld kills, seed %llu; all of them: scripts/test --deep faults\n", taken, all,
+               (unsigned long long)first_seed);
     printf("%ld passed, %ld failed\n", passed, failed);
     return failed > 0 || passed == 0;
 }

@@ -21,6 +21,9 @@
 
 enum { OUTCOMES, RECORDINGS, CUTS, FAILED_SYNCS, KILLS, REPEATED };
 
+/* In the short run: one in so many. */
+enum { CUTS_EVERY = 3, SYNCS_EVERY = 4, KILLS_EVERY = 7 };
+
 struct trial {
     const struct unit *unit;
     struct work work;
@@ -30,6 +33,8 @@ struct trial {
     /* Outcomes looked at so far, by digest. */
     uint64_t *seen;
     size_t seen_count, seen_room;
+    long syncs;   /* of the workload, when none fails */
+    long moments; /* of the last recording */
     char what[160];
 };
 
@@ -116,7 +121,7 @@ static int chance(struct plan *plan, size_t wanted, size_t of) { return of <= wa
 /* What a cut can leave, as much as the budget allows. 1 when one of them is not well. */
 static int look_at_cut(struct plan *plan) {
     uint64_t *random = &plan->trial->random;
-    size_t n, most = is_thorough ? 40 : 10;
+    size_t n, most = is_thorough ? 40 : is_short ? 4 : 10;
     first(plan, 0);
     n = plan->uncertain;
     if (tried(plan)) return 1;
@@ -154,7 +159,7 @@ static int look_at_cut(struct plan *plan) {
         script_set(plan->script, i, FATE_ALL, 0);
         if (tried(plan)) return 1;
     }
-    for (int sample = 0; sample < (is_thorough ? 25 : 6) && n > 0 && plan->budget > 0; sample++) {
+    for (int sample = 0; sample < (is_thorough ? 25 : is_short ? 3 : 6) && n > 0 && plan->budget > 0; sample++) {
         reset(plan);
         for (size_t i = 0; i < n; i++) {
             uint64_t die = random_below(random, 8);
@@ -181,13 +186,17 @@ static int is_telling(const struct trial *trial, long cut) {
 /* The cuts from `earliest` on, the last first: what must be there only grows. 1 when an outcome is not well. */
 static int look_at_recording(struct trial *trial, const struct tree *base, long earliest, long budget, int lies) {
     struct plan plan = {trial, script_make(base), 0, lies, 0, 0};
-    long cuts = 0, left = 0;
+    long cuts = 0, left = 0, all = 0, met = 0;
+    /* In the short run the last cut, and one in so many of the others. A lie is looked for everywhere. */
+    long every = is_short && !lies ? CUTS_EVERY : 1, phase = (long)random_below(&trial->random, (uint64_t)every);
     int is_bad = 0;
     memcpy(trial->after, book, book_size(book));
     trial->seen_count = 0;
-    for (long cut = earliest; cut <= faults->op_count; cut++) left += is_telling(trial, cut);
+    for (long cut = earliest; cut <= faults->op_count; cut++) all += is_telling(trial, cut);
+    left = (all + every - 1) / every;
+    trial->moments = all;
     for (long cut = faults->op_count; cut >= earliest && !is_bad; cut--) {
-        if (!is_telling(trial, cut)) continue;
+        if (!is_telling(trial, cut) || (met++ > 0 && met % every != phase)) continue;
         plan.cut = cut;
         plan.budget = budget / left > 5 ? budget / left : 5;
         cuts++;
@@ -197,7 +206,7 @@ static int look_at_recording(struct trial *trial, const struct tree *base, long 
                      faults->op_count);
         }
     }
-    if (!lies) count(CUTS, cuts);
+    if (!lies) count(CUTS, cuts), took(cuts, all);
     script_free(plan.script);
     return is_bad;
 }
@@ -214,7 +223,10 @@ static int runs_whole(struct trial *trial) {
 
 static int plain(struct trial *trial, long budget) {
     struct tree base = begin(trial);
-    int is_bad = !runs_whole(trial) || look_at_recording(trial, &base, 0, budget, 0);
+    int is_bad = !runs_whole(trial);
+    trial->syncs = 0;
+    for (long i = 0; i < faults->op_count; i++) trial->syncs += faults->ops[i].kind == OP_SYNC || faults->ops[i].kind == OP_SYNC_ALL;
+    is_bad = is_bad || look_at_recording(trial, &base, 0, budget, 0);
     count(RECORDINGS, 1);
     free_tree(&base);
     return is_bad;
@@ -232,8 +244,15 @@ static int on_a_lying_disk(struct trial *trial, int lies, long budget) {
 
 static int with_failed_syncs(struct trial *trial, long budget) {
     for (long at = 1;; at++) {
-        struct tree base = begin(trial);
+        struct tree base;
         int is_bad;
+        /* Each sync has the moments of a recording, as many as another. */
+        if (is_short && at > 1 && at % SYNCS_EVERY != 0) {
+            if (at > trial->syncs) break;
+            took(0, trial->moments);
+            continue;
+        }
+        base = begin(trial);
         faults_plan(FAULT_FAIL, CALL_SYNC, at);
         faults->error = 5; /* EIO */
         trial->work.expects_faults = 1;
@@ -258,6 +277,7 @@ static int with_failed_syncs(struct trial *trial, long budget) {
 static int after_a_kill(struct trial *trial, long budget) {
     /* Calls of a database are many, and much the same. */
     long step = trial->unit->storage == LLVS_STORAGE_FILE ? 1 : is_thorough ? 5 : 11;
+    if (is_short) step *= KILLS_EVERY;
     for (long at = 1 + (long)random_below(&trial->random, (uint64_t)step);; at += step) {
         struct tree base = begin(trial);
         int status, is_bad = 0;
@@ -275,6 +295,8 @@ static int after_a_kill(struct trial *trial, long budget) {
         if (run_in_child(survive, trial, 300) != 0) book_fail("the other process did not end well");
         faults->recording = 0;
         is_bad = book->failure[0] || look_at_recording(trial, &base, killed_at, budget, 0);
+        /* About as many at the kills that are left out. */
+        if (is_short) took(0, (KILLS_EVERY - 1) * trial->moments);
         free_tree(&base);
         if (is_bad) return 1;
     }
@@ -310,13 +332,14 @@ static int test(const struct unit *unit, const char *folder, uint64_t seed, char
     /* To look through a long history, or at large values, takes its time. */
     int is_slow = prepared->count > 500 || unit->workload->has_large_values;
     long budget = is_thorough ? 1500 : is_slow ? 60 : 160;
+    if (is_short) budget /= 3;
     is_bad = book->failure[0] || plain(&trial, budget);
     if (!is_bad && is_full && unit->workload->acknowledges) {
         is_bad = on_a_lying_disk(&trial, LIES_OF_FILES, budget);
         if (!is_bad && is_file) is_bad = on_a_lying_disk(&trial, LIES_OF_FOLDERS, budget);
-        if (!is_bad) is_bad = with_failed_syncs(&trial, is_thorough ? 150 : is_slow ? 10 : 30);
+        if (!is_bad) is_bad = with_failed_syncs(&trial, is_thorough ? 150 : is_slow || is_short ? 10 : 30);
     }
-    if (!is_bad && unit->workload->for_kills_and_cuts) is_bad = after_a_kill(&trial, is_thorough ? 60 : 16);
+    if (!is_bad && unit->workload->for_kills_and_cuts) is_bad = after_a_kill(&trial, is_thorough ? 60 : is_short ? 8 : 16);
     snprintf(note, note_size, "%ld outcomes", totals->count[OUTCOMES] - before);
     if (is_bad) snprintf(message, message_size, "%s: %s", trial.what, book->failure);
     free(trial.base);
@@ -330,8 +353,10 @@ int main(int argc, char **argv) {
     static const struct test power_cut = { "Power cut",
                                            { "outcomes looked at", "recordings", "cuts", "syncs failed", "kills before the cut",
                                              "versions made again" },
+                                           "moments",
                                            1,
                                            wants,
-                                           test };
+                                           test,
+                                           NULL };
     return test_main(&power_cut, argc, argv);
 }

@@ -21,9 +21,19 @@
 
 #include "check.h"
 #include "files.h"
+#include "sample.h"
 #include "shim.h"
 
 enum { VERSIONS = 5, VALUES = 60, STEPS = 9 };
+
+/* In the short run one in EVERY of the calls that are alike. */
+enum { EVERY = 25 };
+static int is_short;
+static uint64_t seed = 1;
+static const char *program;
+static long taken, all;
+/* What a broken projection would do. Planted, each of these must be noticed. */
+static const enum plant plants_of_it[] = {ACKNOWLEDGES_EARLY, LOSES_THE_LAST};
 
 static const char *definitions[2] = {
     "{\"tables\":{\"rows\":{\"prefix\":\"row/\",\"columns\":[{\"name\":\"n\",\"pointer\":\"/n\",\"type\":\"integer\"}]}}}",
@@ -100,6 +110,7 @@ static void work(void *payload) {
     for (int step = shared->acknowledged + 1; store && step < STEPS; step++) {
         llvs_status status = LLVS_OK;
         shared->asked = step;
+        if (planted == ACKNOWLEDGES_EARLY) shared->acknowledged = step;
         if (projection && steps[step].definition != steps[step - 1].definition) {
             llvs_projection_free(projection);
             projection = NULL;
@@ -167,6 +178,7 @@ static void look_at_database(void) {
         fail("it is at neither of the steps %ld and %ld", shared->acknowledged, shared->asked);
     } else {
         int n = steps[step].version;
+        if (planted == LOSES_THE_LAST) sqlite3_exec(database, "DELETE FROM rows WHERE rowid = 7", NULL, NULL, NULL);
         snprintf(text, sizeof text, "SELECT count(*) = %d AND min(n) = %d AND max(n) = %d FROM rows", VALUES, n, n);
         if (number(database, text) != 1) fail("the rows are not those of the version %ld at step %ld", n, step);
         if (steps[step].definition == 1) {
@@ -199,8 +211,14 @@ static int is_told(const char *doing, long at, int part) {
         passed++;
         return 0;
     }
-    printf("FAILED %s: call %ld, part %d (%s of %s): %s\n", doing, at, part, call_name(faults->fired_kind), faults->fired_path,
-           shared->failure);
+    if (planted)
+        printf("ok      %s is noticed: %s, call %ld: %s\n",
+               planted == ACKNOWLEDGES_EARLY ? "a step that is acknowledged before it is done" : "a row that is lost", doing, at,
+               shared->failure);
+    else
+        printf("FAILED  %s: call %ld, part %d (%s of %s): %s\n        again: %s%s --seed %llu\n", doing, at, part,
+               call_name(faults->fired_kind), faults->fired_path, shared->failure, program, is_short ? " --sample" : "",
+               (unsigned long long)seed);
     shared->failure[0] = 0;
     failed++;
     return 1;
@@ -228,62 +246,102 @@ static void look_now(void) {
     if (status != 0) fail("looking ended with %ld%.0ld", status, 0);
 }
 
+/* The workload once, whole: its calls are traced. */
+static struct sample trace(const char *base, const struct shared *prepared, unsigned kinds) {
+    int may_fail = 0;
+    begin(base, prepared);
+    faults_watch(view_folder);
+    faults_trace(kinds);
+    int status = run_in_child(work, &may_fail, 120);
+    faults_stop();
+    if (status != 0) broken("the workload ended with %d", status);
+    if (faults->trace_count < 50) broken("only %ld calls were seen", faults->trace_count);
+    return sample_make(is_short ? EVERY : 1, seed);
+}
+
 static void kill_at_every_call(const char *base, const struct shared *prepared) {
     unsigned kinds = CALLS_CHANGING | CALL_LOCK;
-    long at = 0, kills = 0;
+    long kills = 0, turn = (long)seed;
     int may_fail = 0;
-    for (int killed = 1; killed;) {
-        at++;
-        for (int part = -1; part <= WRITE_PARTS && killed; part++) {
+    struct sample sample = trace(base, prepared, kinds);
+    /* Behind the last call it comes to its end. */
+    for (long at = 1; at <= sample.count + 1; at++) {
+        int is_write = at <= sample.count && sample.kinds[at] == CALL_WRITE;
+        int is_taken = !is_short || at > sample.count || sample.is_taken[at];
+        turn += is_taken;
+        for (int part = -1; part <= WRITE_PARTS; part++) {
+            /* Only a write has parts; pages are many: of each one place. */
+            if (part >= 0 && (at > sample.count || (part < WRITE_PARTS && !(is_write && part == at % WRITE_PARTS)))) continue;
+            all++;
+            if (!is_taken || (is_short && at <= sample.count && part != (is_write ? (int)(at % WRITE_PARTS) : turn % 2 ? -1 : WRITE_PARTS)))
+                continue;
+            taken++;
             begin(base, prepared);
             faults_watch(view_folder);
             faults_plan(part < 0 ? FAULT_KILL_BEFORE : part < WRITE_PARTS ? FAULT_KILL_WITHIN : FAULT_KILL_AFTER, kinds, at);
             faults->part = part < 0 ? 0 : part;
-            killed = was_killed(run_in_child(work, &may_fail, 120));
-            unsigned kind = faults->fired_kind;
+            int killed = was_killed(run_in_child(work, &may_fail, 120));
+            if (killed != (at <= sample.count)) fail("the workload does not do the same again: call %ld of %ld", at, sample.count);
             look_now();
-            if (is_told("killed", at, part)) return;
             kills += killed;
-            /* Only a write has parts; pages are many: of each one place. */
-            if (part < 0) part = kind == CALL_WRITE ? (int)(at % WRITE_PARTS) - 1 : WRITE_PARTS - 1;
-            else if (part < WRITE_PARTS) part = WRITE_PARTS - 1;
+            if (is_told("killed", at, part)) {
+                sample_free(&sample);
+                return;
+            }
         }
     }
-    if (at < 50) fail("only %ld calls were seen%.0ld", at, 0);
-    if (!is_told("killed", at, 0)) printf("ok     killed at %ld calls, %ld times\n", at - 1, kills);
+    printf("ok      killed at %ld calls, %ld times\n", sample.count, kills);
+    sample_free(&sample);
 }
 
 static void fail_every_call(const char *base, const struct shared *prepared) {
     static const int errors[] = {EIO, ENOSPC};
-    long at = 0, refused = 0, fired = 1;
+    struct sample sample = trace(base, prepared, CALLS_CHANGING);
+    long refused = 0, turn = (long)seed, failures = 0;
     int may_fail = 1;
-    while (fired) {
-        at++;
+    for (long at = 1; at <= sample.count; at++) {
+        turn += sample.is_taken[at];
         for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
+            all++;
+            if (is_short && (!sample.is_taken[at] || i != (size_t)(turn % 2))) continue;
+            taken++;
             begin(base, prepared);
             faults_watch(view_folder);
             faults_plan(FAULT_FAIL, CALLS_CHANGING, at);
             faults->error = errors[i];
-            faults->times = at % 2 ? 1 : 1000000;
+            faults->times = turn / 2 % 2 ? 1 : 1000000;
             if (run_in_child(work, &may_fail, 120) != 0) fail("the workload ended%.0ld%.0ld", 0, 0);
-            fired = faults->fired;
+            failures += faults->fired > 0;
             refused += shared->acknowledged < STEPS - 1;
             look_now();
-            if (is_told("failed", at, errors[i])) return;
+            if (is_told("failed", at, errors[i])) {
+                sample_free(&sample);
+                return;
+            }
         }
     }
     if (refused == 0) fail("no failure was noticed%.0ld%.0ld", 0, 0);
-    if (!is_told("failed", at, 0)) printf("ok     failed at %ld calls, which ended %ld updates\n", at - 1, refused);
+    if (!is_told("failed", 0, 0))
+        printf("ok      failed at %ld calls, %ld times, which ended %ld updates\n", sample.count, failures, refused);
+    sample_free(&sample);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     static struct shared prepared;
-    char folder[] = "llvs-projection-XXXXXX", *top, *base;
+    char *top, *base;
+    int plants = 0;
+    program = argv[0];
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--sample") == 0) is_short = 1;
+        else if (strcmp(argv[i], "--planted") == 0) is_short = plants = 1;
+        else if (i + 1 < argc && strcmp(argv[i], "--seed") == 0) seed = strtoull(argv[++i], NULL, 10);
+        /* It has no longer version. */
+        else if (i + 1 < argc && strcmp(argv[i], "--minutes") == 0) i++;
+        else broken("usage: %s [--sample] [--planted] [--seed <number>]", program);
+    }
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) broken("no memory");
-    if (!mkdtemp(folder)) broken("cannot make a folder");
-    top = realpath(folder, NULL);
-    if (!top) broken("cannot find %s", folder);
+    top = new_root("projection");
     faults_make(0);
     base = path_of(top, "base");
     make_folder(base);
@@ -294,8 +352,23 @@ int main(void) {
     root = path_of(top, "run");
     view_folder = path_of(root, "view");
     view = path_of(view_folder, "view.sqlite");
-    kill_at_every_call(base, &prepared);
-    fail_every_call(base, &prepared);
+    if (plants) {
+        long noticed = 0, missed = 0;
+        for (int p = 0; p < 2; p++) {
+            planted = plants_of_it[p];
+            failed = 0;
+            kill_at_every_call(base, &prepared);
+            if (failed > 0) noticed++;
+            else missed++, printf("FAILED  the planted defect %d is not noticed\n", (int)planted);
+        }
+        passed = noticed, failed = missed;
+    } else {
+        kill_at_every_call(base, &prepared);
+        fail_every_call(base, &prepared);
+        if (taken < all)
+            printf("a sample: %ld of %ld kills and failures, seed %llu; all of them: scripts/test --deep faults\n", taken, all,
+                   (unsigned long long)seed);
+    }
     remove_tree(top);
     free(view);
     free(view_folder);
