@@ -12,6 +12,7 @@ from documents import merge as m
 from documents import rules as r
 from documents.versions import Graph, Held
 from random_documents import Generator, dumps
+from sampling import drawn, sample
 
 #: Such as lead to conflicts in elements of lists that are paired, in texts, and in both.
 RULES: list[Any] = [
@@ -118,9 +119,9 @@ class Case:
             assert conflict not in store.open_conflicts(chosen).records
 
 
-@pytest.mark.parametrize("part", range(10))
+@pytest.mark.parametrize("part", sample(range(2), range(10)))
 def test_contested_places_of_random_criss_crosses(part: int) -> None:
-    found = [record for seed in range(60 * part, 60 * part + 60) for record in Case(seed).run()]
+    found = [record for seed in drawn(*[range(60 * part, 60 * part + 60)] * 2) for record in Case(seed).run()]
     # In elements, and in texts, which hold more than what was contested in them.
     assert any(not isinstance(step, str) for record in found for step in record.path)
     assert any(isinstance(step, m.Part) for record in found for step in record.inner)

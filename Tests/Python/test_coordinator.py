@@ -10,6 +10,7 @@ from typing import Any
 import llvs
 import pytest
 from interchange import DictTransport
+from sampling import drawn, sample
 
 
 def test_two_devices(tmp_path: Path) -> None:
@@ -99,7 +100,7 @@ def test_observers(tmp_path: Path) -> None:
         heard = threading.Event()
         notes.observe_exchanges(heard.set)
         transport.notify()
-        assert heard.wait(10)
+        assert heard.wait(300)
         notes.attach(f"memory:{tmp_path}")
         assert len(notes.exchange().sent) >= 2 and set(transport.versions)
 
@@ -271,7 +272,7 @@ def test_a_fork_of_a_criss_cross_merge_tells_all_ancestors() -> None:
         return llvs.Change.update(fork_id, json.dumps(newer, sort_keys=True).encode())
 
     fork_id, several = "contact", 0
-    for seed in range(200):
+    for seed in drawn(range(30), range(200)):
         dice = random.Random(seed)
         with llvs.Store("", storage="memory") as store:
 
@@ -295,7 +296,7 @@ def test_a_fork_of_a_criss_cross_merge_tells_all_ancestors() -> None:
             for device in "bca":
                 end = store.merge(end, heads[device], ByField()).id
             assert json.loads(store.at(end)[fork_id]) == last, seed
-    assert several > 20
+    assert several > sample(3, 20)
 
 
 def test_the_empty_root_is_no_news(tmp_path: Path) -> None:

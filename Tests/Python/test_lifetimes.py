@@ -19,6 +19,8 @@ import llvs
 import pytest
 from interchange import DictTransport
 from llvs import _abi, _callback_errors, _callbacks
+from sampling import drawn, sample
+from waiting import eventually
 
 
 def test_closing_twice(memory: llvs.Store, tmp_path: Path) -> None:
@@ -120,7 +122,7 @@ def test_any_order_of_release(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # handles that are forgotten are closed with one
 def test_shuffled_orders_of_release(tmp_path: Path) -> None:
     """Dropped one by one, some in cycles that only the collector finds, and used in between."""
-    for seed in range(60):
+    for seed in drawn(range(8), range(60)):
         order = random.Random(seed)
         store = llvs.Store(storage="memory") if seed % 2 else llvs.Store(tmp_path / f"store-{seed}")
         version = store.make_version(insert={str(index): b"1" for index in range(50)})
@@ -196,7 +198,7 @@ def test_nothing_is_left_registered(new_store: Callable[[], llvs.Store]) -> None
 
 
 def test_closing_while_other_threads_work(tmp_path: Path) -> None:
-    for _ in range(15):
+    for _ in range(sample(5, 15)):
         store = llvs.Store(tmp_path / "store", durability="normal")
         version = store.make_version(insert={str(index): b"x" * 100 for index in range(100)}, root=True)
         outcomes: list[BaseException | None] = []
@@ -216,7 +218,7 @@ def test_closing_while_other_threads_work(tmp_path: Path) -> None:
         time.sleep(0.02)
         store.close()
         for thread in threads:
-            thread.join(20)
+            thread.join(300)
             assert not thread.is_alive()
         assert len(outcomes) == 4 and all(isinstance(outcome, llvs.ClosedError) for outcome in outcomes), outcomes
 
@@ -273,11 +275,8 @@ def test_unsolicited_callbacks_that_raise(memory: llvs.Store, monkeypatch: pytes
     with llvs.Exchange(memory, transport) as exchange:
         exchange.observe(callback)
         transport.notify()
-        assert heard.wait(10)
-        for _ in range(100):
-            if unraisable:
-                break
-            time.sleep(0.02)
+        assert heard.wait(300)
+        eventually(lambda: unraisable)
     assert isinstance(unraisable[0].exc_value, ZeroDivisionError) and unraisable[0].object is callback
 
 
@@ -296,7 +295,7 @@ def run(code: str, tmp_path: Path, expect: int = 0) -> str:
         env={**os.environ, "PYTHONWARNINGS": "ignore"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert done.returncode == expect, done.stdout + done.stderr
     assert "Fatal" not in done.stderr and "Segmentation" not in done.stderr, done.stderr

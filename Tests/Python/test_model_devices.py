@@ -14,6 +14,7 @@ from documents import merge as m
 from documents import rules as r
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sampling import sample
 
 
 @dataclass
@@ -180,7 +181,7 @@ def devices() -> tuple[llvs.Coordinator, llvs.Coordinator]:
 NUMBERS = itertools.count()
 
 
-@settings(max_examples=100)
+@settings(max_examples=sample(25, 100))
 @given(made(OLD_EDITS), made(EDITS), st.booleans())
 def test_random_edits_on_two_devices(old_edits: list[tuple[Edit, int]], new_edits: list[tuple[Edit, int]], old_first: bool) -> None:
     """An old app and a new one edit one value: the merge is that of the JSON edited by hand, and both apps read it."""

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from packs import names, reader, records, writer
 from packs.device import Device
 from packs.remote import STALE, Remote
+from sampling import sample
 
 ROOT = Path(__file__).parents[2]
 VECTORS = ROOT / "Tests" / "Vectors" / "packs"
@@ -54,7 +55,7 @@ def tell(pack: reader.Pack) -> tuple[Any, ...]:
     st.lists(ranges, max_size=6),
     st.booleans(),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=sample(20, 60))
 def test_round_trip(
     versions: list[tuple[str, bytes]], seen: dict[bytes, tuple[int, bytes]], replaces: list[str], covers: list[tuple[bytes, int, int]],
     deflate: bool,
@@ -131,7 +132,7 @@ def test_the_end_of_a_pack_is_enough() -> None:
 
 
 @given(st.integers(0, 10**6), st.integers(0, 7))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=sample(60, 300))
 def test_a_flipped_bit_is_noticed_by_who_reads_parts(at: int, bit: int) -> None:
     name, data = small_pack()
     changed = bytearray(data)
@@ -150,7 +151,7 @@ def test_a_flipped_bit_is_noticed_by_who_reads_parts(at: int, bit: int) -> None:
 
 
 @given(st.binary(max_size=400))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=sample(40, 200))
 def test_any_bytes_are_refused(junk: bytes) -> None:
     name = str(names.Name(names.LOG, WRITER, 1, 1, hashlib.sha256(junk).digest()[:16]))
     with pytest.raises(REFUSED):
@@ -168,7 +169,7 @@ def generator() -> ModuleType:
 
 
 @given(st.integers(0, 10**6), st.binary(min_size=1, max_size=6))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=sample(80, 400))
 def test_any_index_is_read_or_refused(at: int, bytes_: bytes) -> None:
     """A member that makes digests as it likes gets no further than a refusal."""
     vectors = generator()

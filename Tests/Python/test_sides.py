@@ -9,6 +9,7 @@ from typing import Any, Optional
 import llvs
 import pytest
 from hypothesis import given, settings, strategies as st
+from sampling import sample
 
 
 @llvs.model("contact/")
@@ -59,7 +60,7 @@ def test_a_merge_makes_nothing_newer() -> None:
         assert older.by is not None and older.by.id == third.id
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=sample(20, 60))
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30), st.integers(1, 40), st.integers(0, 3)), min_size=2, max_size=10))
 def test_the_engine_takes_the_same_side_for_the_newer(steps: list[tuple[int, int, int, int]]) -> None:
     with llvs.Store(storage="memory") as store:

@@ -9,6 +9,7 @@ from typing import Any, Iterator, Optional, Union
 
 import llvs
 import pytest
+from sampling import seeds
 
 PARTS = (
     b'{"merge":1,"ids":{"d/":{"/a":{"pick":"arbiter"},"/l":{"as":"list","key":["/id"]},"/l/*/p":{"pick":"arbiter"}},'
@@ -139,7 +140,7 @@ def test_a_merger_without_anything_to_say_is_as_rules(store: llvs.Store) -> None
     assert store.merge(a, b, llvs.ValueMerger(lambda *_: llvs.PASS, part=lambda *_: llvs.PASS)) == store.merge(a, b)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(range(2), range(6)))
 def test_criss_crosses_are_exact(seed: int) -> None:
     """The merger adds up, and is asked for the bases: every edit counts once, in every history."""
     chance = random.Random(seed)
