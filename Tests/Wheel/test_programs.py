@@ -40,7 +40,7 @@ def test_the_inspector(tmp_path: Path) -> None:
 
             def get(path: str) -> bytes:
                 asked = Request(f"http://127.0.0.1:{port}/{path}", headers={"cookie": f"llvs-{port}={token}"})
-                with urlopen(asked, timeout=60) as answer:
+                with urlopen(asked, timeout=600) as answer:
                     data: bytes = answer.read()
                 return data
 
