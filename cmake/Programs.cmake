@@ -44,7 +44,8 @@ function(llvs_register target label)
     add_test(NAME ${name}
         COMMAND "${CMAKE_COMMAND}" -DFOLDER=${folder} -DPROGRAM=$<TARGET_FILE:${target}>
                 -P "${PROJECT_SOURCE_DIR}/cmake/RunInEmptyFolder.cmake")
-    set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 600)
+    # The last resort for what hangs. A program that waits for children ends those that loop or hang, by what they do (Tests/C/child.h).
+    set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 3600)
     if(ARGC GREATER 2)
         set_tests_properties(${name} PROPERTIES ENVIRONMENT "${ARGV3}=${ARGV2}")
     endif()
@@ -59,11 +60,10 @@ foreach(source IN LISTS tests)
     llvs_program(${name} tests "${source}" ${support})
     target_include_directories(${name} PRIVATE Tests/C)
     target_link_libraries(${name} PRIVATE ${CMOCKA_LIBRARY})
-    # Some seven hundred processes, so that its parts are to run beside each other.
+    # Some hundred processes, so that its parts are to run beside each other.
     if(name STREQUAL "test_falling_memory_c")
         foreach(storage file sqlite memory host)
             llvs_register(${name} c-tests ${storage} LLVS_MEMORY_STORAGE)
-            # It ends by itself what loops or hangs, by what that takes of the processor: other work on the machine is no reason to fail.
             set_tests_properties(${name}_${storage} PROPERTIES TIMEOUT 36000)
         endforeach()
     else()

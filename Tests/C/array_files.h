@@ -17,6 +17,7 @@ typedef struct shelf {
     /* It cannot be reached. */
     int failing;
     int lists, reads, publishes, removes, closes;
+    int was_seen; /* a file that was half written may have been seen */
     /* What is wrong with it; empty: nothing. */
     const char *defect;
 } shelf;
@@ -148,8 +149,18 @@ static inline llvs_status shelf_publish(void *payload, const llvs_bytes *name, l
         pthread_mutex_unlock(&s->mutex);
         replaces = 1;
         {
-            struct timespec moment = { 0, 20000000 };
-            nanosleep(&moment, NULL);
+            /* Until somebody who looks all the while has looked a few times; or nobody looks. */
+            struct timespec moment = { 0, 5000000 };
+            int before, waited;
+            pthread_mutex_lock(&s->mutex);
+            before = s->lists + s->reads;
+            for (waited = 0; !s->was_seen && waited < 40; waited++) {
+                s->was_seen = s->lists + s->reads > before + 3;
+                pthread_mutex_unlock(&s->mutex);
+                nanosleep(&moment, NULL);
+                pthread_mutex_lock(&s->mutex);
+            }
+            pthread_mutex_unlock(&s->mutex);
         }
     }
     status = llvs_outgoing_write(file, shelf_take, &copy, error);

@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "child.h"
+
 enum { FILES_MAX = 200, LARGE = (1 << 20) + 5000, ALLOWANCE_MIB = 256, ABSURD_MIB = 512 };
 
 /* ---- What is made absurd ---- */
@@ -158,7 +160,6 @@ static void read_everything(const char *directory) {
     llvs_error *error = NULL;
     llvs_salvage_report *report;
     limit_memory();
-    alarm(120);
     snprintf(url, sizeof url, "file://%s", folder);
     if (llvs_store_open(llvs_str(path), NULL, &store, &error) == LLVS_OK) {
         read_all(store);
@@ -193,7 +194,7 @@ static void check(const char *directory, const char *what, const char *file) {
     child = fork();
     assert_true(child >= 0);
     if (child == 0) read_everything(directory);
-    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(wait_for_child(child, 120, &status, NULL), child);
     if (status != 0)
         fail_msg("%s (%s): the process ended with %s %d", file, what, WIFSIGNALED(status) ? "signal" : "status",
                  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
@@ -241,6 +242,8 @@ static void files_larger_than_memory(void **state) {
     assert_true(file_count > 8);
     for (size_t i = 0; i < file_count; i++) {
         for (int emptied = 0; emptied < 2; emptied++) {
+            /* In the short run each file in one of the two ways. */
+            if (!is_deep() && emptied != (int)(i % 2)) continue;
             renew(&c);
             if (emptied) resize(files[i], 0);
             resize(files[i], ABSURD_MIB);
@@ -261,6 +264,8 @@ static void frames_that_claim_absurd_sizes(void **state) {
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
             /* Half of the counts with each size, all of them in all. */
             for (size_t n = s % 2; n < sizeof counts / sizeof *counts; n += 2) {
+                /* In the short run each size and each count in half of what it goes with. */
+                if (!is_deep() && (s + n / 2 + (size_t)is_long) % 2 != 0) continue;
                 uint64_t lengths[2] = {sizes[s] - 4 - 12 * (uint64_t)counts[n], 0};
                 const char *segment = NULL;
                 renew(&c);

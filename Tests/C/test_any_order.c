@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "array_storage.h"
+#include "child.h"
 #include "array_transport.h"
 
 enum { HANDLES_MAX = 40, SHUFFLES = 300, THREADS = 4 };
@@ -312,7 +313,6 @@ static void end_with_all_open(const char *path, const char *url, int how, int de
     job jobs[THREADS];
     pthread_t thread;
     struct timespec pause = {0, delay * 1000000L};
-    alarm(60);
     make_all(b, path, url, area);
     options.durability = LLVS_DURABILITY_NORMAL;
     OK(llvs_store_open(llvs_str(path), &options, &open_at_exit, &error));
@@ -322,6 +322,8 @@ static void end_with_all_open(const char *path, const char *url, int how, int de
         if (pthread_create(&thread, NULL, commit_for_ever, &jobs[i]) != 0) _exit(93);
         pthread_detach(thread);
     }
+    /* In the middle of their work, at another moment each time. */
+    while (__atomic_load_n(&shared->count, __ATOMIC_SEQ_CST) == 0) nanosleep(&pause, NULL);
     nanosleep(&pause, NULL);
     control.progress = exit_within;
     switch (how) {
@@ -350,7 +352,7 @@ static void a_process_ends_with_handles_open_and_threads_at_work(void **state) {
         child = fork();
         assert_true(child >= 0);
         if (child == 0) end_with_all_open(path, "memory:the-end", round % 4, 1 + round * 2, shared);
-        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(wait_for_child(child, 60, &status, NULL), child);
         if (status != 0)
             fail_msg("the child of round %d ended with %s %d", round, WIFSIGNALED(status) ? "signal" : "status",
                      WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));

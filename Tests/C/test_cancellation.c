@@ -593,13 +593,31 @@ static llvs_status stop(void *payload, const llvs_progress *progress, llvs_error
     return s->answer;
 }
 
-/* Each at each of its steps; at every other one the callback fails with an error of the host. */
+/* How many steps an operation has that nobody cancels. */
+static int count_steps(enum kind kind, const char *original) {
+    scene s = set(kind, original);
+    stopper stopper = {0};
+    llvs_control control = LLVS_CONTROL_INIT;
+    control.progress = stop;
+    control.payload = &stopper;
+    OK(act(&s, &control, &error));
+    check_done(&s);
+    strike(&s);
+    if (stopper.calls == 0) fail_msg("%s never tells how far it has come", names[kind]);
+    return stopper.calls;
+}
+
+/* Each at each of its steps; at every other one the callback fails with an error of the host. In the short run at the first two, the last
+   and one in SOME of the others. */
 static void nothing_is_half_done(void **state) {
+    enum { SOME = 4 };
     char *original = make_original();
-    int all = 0;
+    int all = 0, taken = 0;
     (void)state;
     for (enum kind kind = 0; kind < KINDS; kind++) {
-        for (int stop_at = 1;; stop_at++) {
+        int steps = count_steps(kind, original);
+        for (int stop_at = 1; is_deep() || stop_at <= steps; stop_at++) {
+            if (!is_deep() && stop_at > 2 && stop_at < steps && stop_at % SOME != (int)kind % SOME) continue;
             scene s = set(kind, original);
             stopper stopper = {0, stop_at, stop_at % 2 ? LLVS_ERROR_CANCELLED : LLVS_ERROR_USER, NULL};
             llvs_control control = LLVS_CONTROL_INIT;
@@ -609,17 +627,15 @@ static void nothing_is_half_done(void **state) {
             control.payload = &stopper;
             status = act(&s, &control, &error);
             if (stopper.calls < stop_at) {
+                /* Threads that share the work make for some steps more or less. */
                 if (status != LLVS_OK) fail_msg("%s, not cancelled: %s", names[kind], llvs_error_message(error));
                 check_done(&s);
                 strike(&s);
-                if (stop_at == 1) fail_msg("%s never tells how far it has come", names[kind]);
-                print_message("%-36s %3d steps\n", names[kind], stop_at - 1);
-                all += stop_at - 1;
                 break;
             }
             /* Cancelled at the last step it may be done already. */
             if (status != stopper.answer || stopper.calls != stop_at)
-                fail_msg("%s, cancelled at step %d: %s (%s) after %d", names[kind], stop_at, llvs_status_name(status),
+                fail_msg("%s, cancelled at step %d of %d: %s (%s) after %d", names[kind], stop_at, steps, llvs_status_name(status),
                          llvs_error_message(error), stopper.calls);
             if (status == LLVS_ERROR_USER) assert_int_equal(llvs_error_user_code(error), 11);
             llvs_error_free(error);
@@ -627,8 +643,12 @@ static void nothing_is_half_done(void **state) {
             OK(act(&s, NULL, &error));
             check_done(&s);
             strike(&s);
+            taken++;
         }
+        print_message("%-36s %3d steps\n", names[kind], steps);
+        all += steps;
     }
+    printf("cancelled at %d of %d steps; at all: scripts/test --deep c\n", taken, all);
     assert_true(all > 2 * KINDS);
     remove_directory(original);
 }

@@ -292,6 +292,7 @@ typedef struct spot {
     array_area area;
     pthread_mutex_t mutex;
     int failing;
+    int lists, was_seen; /* how often it was listed; a version without its changes may have been seen */
     llvs_transport *open[8];
     int open_count;
     struct spot *next;
@@ -327,6 +328,7 @@ static llvs_status spot_list(void *payload, llvs_reply *reply, llvs_error **erro
     if (s->failing) return is_defect("says that an unreachable place is empty") ? LLVS_OK : LLVS_ERROR_TRANSPORT;
     if (is_defect("lists what is absent") && s->area.count) status = llvs_reply_add(reply, llvs_str("GONE"), error);
     pthread_mutex_lock(&s->mutex);
+    s->lists++;
     for (i = 0; i < s->area.count && status == LLVS_OK; i++) {
         if (is_defect("lists one page only") && told == 1000) break;
         if (strncmp(s->area.files[i].name, "versions/", 9) == 0) {
@@ -383,9 +385,19 @@ static llvs_status spot_send(void *payload, const llvs_exchange_files *const *fi
     for (i = 0; i < count && status == LLVS_OK; i++) {
         const llvs_exchange_files *file = files[i];
         if (is_defect("publishes the version first")) {
-            struct timespec moment = { 0, 20000000 };
+            struct timespec moment = { 0, 5000000 };
+            int before, waited;
             status = spot_put(s, "versions", file->name, file->version);
-            nanosleep(&moment, NULL);
+            pthread_mutex_lock(&s->mutex);
+            before = s->lists;
+            /* Until somebody who looks all the while has looked twice; or nobody looks. */
+            for (waited = 0; !s->was_seen && waited < 40; waited++) {
+                s->was_seen = s->lists > before + 1;
+                pthread_mutex_unlock(&s->mutex);
+                nanosleep(&moment, NULL);
+                pthread_mutex_lock(&s->mutex);
+            }
+            pthread_mutex_unlock(&s->mutex);
         }
         if (status == LLVS_OK) status = spot_put(s, "changes", file->name, file->changes);
         if (status == LLVS_OK) status = spot_put(s, "versions", file->name, file->version);

@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <sys/wait.h>
 
+#include "child.h"
+
 #define CHILD(condition) do { if (!(condition)) _exit(__LINE__ % 250 + 1); } while (0)
 
 static void the_child_is_told(void **state) {
@@ -80,7 +82,7 @@ static llvs_status open_database(const char *path, llvs_store **store, llvs_erro
 /* What a child found, by its exit code: 0 or a line. */
 static int outcome_of(pid_t child) {
     int outcome = 0;
-    assert_int_equal(waitpid(child, &outcome, 0), child);
+    assert_int_equal(wait_for_child(child, 120, &outcome, NULL), child);
     if (!WIFEXITED(outcome)) fail_msg("the child ended by signal %d", WTERMSIG(outcome));
     return WEXITSTATUS(outcome);
 }
@@ -159,11 +161,10 @@ static void a_child_does_not_wait_for_the_threads_of_its_parent(void **state) {
             char *own = join(directory, "child.db");
             llvs_store *again;
             llvs_status status;
-            alarm(60);
             status = open_database(own, &again, NULL);
             _exit(status == LLVS_OK || status == LLVS_ERROR_FORKED ? 0 : 1);
         }
-        if (waitpid(child, &outcome, 0) != child) outcome = -1;
+        if (wait_for_child(child, 60, &outcome, NULL) != child) outcome = -1;
     }
     __atomic_store_n(&over, 1, __ATOMIC_SEQ_CST);
     for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
@@ -182,7 +183,6 @@ static int forks_at, calls_so_far;
 static void fork_now(void) {
     if (calls_so_far++ == forks_at) {
         forked_child = fork();
-        if (forked_child == 0) alarm(120);
     }
 }
 static llvs_status keys_that_fork(void *payload, const llvs_bytes *id, const llvs_bytes *data, llvs_index_keys *keys, llvs_error **error) {

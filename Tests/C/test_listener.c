@@ -13,6 +13,9 @@ static const char FIRST[LLVS_PAIRING_SIZE] = "a pairing of forty-eight bytes, bo
 static const char SECOND[LLVS_PAIRING_SIZE] = "another pairing of forty-eight bytes, of a store";
 static const char NOBODYS[LLVS_PAIRING_SIZE] = "a pairing of forty-eight bytes that is nobody's";
 
+/* In seconds, for whatever must come: a busy machine is no reason to fail. */
+enum { PATIENCE = 3600 };
+
 static llvs_bytes pairing(const char *text) { return llvs_bytes_make(text, LLVS_PAIRING_SIZE); }
 
 static llvs_listener *listen_at(const char *address) {
@@ -33,13 +36,13 @@ static llvs_status connect_to(llvs_store *store, llvs_listener *listener, const 
     llvs_status status;
     options.pairing = pairing(secret);
     options.device = llvs_str("phone");
-    status = llvs_peer_connect(store, &options, llvs_bytes_make(address.data, address.size), 5, peer, NULL);
+    status = llvs_peer_connect(store, &options, llvs_bytes_make(address.data, address.size), PATIENCE, peer, NULL);
     llvs_buffer_dispose(&address);
     return status;
 }
 static void come_in_step(llvs_peer *peer) {
     llvs_bool in_step;
-    OK(llvs_peer_wait(peer, 30, &in_step, &error));
+    OK(llvs_peer_wait(peer, PATIENCE, &in_step, &error));
     assert_int_equal(in_step, 1);
 }
 static void sleep_ms(long ms) {
@@ -50,13 +53,11 @@ static void sleep_ms(long ms) {
 /* Until a store has so many versions. */
 static void has(llvs_store *store, uint64_t versions) {
     llvs_statistics statistics = LLVS_STATISTICS_INIT;
-    int i;
-    for (i = 0; i < 1500; i++) {
+    for (;;) {
         OK(llvs_store_statistics(store, NULL, &statistics, &error));
         if (statistics.versions == versions) return;
-        sleep_ms(10);
+        sleep_ms(1);
     }
-    assert_int_equal(statistics.versions, versions);
 }
 
 static void one_listener_serves_several_stores(void **context) {
@@ -84,7 +85,7 @@ static void one_listener_serves_several_stores(void **context) {
     has(tasks, 2);
     value_is(tasks, &third, "b", "4");
     for (i = 0; i < 2; i++) {
-        OK(llvs_listener_accept(listener, 5, &met, &error));
+        OK(llvs_listener_accept(listener, PATIENCE, &met, &error));
         assert_non_null(met);
         OK(llvs_peer_get_state(met, &state, &error));
         assert_true(bytes_are(state->device, "phone"));
@@ -93,7 +94,7 @@ static void one_listener_serves_several_stores(void **context) {
     }
     OK(llvs_listener_accept(listener, 0, &met, &error));
     assert_null(met);
-    do i = llvs_peer_wait(one, 20, &in_step, NULL); while (i == LLVS_OK && in_step);
+    do i = llvs_peer_wait(one, PATIENCE, &in_step, NULL); while (i == LLVS_OK && in_step);
     assert_int_equal(i, LLVS_ERROR_CUT_SHORT);
     llvs_peer_free(one);
     llvs_peer_free(two);
@@ -108,7 +109,7 @@ static void one_listener_serves_several_stores(void **context) {
 static void refused(llvs_peer *peer, const char *what, const char *advice) {
     llvs_bool in_step;
     llvs_error *told = NULL;
-    assert_int_equal(llvs_peer_wait(peer, 20, &in_step, &told), LLVS_ERROR_WRONG_KEY);
+    assert_int_equal(llvs_peer_wait(peer, PATIENCE, &in_step, &told), LLVS_ERROR_WRONG_KEY);
     assert_int_equal(in_step, 0);
     assert_non_null(strstr(llvs_error_message(told), what));
     assert_non_null(strstr(llvs_error_message(told), advice));
@@ -133,7 +134,7 @@ static void strangers_get_no_answer(void **context) {
     /* From there nobody is looked at for a minute, whatever the pairing: that is no refusal. */
     status = connect_to(b, listener, FIRST, &peer);
     if (status == LLVS_OK) {
-        FAILS(LLVS_ERROR_CUT_SHORT, llvs_peer_wait(peer, 20, &in_step, &error));
+        FAILS(LLVS_ERROR_CUT_SHORT, llvs_peer_wait(peer, PATIENCE, &in_step, &error));
         llvs_peer_free(peer);
     } else {
         /* It was ended while it was being made. */
@@ -166,7 +167,7 @@ static void a_unix_socket_is_its_owners(void **context) {
     llvs_listener_free(listener);
     {
         llvs_bool in_step;
-        OK(llvs_peer_wait(peer, 20, &in_step, &error));
+        OK(llvs_peer_wait(peer, PATIENCE, &in_step, &error));
         assert_int_equal(in_step, 0);
     }
     llvs_peer_free(peer);
@@ -184,35 +185,34 @@ static void invitations_and_digits_bring_the_pairing(void **context) {
     llvs_bytes where = llvs_bytes_make(address.data, address.size);
     llvs_peer *peer, *met = NULL, *again;
     llvs_peer_state *state, *theirs;
-    int i;
     (void)context;
     save(a, NULL, insert("a", "1"));
     assert_int_equal(llvs_listener_invite(listener, pairing(FIRST), 60, &code, NULL), LLVS_ERROR_NOT_FOUND);
     OK(llvs_listener_offer(listener, a, pairing(FIRST), &error));
     OK(llvs_listener_invite(listener, pairing(FIRST), 60, &code, &error));
     options.invitation = llvs_bytes_make(code.data, code.size);
-    OK(llvs_peer_connect(b, &options, where, 5, &peer, &error));
+    OK(llvs_peer_connect(b, &options, where, PATIENCE, &peer, &error));
     come_in_step(peer);
     OK(llvs_peer_get_state(peer, &state, &error));
     assert_int_equal(state->pairing.size, LLVS_PAIRING_SIZE);
     assert_memory_equal(state->pairing.data, FIRST, LLVS_PAIRING_SIZE);
     llvs_peer_state_free(state);
     /* It is good once. */
-    OK(llvs_peer_connect(c, &options, where, 5, &again, &error));
+    OK(llvs_peer_connect(c, &options, where, PATIENCE, &again, &error));
     refused(again, "does not know the invitation", "Ask for a new one");
     llvs_peer_free(again);
     llvs_peer_free(peer);
     llvs_buffer_dispose(&code);
 
-    OK(llvs_listener_accept(listener, 5, &met, &error));
+    OK(llvs_listener_accept(listener, PATIENCE, &met, &error));
     llvs_peer_free(met);
     OK(llvs_listener_compare(listener, pairing(FIRST), 60, &error));
     assert_int_equal(llvs_listener_compare(listener, pairing(FIRST), 60, NULL), LLVS_ERROR_BUSY);
     options.invitation = llvs_bytes_make(NULL, 0);
     options.compares_digits = 1;
-    OK(llvs_peer_connect(c, &options, where, 5, &peer, &error));
-    do OK(llvs_listener_accept(listener, 20, &met, &error)); while (met == NULL);
-    for (i = 0; i < 2000; i++) {
+    OK(llvs_peer_connect(c, &options, where, PATIENCE, &peer, &error));
+    do OK(llvs_listener_accept(listener, PATIENCE, &met, &error)); while (met == NULL);
+    for (;;) {
         OK(llvs_peer_get_state(peer, &state, &error));
         OK(llvs_peer_get_state(met, &theirs, &error));
         if (state->digits.size == 6 && theirs->digits.size == 6) break;
@@ -264,7 +264,7 @@ static void a_stream_of_the_hosts_is_carried(void **context) {
     assert_int_equal(llvs_peer_tick(one, 1, NULL), LLVS_ERROR_INVALID_ARGUMENT);
     assert_int_equal(llvs_peer_carry(one, dup(1), NULL), LLVS_ERROR_INVALID_ARGUMENT);
     OK(llvs_peer_close(one, &error));
-    OK(llvs_peer_wait(two, 20, &in_step, &error));
+    OK(llvs_peer_wait(two, PATIENCE, &in_step, &error));
     while (fcntl(ends[0], F_GETFD) >= 0 || fcntl(ends[1], F_GETFD) >= 0) sleep_ms(1); /* both are closed with their ends */
     llvs_peer_free(one);
     llvs_peer_free(two);
@@ -289,7 +289,7 @@ static llvs_exchange *with_place(llvs_store *store, const char *url, llvs_buffer
 static llvs_status connect_by(llvs_store *store, llvs_bytes where, llvs_exchange *exchange, llvs_peer **peer) {
     llvs_peer_options options = LLVS_PEER_OPTIONS_INIT;
     options.exchange = exchange;
-    return llvs_peer_connect(store, &options, where, 5, peer, NULL);
+    return llvs_peer_connect(store, &options, where, PATIENCE, peer, NULL);
 }
 
 /* Who shares an encrypted place needs no pairing; who was removed from it gets in no more, and is let go where it is connected. */
@@ -335,11 +335,11 @@ static void members_of_a_place_need_no_pairing(void **context) {
 
     OK(llvs_exchange_remove_member(mine, llvs_bytes_make(second_half.data, second_half.size), NULL, &error));
     save(a, &saved, update("a", "2"));
-    do status = llvs_peer_wait(peer, 20, &in_step, NULL); while (status == LLVS_OK && in_step);
+    do status = llvs_peer_wait(peer, PATIENCE, &in_step, NULL); while (status == LLVS_OK && in_step);
     assert_int_equal(status, LLVS_ERROR_WRONG_KEY);
     llvs_peer_free(peer);
     assert_int_equal(connect_by(b, where, theirs, &peer), LLVS_OK);
-    assert_int_equal(llvs_peer_wait(peer, 20, &in_step, NULL), LLVS_ERROR_WRONG_KEY);
+    assert_int_equal(llvs_peer_wait(peer, PATIENCE, &in_step, NULL), LLVS_ERROR_WRONG_KEY);
     llvs_peer_free(peer);
     has(b, 1);
     llvs_buffer_dispose(&one);

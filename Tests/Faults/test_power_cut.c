@@ -22,7 +22,7 @@
 enum { OUTCOMES, RECORDINGS, CUTS, FAILED_SYNCS, KILLS, REPEATED };
 
 /* In the short run: one in so many. */
-enum { CUTS_EVERY = 3, SYNCS_EVERY = 4, KILLS_EVERY = 7 };
+enum { CUTS_EVERY = 4, SYNCS_EVERY = 5, KILLS_EVERY = 9 };
 
 struct trial {
     const struct unit *unit;
@@ -34,6 +34,7 @@ struct trial {
     uint64_t *seen;
     size_t seen_count, seen_room;
     long syncs;   /* of the workload, when none fails */
+    long calls;   /* that were recorded then */
     long moments; /* of the last recording */
     char what[160];
 };
@@ -188,7 +189,8 @@ static int look_at_recording(struct trial *trial, const struct tree *base, long 
     struct plan plan = {trial, script_make(base), 0, lies, 0, 0};
     long cuts = 0, left = 0, all = 0, met = 0;
     /* In the short run the last cut, and one in so many of the others. A lie is looked for everywhere. */
-    long every = is_short && !lies ? CUTS_EVERY : 1, phase = (long)random_below(&trial->random, (uint64_t)every);
+    long every = is_short && !lies ? CUTS_EVERY * (1 + (trial->prepared->count > 500)) : 1;
+    long phase = (long)random_below(&trial->random, (uint64_t)every);
     int is_bad = 0;
     memcpy(trial->after, book, book_size(book));
     trial->seen_count = 0;
@@ -225,6 +227,7 @@ static int plain(struct trial *trial, long budget) {
     struct tree base = begin(trial);
     int is_bad = !runs_whole(trial);
     trial->syncs = 0;
+    trial->calls = faults->op_count > 0 ? faults->op_count : 1;
     for (long i = 0; i < faults->op_count; i++) trial->syncs += faults->ops[i].kind == OP_SYNC || faults->ops[i].kind == OP_SYNC_ALL;
     is_bad = is_bad || look_at_recording(trial, &base, 0, budget, 0);
     count(RECORDINGS, 1);
@@ -278,7 +281,8 @@ static int after_a_kill(struct trial *trial, long budget) {
     /* Calls of a database are many, and much the same. */
     long step = trial->unit->storage == LLVS_STORAGE_FILE ? 1 : is_thorough ? 5 : 11;
     if (is_short) step *= KILLS_EVERY;
-    for (long at = 1 + (long)random_below(&trial->random, (uint64_t)step);; at += step) {
+    /* One at least. */
+    for (long at = 1 + (long)random_below(&trial->random, (uint64_t)(step < trial->calls ? step : trial->calls));; at += step) {
         struct tree base = begin(trial);
         int status, is_bad = 0;
         faults_plan(FAULT_KILL_BEFORE, CALLS_CHANGING, at);
@@ -332,11 +336,12 @@ static int test(const struct unit *unit, const char *folder, uint64_t seed, char
     /* To look through a long history, or at large values, takes its time. */
     int is_slow = prepared->count > 500 || unit->workload->has_large_values;
     long budget = is_thorough ? 1500 : is_slow ? 60 : 160;
-    if (is_short) budget /= 3;
+    long lying = budget;
+    if (is_short) budget /= 4;
     is_bad = book->failure[0] || plain(&trial, budget);
     if (!is_bad && is_full && unit->workload->acknowledges) {
-        is_bad = on_a_lying_disk(&trial, LIES_OF_FILES, budget);
-        if (!is_bad && is_file) is_bad = on_a_lying_disk(&trial, LIES_OF_FOLDERS, budget);
+        is_bad = on_a_lying_disk(&trial, LIES_OF_FILES, lying);
+        if (!is_bad && is_file) is_bad = on_a_lying_disk(&trial, LIES_OF_FOLDERS, lying);
         if (!is_bad) is_bad = with_failed_syncs(&trial, is_thorough ? 150 : is_slow || is_short ? 10 : 30);
     }
     if (!is_bad && unit->workload->for_kills_and_cuts) is_bad = after_a_kill(&trial, is_thorough ? 60 : is_short ? 8 : 16);
