@@ -16,4 +16,5 @@ shared = importlib.util.module_from_spec(_spec)
 sys.modules["python_conftest"] = shared
 _spec.loader.exec_module(shared)
 
+pytest_runtest_makereport, pytest_terminal_summary = shared.pytest_runtest_makereport, shared.pytest_terminal_summary
 place, store, memory, new_store = shared.place, shared.store, shared.memory, shared.new_store

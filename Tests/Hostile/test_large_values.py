@@ -90,5 +90,5 @@ def test_a_folder_that_cannot_be_read(tmp_path: Path) -> None:
             if parent.owner() == "root" and parent.stat().st_mode & 0o011 != 0o011 and parent.is_relative_to("/tmp"):
                 os.chmod(parent, 0o755)
         os.chown(folder, 65534, 65534)
-    done = subprocess.run([sys.executable, "-c", UNREADABLE, str(tmp_path)], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", UNREADABLE, str(tmp_path)], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr

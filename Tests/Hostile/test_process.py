@@ -163,7 +163,7 @@ else:
 @pytest.mark.parametrize("limit", [0, 100, 512])
 def test_a_tiny_limit_on_file_sizes_is_an_error(tmp_path: Path, limit: int, what: str) -> None:
     command = [sys.executable, "-c", TINY, str(tmp_path / "store"), str(limit), what]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, (done.returncode, done.stderr)
 
 
@@ -195,7 +195,7 @@ else:
 @pytest.mark.parametrize("limit", [0, 512])
 def test_a_limit_that_only_the_note_meets(tmp_path: Path, limit: int, what: str) -> None:
     command = [sys.executable, "-c", NOTED, str(tmp_path / "store"), str(limit), what]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, (done.returncode, done.stderr)
 
 
@@ -211,7 +211,7 @@ def test_threads_of_the_library_take_no_signals(tmp_path: Path) -> None:
 
         with store.observe(called):
             store.make_version(None, insert={"a": b"1"})
-            assert told.wait(60)
+            assert told.wait(300)
         assert masks[0] >= {signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGCHLD, signal.SIGALRM, signal.SIGPROF}
         # What a thread does wrong itself is still told.
         assert not masks[0] & {signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT}
@@ -236,7 +236,7 @@ def test_an_observer_without_its_descriptors_goes_on(tmp_path: Path) -> None:
         told.clear()
         with llvs.Store(path) as other:
             other.make_version(version, insert={"a": b"2"})
-        assert told.wait(60)
+        assert told.wait(300)
         observer.close()
 
 
@@ -259,7 +259,7 @@ store.close()
 
 
 def test_a_child_without_the_handlers_of_fork_is_noticed(tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", RAW_FORK, str(tmp_path / "store")], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", RAW_FORK, str(tmp_path / "store")], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
 
 
