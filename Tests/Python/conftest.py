@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 import signal
@@ -31,6 +32,12 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 sampling.load_profile()
+
+
+def pytest_collection_finish() -> None:
+    """The collector looks no more at what was made until now: tests that call it do so often."""
+    gc.collect()
+    gc.freeze()
 
 
 # Tests that damage a folder on purpose, or put into it what no store writes.

@@ -129,7 +129,7 @@ FORKS = """
 def test_a_child_that_lives_on_holds_up_nobody(tmp_path: Path) -> None:
     save_often(tmp_path / "store", 6, compaction="on_request")
     arguments = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(FORKS), str(tmp_path / "store")]
-    assert subprocess.run(arguments, capture_output=True, text=True, timeout=120, check=True).stdout.split() == ["6", "6"]
+    assert subprocess.run(arguments, capture_output=True, text=True, timeout=300, check=True).stdout.split() == ["6", "6"]
 
 
 def test_progress_and_cancellation(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from interchange import DictTransport, read_version
 from reference import Change, Fork, History, Remove, Set, Version
+from sampling import sample
 
 IDS = ["a", "b", "B", "a/b", "é", "e\u0301", "..", "z" * 40]
 VALUES: list[Optional[bytes]] = [b"", b"0", b"1", b"2", b"\0\xff", b"same", b"x" * 300]
@@ -475,5 +476,5 @@ class Replicas(RuleBasedStateMachine):
             assert tuple(version.id for version in replica.store.heads) == everywhere[0]
 
 
-Replicas.TestCase.settings = settings(max_examples=60, stateful_step_count=12)
+Replicas.TestCase.settings = settings(max_examples=sample(4, 60), stateful_step_count=sample(8, 12))
 TestReplicas = Replicas.TestCase

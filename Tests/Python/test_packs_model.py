@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from packs import reader, records, writer
 from packs.device import Device, Steps
 from packs.remote import STALE, Lost, Remote
+from sampling import drawn, sample
 
 STORE = bytes(range(16))
 
@@ -141,13 +142,13 @@ def play(seed: int, steps: int, mutant: str = "", clones: bool = True, restores:
 
 
 @given(st.integers(0, 2**32), st.integers(50, 600))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=sample(10, 40))
 def test_nothing_is_lost_and_all_end_equal(seed: int, steps: int) -> None:
     play(seed, steps)
 
 
 @given(st.integers(0, 2**32), st.integers(50, 400))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=sample(6, 20))
 def test_what_a_restored_backup_lost_is_sent_anew(seed: int, steps: int) -> None:
     play(seed, steps, restores=True)
 
@@ -156,7 +157,9 @@ def test_what_a_restored_backup_lost_is_sent_anew(seed: int, steps: int) -> None
 def test_rules_that_are_broken_are_noticed(mutant: str) -> None:
     """Each loses versions: deleting by ranges of numbers, deleting before the fold is known to be whole, names that are used twice, and
     deleting an attempt that is taken for failed, which takes a rare schedule."""
-    for seed in [5259] if mutant == "delete what failed" else range(60):
+    # The usual run plays the first schedule that shows it.
+    known = {"ranges": 13, "no verification": 4, "no salt": 27, "delete what failed": 5259}[mutant]
+    for seed in drawn([known], [known] if mutant == "delete what failed" else range(60)):
         try:
             play(seed, 500, mutant)
         except AssertionError:
