@@ -128,7 +128,11 @@ void run_crew(const struct crew *crew, void (*meanwhile)(void *payload), void *p
 
 /* ---- Trials ---- */
 
-long scaled(long whole, double scale) { return (double)whole * scale < 1 ? 1 : (long)((double)whole * scale); }
+static int is_scaled_down;
+long scaled(long whole, double scale) {
+    is_scaled_down |= scale < 1;
+    return (double)whole * scale < 1 ? 1 : (long)((double)whole * scale);
+}
 
 static const char *const tally_names[TALLIES] = { "commits",
                                                   "reads",
@@ -176,7 +180,7 @@ static int run_planted(const struct trial *trials, int count, trial_fn run, cons
 int run_trials(const char *title, const struct trial *trials, int count, trial_fn run, const struct planting *plantings, int argc,
                char **argv) {
     const char *only = NULL;
-    uint64_t seed = 1;
+    uint64_t seed = 1, first_seed;
     double end = 0, scale = 1;
     long passed = 0, failed = 0, operations = 0, sums[TALLIES] = {0};
     int plants = 0;
@@ -190,6 +194,7 @@ int run_trials(const char *title, const struct trial *trials, int count, trial_f
         else
             broken("usage: %s [--only <part of a name>] [--seed <number>] [--scale <number>] [--minutes <number>] [--planted]", argv[0]);
     }
+    first_seed = seed;
     char *root = new_root("concurrency");
     ledger_make();
     if (plants) {
@@ -227,9 +232,9 @@ int run_trials(const char *title, const struct trial *trials, int count, trial_f
     } while (end > 0 && now() < end);
     remove_tree(root);
     free(root);
-    if (scale < 1)
+    if (is_scaled_down)
         printf("a sample: %g of the operations of each unit, seed %llu; all of them: scripts/test --deep concurrency\n", scale,
-               (unsigned long long)seed);
+               (unsigned long long)first_seed);
     printf("operations: %ld", operations);
     for (int t = 0; t < TALLIES; t++) if (sums[t]) printf(", %s: %ld", tally_names[t], sums[t]);
     printf("\n%ld passed, %ld failed\n", passed, failed);
