@@ -182,7 +182,7 @@ with llvs.Store(storage="memory") as store, llvs.Exchange(store, {str(folder)!r}
         assert error.code == llvs.ErrorCode.SNAPSHOT_DAMAGED, error
 print(next(line for line in open("/proc/self/io") if line.startswith("write_bytes")).split()[1])
 """
-    environment = {**os.environ, "TMPDIR": str(temporary)}
+    environment = {**os.environ, "TMPDIR": str(temporary), "PYTHONDONTWRITEBYTECODE": "1"}
     run = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=300)
     assert run.returncode == 0, run.stderr[-2_000:]
     return int(run.stdout)

@@ -67,7 +67,7 @@ def test_paths_of_unusual_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         assert caught.value.code in (llvs.ErrorCode.INVALID_ARGUMENT, llvs.ErrorCode.INVALID_UTF8)
 
 
-@pytest.mark.parametrize("place", [b"file:///x", 5, None, object()], ids=repr)
+@pytest.mark.parametrize("place", [b"file:///x", 5, None, object()], ids=["bytes", "a number", "None", "an object"])
 def test_an_exchange_with_what_is_no_place(memory: llvs.Store, place: Any, tmp_path: Path) -> None:
     with pytest.raises(TypeError):
         llvs.Exchange(memory, place)
