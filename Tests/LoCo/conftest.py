@@ -15,9 +15,11 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 # The browser is started as for the inspector.
 sys.path.insert(0, str(ROOT / "Tests" / "Inspector"))
+sys.path.append(str(ROOT / "Tests" / "Python"))
 
 import browser  # noqa: E402
 from axe_core_python.selenium import Axe  # noqa: E402
+from sampling import pytest_runtest_makereport, pytest_terminal_summary  # noqa: E402, F401 - hooks of pytest
 
 PICTURES = ROOT / "build" / "loco"
 LOCO = ROOT / "examples" / "loco"
@@ -48,7 +50,7 @@ class Running:
         data = None if given is None else given if isinstance(given, bytes) else json.dumps(given).encode()
         request = urllib.request.Request(address + path, data, {**sent, **headers})
         try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
+            with urllib.request.urlopen(request, timeout=300) as answer:
                 body = answer.read()
                 return answer.status, json.loads(body) if answer.headers["content-type"] == "application/json" else body
         except urllib.error.HTTPError as problem:
@@ -58,7 +60,7 @@ class Running:
     def end(self) -> int:
         """Ends both, and gives the exit code."""
         self.process.terminate()
-        code = self.process.wait(60)
+        code = self.process.wait(300)
         for pipe in (self.process.stdout, self.process.stderr):
             assert pipe is not None
             pipe.close()

@@ -23,7 +23,7 @@ PATHS = ["/", "/main.js", "/api/book", "/api/news", "/photo/portrait-ada-ruiz", 
 def status(running: Running, method: str, path: str, **headers: str) -> int:
     """What comes of a request with these headers alone."""
     address = running.addresses["Laptop"].split("/?")[0]
-    connection = http.client.HTTPConnection("127.0.0.1", int(address.rsplit(":", 1)[1]), timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", int(address.rsplit(":", 1)[1]), timeout=300)
     try:
         connection.putrequest(method, path, skip_host="host" in headers)
         for name, value in headers.items():
@@ -90,14 +90,14 @@ def test_restarts_and_problems(running: Running, tmp_path: Path) -> None:
     assert running.ask("Laptop", "/api/online", {"isOnline": False})[0] == 200
     assert running.ask("Laptop", "/api/book")[1]["light"]["isOnline"] is False
     busy = subprocess.run([sys.executable, str(LOCO), str(running.folder), "--device", "Laptop", "--no-open"],
-                          capture_output=True, text=True, timeout=60)
+                          capture_output=True, text=True, timeout=300)
     assert busy.returncode == 3 and busy.stderr.startswith("Laptop cannot start: ") and "Traceback" not in busy.stderr
     other = subprocess.Popen([sys.executable, str(LOCO), str(running.folder), "--device", "Tablet", "--no-open"],
                              stdout=subprocess.PIPE, text=True)
     assert other.stdout is not None
     assert other.stdout.readline().startswith("Tablet: http://127.0.0.1:")
     other.send_signal(signal.SIGINT)
-    assert other.wait(60) == 0
+    assert other.wait(300) == 0
     other.stdout.close()
     assert running.end() == 0
     again = Running(running.folder)
@@ -109,7 +109,7 @@ def test_restarts_and_problems(running: Running, tmp_path: Path) -> None:
 @pytest.mark.parametrize("place", ["/dev/null/x", "ftp://nowhere"])
 def test_a_shared_place_that_cannot_be(tmp_path: Path, place: str) -> None:
     command = [sys.executable, str(LOCO), str(tmp_path / "loco"), "--shared", place, "--no-open", "--device", "Laptop"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 3 and done.stderr.count("\n") == 1 and done.stderr.startswith("Laptop cannot start: "), done.stderr
 
 

@@ -14,8 +14,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 os.environ.setdefault("LLVS_LIBRARY", str(ROOT / "build" / "lib" / "libllvs.so"))
 sys.path.insert(0, str(ROOT / "bindings" / "python" / "src"))
+sys.path.append(str(ROOT / "Tests" / "Python"))
 
 import llvs
+from sampling import pytest_runtest_makereport, pytest_terminal_summary  # noqa: F401 - hooks of pytest
 
 
 def drivers() -> list[str]:

@@ -29,7 +29,7 @@ with llvs.Coordinator(path, storage=storage, compaction_grace=0.001) as notes:
 
 def other_process(path: str, storage: str) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "bindings/python/src")}
-    subprocess.run([sys.executable, "-c", WRITER, path, storage], env=environment, check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", WRITER, path, storage], env=environment, check=True, timeout=300)
 
 
 @pytest.fixture(params=["file", "sqlite"])
@@ -83,7 +83,7 @@ def interrupted(database: Any, driver: Any, statement: str, path: str, said: str
     database.create_function("note", 1, lambda value: begun.set() or value)
 
     def interrupt() -> None:
-        begun.wait(60)
+        begun.wait(300)
         # Somewhere in what comes after the first row of what is asked.
         time.sleep(0.02)
         while not ended.wait(0.01):
@@ -210,5 +210,5 @@ assert scan.fetchall() == [("1",)]
 database.close()
 """
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "bindings/python/src")}
-    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

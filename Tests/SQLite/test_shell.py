@@ -20,7 +20,7 @@ def shell(*lines: str, database: str = ":memory:") -> tuple[str, str]:
     assert SHELL, "the sqlite3 shell is not installed"
     script = "\n".join([f'.load "{llvs.sqlite_extension_path()}"', *lines, ""])
     command = [SHELL, "-batch", "-init", "/dev/null", database]
-    done = subprocess.run(command, input=script, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, input=script, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode in (0, 1), done
     return done.stdout, done.stderr
 
