@@ -6,6 +6,7 @@ source scripts/lib/build.sh
 source scripts/lib/python.sh
 for name in "$@"; do
     case "$name" in
+        Tests/Wheel/*) env -i HOME="$HOME" PATH="$build/run/wheel/venv/bin:$PATH" pytest "$name" ;;
         Tests/*) with_package "$python" -m pytest "$name" ;;
         test_*_c|test_*_c_*|test_*_cpp|example_*) ctest --test-dir "$build" --tests-regex "^$name\$" --output-on-failure --no-tests=error ;;
         *) whole_tree swift test --filter "$name" ;;
