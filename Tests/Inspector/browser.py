@@ -14,7 +14,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 
 #: Seconds after which something that should come is missing.
-PATIENCE = 60.0
+PATIENCE = 300.0
 
 
 def start(folder: Path, wide: int = 1440, high: int = 900) -> webdriver.Chrome:
@@ -98,10 +98,15 @@ class Page:
 
         self.wait(one, text).click()
 
+    def drawn(self) -> None:
+        """Waits until no transition runs, and what the page has by now is drawn."""
+        self.wait(lambda: self.script("return document.getAnimations().every((one) => one.playState !== 'running')"))
+        self.driver.execute_async_script("const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done()))")
+
     def picture(self, path: Path) -> None:
         """A picture of what can be seen, once nothing is on its way."""
         self.wait(lambda: not self.script("return document.querySelector('#busy').classList.contains('on')"))
-        time.sleep(0.3)
+        self.drawn()
         path.parent.mkdir(parents=True, exist_ok=True)
         self.driver.save_screenshot(str(path))
 

@@ -12,6 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.append(str(ROOT / "Tests" / "Python"))
 if importlib.util.find_spec("llvs") is None:
     sys.path.insert(0, str(ROOT / "bindings" / "python" / "src"))
     os.environ.setdefault("LLVS_LIBRARY", str(ROOT / "build" / "lib" / "libllvs.so"))
@@ -21,6 +22,7 @@ import llvs  # noqa: E402
 import stores  # noqa: E402
 from browser import Page, start  # noqa: E402
 from running import Running  # noqa: E402
+from sampling import pytest_runtest_makereport, pytest_terminal_summary  # noqa: E402, F401 - hooks of pytest
 from starlette.testclient import TestClient  # noqa: E402
 
 from llvs.inspector.app import make_app  # noqa: E402

@@ -29,7 +29,7 @@ class Running:
         self.connections: list[HTTPConnection] = []
 
     def open(self, path: str) -> Any:
-        self.connections.append(HTTPConnection("127.0.0.1", self.port, timeout=60))
+        self.connections.append(HTTPConnection("127.0.0.1", self.port, timeout=300))
         self.connections[-1].request("GET", path, headers={"cookie": f"llvs-{self.port}={self.token}"})
         return self.connections[-1].getresponse()
 
@@ -39,7 +39,7 @@ class Running:
 
     def end(self) -> int:
         self.process.send_signal(signal.SIGINT)
-        code = self.process.wait(60)
+        code = self.process.wait(300)
         for pipe in (self.process.stdout, self.process.stderr):
             assert pipe is not None
             pipe.close()

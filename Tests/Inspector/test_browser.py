@@ -230,7 +230,7 @@ def test_hostile_ids_and_values_run_nothing(show: Open) -> None:
         summary.click()
     page.go("#/search?q=%3Cscript%3E", "Found for")
     page.go("#/heads", "head")
-    time.sleep(0.3)
+    page.drawn()
     assert page.script("return [document.scripts.length, document.images.length, window.ran ?? null]") == [1, 0, None]
 
 

@@ -8,6 +8,7 @@ own trace says that its processor worked, beside a page that is a yardstick (yar
 
 from __future__ import annotations
 
+import fcntl
 import json
 import random
 import time
@@ -19,13 +20,15 @@ import pytest
 import stores
 from browser import Page
 from conftest import PICTURES
+from sampling import sample
 from tracing import Frames, Trace
 
 from llvs.inspector import inside
 
 Open = Callable[..., tuple[Page, llvs.Store, Any]]
 YARDSTICK = (Path(__file__).parent / "yardstick.html").as_uri()
-FRAMES = 240
+FRAMES = sample(120, 240)
+VERSIONS = sample(20_000, 100_000)
 SCROLL = """
     const [step, frames, done] = arguments, scroller = document.getElementById("scroller");
     let frame = 0;
@@ -41,8 +44,11 @@ def record(**figures: float) -> None:
     """Keeps figures for whoever wants to see them."""
     path = PICTURES / "figures.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    known = json.loads(path.read_text()) if path.exists() else {}
-    path.write_text(json.dumps({**known, **figures}, indent=2) + "\n")
+    # Other processes of this run add theirs.
+    with open(path.with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        known = json.loads(path.read_text()) if path.exists() else {}
+        path.write_text(json.dumps({**known, **figures}, indent=2) + "\n")
     for name, value in figures.items():
         print(f"{name}: {value:.4g}")
 
@@ -57,18 +63,18 @@ def traced(page: Any, script: str, *arguments: Any) -> Frames:
 def test_a_long_history_scrolls(show: Open, driver: Any, tmp_path: Path) -> None:
     # Some seconds; with a sync of the disk for each version it would be minutes.
     with llvs.Store(tmp_path / "long.llvs", durability="normal") as made:
-        stores.long(made, 100_000, 1000)
+        stores.long(made, VERSIONS, 1000)
     driver.get(YARDSTICK)
     yardstick = traced(driver, "run(arguments[0], arguments[1])", FRAMES)
     page, _, _ = show(lambda store: None, name="long.llvs")
-    page.wait(lambda: page.text("#count") == "100,000 versions")
+    page.wait(lambda: page.text("#count") == f"{VERSIONS:,} versions")
     record(**{"first paint, ms": page.script("return performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? -1")})
     page.picture(PICTURES / "long-light.png")
     for top in (0.5, 0.9, 0.1, 1.0):
         page.script("const s = document.getElementById('scroller'); s.scrollTop = s.scrollHeight * arguments[0]", top)
         page.wait(lambda: page.script("return [...document.querySelectorAll('.version')].every((e) => e.hidden || e.shown)"))
         assert page.script("return document.querySelectorAll('.version').length") < 60
-    page.wait(lambda: page.all(".version[aria-posinset='100000']"))
+    page.wait(lambda: page.all(f".version[aria-posinset='{VERSIONS}']"))
     assert page.script("return document.getElementsByTagName('*').length") < 2000
     page.press("G")
     page.wait(lambda: page.text("#view h2") == "First version")

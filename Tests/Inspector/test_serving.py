@@ -52,7 +52,7 @@ def test_a_store_that_is_no_store(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").write_text("x")
     for path in (tmp_path / "none", tmp_path / "other", tmp_path / "other" / "file"):
-        done = subprocess.run([sys.executable, "-m", "llvs.inspector", str(path), "--no-open"], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([sys.executable, "-m", "llvs.inspector", str(path), "--no-open"], capture_output=True, text=True, timeout=300)
         assert done.returncode == 3 and len(done.stderr.strip().splitlines()) == 1 and "Traceback" not in done.stderr, done.stderr
     assert not (tmp_path / "none").exists()
 
@@ -61,9 +61,9 @@ def test_a_port_that_is_taken_and_one_that_is_none(store: llvs.Store) -> None:
     running = Running(Path(store.path))
     try:
         command = [sys.executable, "-m", "llvs.inspector", store.path, "--no-open", "--port"]
-        done = subprocess.run([*command, str(running.port)], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([*command, str(running.port)], capture_output=True, text=True, timeout=300)
         assert done.returncode == 3 and "--port" in done.stderr and len(done.stderr.splitlines()) == 1
-        assert subprocess.run([*command, "70000"], capture_output=True, timeout=60).returncode == 2
+        assert subprocess.run([*command, "70000"], capture_output=True, timeout=300).returncode == 2
     finally:
         running.end()
 

@@ -42,7 +42,7 @@ class Trace:
         address = driver.capabilities["goog:chromeOptions"]["debuggerAddress"]
         with urlopen(f"http://{address}/json/version") as answer:
             where = json.load(answer)["webSocketDebuggerUrl"]
-        self._socket = websocket.create_connection(where, suppress_origin=True, timeout=60)
+        self._socket = websocket.create_connection(where, suppress_origin=True, timeout=300)
         self._number = 0
         self._ask("Tracing.start", transferMode="ReportEvents", traceConfig={"includedCategories": CATEGORIES, "excludedCategories": ["*"]})
 
