@@ -98,9 +98,9 @@ static void large_saves(void **state) {
     for (k = 0; k < 3; k++) {
         for (in_pieces = 0; in_pieces < 2; in_pieces++) {
             int stored = 0, refused = 0;
-            /* In the short run the most, the least, and one in three between. */
+            /* In the short run the most, the least, and two between. */
             for (room = 432; room >= ROOM; room -= 24) {
-                if (!is_deep() && room % 72 != 0 && room != ROOM) continue;
+                if (!is_deep() && room % 144 != 0 && room != ROOM) continue;
                 char *directory = new_directory(), *path = join(directory, "store");
                 int status;
                 pid_t child = fork();

@@ -22,7 +22,7 @@
 enum { OUTCOMES, RECORDINGS, CUTS, FAILED_SYNCS, KILLS, REPEATED };
 
 /* In the short run: one in so many. */
-enum { CUTS_EVERY = 4, SYNCS_EVERY = 5, KILLS_EVERY = 9 };
+enum { CUTS_EVERY = 6, SYNCS_EVERY = 5, KILLS_EVERY = 9 };
 
 struct trial {
     const struct unit *unit;
