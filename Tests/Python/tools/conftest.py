@@ -63,4 +63,4 @@ def program(*arguments: str, around: Sequence[str] = (), **options: Any) -> "sub
     """Runs the command as a program; around: another one, that runs it."""
     surroundings = {**os.environ, **SURROUNDINGS, **options.pop("env", {})}
     command = [*around, sys.executable, "-m", "llvs.tools", *arguments]
-    return subprocess.run(command, env=surroundings, timeout=120, check=False, **options)
+    return subprocess.run(command, env=surroundings, timeout=300, check=False, **options)

@@ -72,7 +72,7 @@ class Folder:
         """What a command prints."""
         done = subprocess.run(
             ["bash", "-c", command], cwd=self.work, env=self._environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, timeout=120, check=False,
+            stderr=subprocess.STDOUT, timeout=300, check=False,
         )
         return done.stdout.decode()
 

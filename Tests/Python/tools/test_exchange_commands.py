@@ -185,7 +185,7 @@ def test_watch(two: Run) -> None:
     two("-s", "a.llvs", "push", "./shared")
     assert running.stdout.readline() == b"1 version received, 0 sent\n"
     running.send_signal(signal.SIGINT)
-    _, said = running.communicate(timeout=120)
+    _, said = running.communicate(timeout=300)
     assert running.returncode == 130 and said.strip() == b"llvs: stopped; what was done whole is kept"
     assert two("-s", "b.llvs", "get", "x").out == "1"
 

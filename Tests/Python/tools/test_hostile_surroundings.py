@@ -86,7 +86,7 @@ def in_terminal(store: Path, *arguments: str, columns: int = 80, env: dict[str, 
             break
         shown += part
     os.close(ours)
-    assert running.wait(120) in (0, 1)
+    assert running.wait(300) in (0, 1)
     return shown.decode().replace("\r\n", "\n")
 
 
@@ -135,7 +135,7 @@ def test_output_that_is_closed_early(store: Path, lines: int) -> None:
     running.stdout.close()
     assert running.stderr.read() == b""
     running.stderr.close()
-    assert running.wait(120) == 0
+    assert running.wait(300) == 0
 
 
 @pytest.mark.parametrize("arguments", ["log", "ls --json", "get json", "status", "--help"])
@@ -186,7 +186,7 @@ def test_interrupted(store: Path, tmp_path: Path) -> None:
     # Opens once the command has; the command then reads what never comes.
     with fifo.open("wb"):
         running.send_signal(signal.SIGINT)
-        _, said = running.communicate(timeout=120)
+        _, said = running.communicate(timeout=300)
     assert running.returncode == 130 and said.strip() == b"llvs: stopped; what was done whole is kept"
     with llvs.Coordinator(store, read_only=True) as notes:
         assert "waits" not in notes

@@ -30,10 +30,10 @@ def test_it_serves_until_interrupted(tmp_path: Path) -> None:
         address = re.search(rb"http://127\.0\.0\.1:\d+/\S*", line)
     # The address has a token, which becomes a cookie.
     browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
-    with browser.open(address[0].decode(), timeout=60) as page:
+    with browser.open(address[0].decode(), timeout=300) as page:
         assert page.status == 200
     running.send_signal(signal.SIGINT)
-    running.communicate(timeout=60)
+    running.communicate(timeout=300)
     assert running.returncode in (0, 130)
 
 

@@ -113,7 +113,7 @@ def test_the_prompt_on_a_terminal(notes: Path) -> None:
     def until(text: bytes) -> None:
         nonlocal shown
         while text not in shown:
-            assert select.select([ours], [], [], 60)[0], shown
+            assert select.select([ours], [], [], 300)[0], shown
             shown += os.read(ours, 65536)
 
     until(b"notes.llvs>")
@@ -125,7 +125,7 @@ def test_the_prompt_on_a_terminal(notes: Path) -> None:
             pass
     except OSError:
         pass
-    assert running.wait(120) == 0
+    assert running.wait(300) == 0
     os.close(ours)
 
 

@@ -40,7 +40,7 @@ class Terminal:
     def until(self, text: bytes) -> None:
         """Waits for a text."""
         while text not in self.shown:
-            assert select.select([self._ours], [], [], 60)[0], self.shown
+            assert select.select([self._ours], [], [], 300)[0], self.shown
             self.shown += os.read(self._ours, 65536)
 
     def type(self, text: bytes) -> None:
@@ -50,7 +50,7 @@ class Terminal:
     def end(self) -> tuple[int, bytes]:
         """The exit code and the output, once it has ended."""
         try:
-            while select.select([self._ours], [], [], 60)[0] and (data := os.read(self._ours, 65536)):
+            while select.select([self._ours], [], [], 300)[0] and (data := os.read(self._ours, 65536)):
                 self.shown += data
         except OSError:
             pass  # how Linux tells that nobody has the terminal any more
@@ -59,7 +59,7 @@ class Terminal:
             with self.running.stdout as output:
                 out = output.read()
         os.close(self._ours)
-        return self.running.wait(60), out
+        return self.running.wait(300), out
 
 
 def test_progress_is_shown_on_a_terminal_and_goes(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_a_password_is_asked_for_and_not_shown(tmp_path: Path, server: tuple[str
     terminal.type(b"ada\r")
     terminal.until(b"Password at ")
     terminal.type(b"s3cret word\r")
-    assert was_given.wait(60)
+    assert was_given.wait(300)
     terminal.type(b"\x03")
     terminal.end()
     assert "ada:s3cret word" in given
