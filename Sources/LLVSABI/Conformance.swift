@@ -70,7 +70,7 @@ private final class Bench {
         do {
             let arena = Arena()
             var check = try write(result, arena)
-            try withExtendedLifetime(arena) {
+            _ = try withExtendedLifetime(arena) {
                 try callHost("The callback for finished checks", keeping: [.cancelled]) { finishedFn(payload, &check, $0) }
             }
         } catch { failure = error as? StoreError ?? StoreError(.internal, "\(error)") }

@@ -65,7 +65,7 @@ final class HostCredentials: Sendable {
     var ask: @Sendable (String, Bool) throws -> HTTPCredentials {
         { [self] place, again in
             let reply = Reply(questions: 3)
-            try withExtendedLifetime(reply) {
+            _ = try withExtendedLifetime(reply) {
                 try withBorrowed(Array(place.utf8)) { place in
                     try callHost("Asking for credentials") { fn(payload.pointer, place, again ? 1 : 0, reply.borrowed, $0) }
                 }

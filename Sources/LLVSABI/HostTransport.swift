@@ -225,7 +225,7 @@ final class HostTransport: ExchangeTransport, @unchecked Sendable {
         guard first else { return }
         if let close = callbacks.close {
             // Nobody is there to hear of a failure; the exchange is over all the same.
-            try? callHost("Closing \(host.name)") { close(payload, $0) }
+            _ = try? callHost("Closing \(host.name)") { close(payload, $0) }
         }
         host.release()
     }

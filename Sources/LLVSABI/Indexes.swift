@@ -58,7 +58,7 @@ public func llvs_computed_index_open(
             let handle = IndexKeysHandle(given)
             var id = llvs_bytes(data: id.baseAddress?.assumingMemoryBound(to: UInt8.self), size: id.count)
             var data = llvs_bytes(data: data.baseAddress?.assumingMemoryBound(to: UInt8.self), size: data.count)
-            try withExtendedLifetime(handle) {
+            _ = try withExtendedLifetime(handle) {
                 try callHost("The callback of an index") { keys(payload.pointer, &id, &data, handle.borrowed, $0) }
             }
         }

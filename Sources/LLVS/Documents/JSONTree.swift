@@ -258,7 +258,7 @@ final class JSONText {
     /// What an app answered, which it keeps: JSON where it can be read so, else bytes, or text as a whole.
     static func answer(_ bytes: [UInt8], as kind: JSONKind?, work: DocumentControl) throws -> JSONText {
         if kind == nil, let text = try bytes.withUnsafeBytes({ try JSONTreeParser.parse($0, copying: true, work: work) }) { return text }
-        let isText = try kind == .string && bytes.withUnsafeBytes { Bytes.isValidUTF8($0) }
+        let isText = kind == .string && bytes.withUnsafeBytes { Bytes.isValidUTF8($0) }
         let words = try words(of: bytes.count, isText: isText), owned: UnsafeMutableRawBufferPointer
         do { owned = try Memory.allocate(max(1, bytes.count), "Merging a value") } catch {
             free(words)

@@ -52,7 +52,7 @@ extension Store {
         first: () throws -> [UnsafeRawBufferPointer] = { [] }, _ control: PacedControl = .none
     ) throws -> Bool {
         var left = Int.max
-        let known = try heads?.differing.map { [$0] } ?? []
+        let known = heads?.differing.map { [$0] } ?? []
         let found = try differingID(a, b, given: given, control, atMost: &left, known: known, first: first)
         if let found { heads?.differing = found.isLastChange ? nil : found.id }
         return found == nil

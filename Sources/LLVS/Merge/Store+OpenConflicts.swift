@@ -234,7 +234,7 @@ extension Store {
         guard let mark = try Self.chosenID(conflict).bytes.withUnsafeBytes({ try maps.entry($0, at: head)?.version }), mark != merge else {
             return false
         }
-        return try !walk(Ancestors(of: [merge], among: [mark])).contains(mark)
+        return !walk(Ancestors(of: [merge], among: [mark])).contains(mark)
     }
 
     /// With the place that it has in what the merge made, where its path has elements: these may stand elsewhere there than in the base.

@@ -145,7 +145,7 @@ struct PackedNotes {
     /// Forgets what nobody goes on with: its address is a secret.
     static func forgetSession(in storage: any Storage, remote: String) {
         let name = fileSessionName(remote)
-        if keepsUploads(storage), let kept = try? storage.cacheGet(name), kept != nil { try? storage.cacheDelete(name) }
+        if keepsUploads(storage), (try? storage.cacheGet(name)) != nil { try? storage.cacheDelete(name) }
     }
 
     /// Keeps a file until it is there, so that the next process goes on with it; false where that cannot be. Nothing relies on it.

@@ -99,4 +99,26 @@ import Testing
         try connection.run("INSERT INTO records VALUES (1, 1, 1, NULL, NULL); INSERT INTO caches VALUES ('a', 1, x'00')", doing: "Testing")
         #expect(try connection.integer("SELECT count(*) FROM records", doing: "Testing") == 1)
     }
+
+    /// What SQLite does not bind is not stored as NULL.
+    @Test func aValueThatCannotBeBoundFailsTheStatement() throws {
+        let connection = try connection(), large = [UInt8](repeating: 0x61, count: 2_000)
+        try connection.run("CREATE TABLE values_of_the_test (value)", doing: "Testing")
+        _ = connection.sqlite.pointee.limit(connection.handle, SQLITE_LIMIT_LENGTH, 1_000)
+        let insert = try connection.statement("INSERT INTO values_of_the_test VALUES (?)", doing: "Testing")
+        func bind(_ bytes: ArraySlice<UInt8>, _ body: (UnsafeRawBufferPointer, SQLiteStatement) -> Void) throws {
+            try bytes.withUnsafeBytes { bytes in try connection.run(insert, doing: "Testing") { body(bytes, $0) } }
+        }
+        let ways: [(UnsafeRawBufferPointer, SQLiteStatement) -> Void] = [
+            { $1.bind(1, $0) }, { $1.bind(1, utf8: $0) }, { $1.bind(1, copying: $0) }, { $1.bind(1, String(decoding: $0, as: UTF8.self)) },
+        ]
+        for way in ways {
+            #expect(throws: StoreError.self) { try bind(large[...], way) }
+            // The failure counts for one statement.
+            try bind(large[..<10], way)
+        }
+        #expect(try connection.integer("SELECT count(*) FROM values_of_the_test WHERE length(value) = 10", doing: "Testing") == 4)
+        #expect(try connection.integer("SELECT count(*) FROM values_of_the_test", doing: "Testing") == 4)
+        connection.close()
+    }
 }

@@ -184,6 +184,8 @@ final class SQLiteWatch {
     private var patience: Int32 = 0
     /// Why a statement was ended.
     private var failure: StoreError?
+    /// SQLite's result for the first value that could not be bound since a statement last ran.
+    private var bindingFailure: Int32?
     /// Whether the statement that runs changes nothing. From within one that does the host is not called: should it fork there, SQLite
     /// would undo the transaction in the child, in the shared memory of the log that its parent goes on with. Cancelling reaches it all
     /// the same.
@@ -198,7 +200,7 @@ final class SQLiteWatch {
             { watch in
                 watch.map { Unmanaged<SQLiteWatch>.fromOpaque($0).takeUnretainedValue().isOverWithin() ? 1 : 0 } ?? 0
             }, own)
-        connection.sqlite.pointee.busy_handler(
+        _ = connection.sqlite.pointee.busy_handler(
             connection.handle,
             { watch, times in
                 watch.map { Unmanaged<SQLiteWatch>.fromOpaque($0).takeUnretainedValue().wait(times) ? 1 : 0 } ?? 0
@@ -209,6 +211,13 @@ final class SQLiteWatch {
     func takeFailure() -> StoreError? {
         defer { failure = nil }
         return failure
+    }
+
+    func noteBindingFailure(_ result: Int32) { if bindingFailure == nil { bindingFailure = result } }
+
+    func takeBindingFailure() -> Int32? {
+        defer { bindingFailure = nil }
+        return bindingFailure
     }
 
     private func isOver(_ look: () throws -> Void = Waiting.look) -> Bool {

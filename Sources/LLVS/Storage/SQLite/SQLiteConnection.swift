@@ -65,7 +65,7 @@ final class SQLiteConnection {
         }
         // It may have been replaced just now.
         noteFile(path)
-        sqlite.pointee.extended_result_codes(handle, 1)
+        _ = sqlite.pointee.extended_result_codes(handle, 1)
         watch.attach(to: self)
         do { try makeSafe(isCopy: mode == .copy) } catch {
             close()
@@ -88,9 +88,9 @@ final class SQLiteConnection {
     deinit { close() }
 
     func close() {
-        for statement in statements.values { sqlite.pointee.finalize(statement) }
+        for statement in statements.values { _ = sqlite.pointee.finalize(statement) }
         statements = [:]
-        if let handle { sqlite.pointee.close_v2(handle) }
+        if let handle { _ = sqlite.pointee.close_v2(handle) }
         handle = nil
         files.forEach(OpenDatabases.remove)
         files = []
@@ -158,6 +158,7 @@ final class SQLiteConnection {
     }
 
     private func step(_ statement: SQLiteStatement) -> Int32 {
+        if let failed = watch.takeBindingFailure() { return failed }
         watch.isReading = sqlite.pointee.stmt_readonly(statement.handle) != 0
         defer { watch.isReading = false }
         return sqlite.pointee.step(statement.handle)
@@ -166,8 +167,8 @@ final class SQLiteConnection {
     private func finish(_ statement: SQLiteStatement) {
         // In a child of a fork the transaction is the parent's, and so are the files.
         guard !SQLiteLibrary.isForked else { return }
-        sqlite.pointee.reset(statement.handle)
-        sqlite.pointee.clear_bindings(statement.handle)
+        _ = sqlite.pointee.reset(statement.handle)
+        _ = sqlite.pointee.clear_bindings(statement.handle)
     }
 
     func integer(_ sql: String, doing: String) throws -> Int64 {
@@ -181,12 +182,12 @@ final class SQLiteConnection {
     }
 
     private func prepared(_ sql: String, doing: String) throws -> SQLiteStatement {
-        if let known = statements[sql] { return SQLiteStatement(sqlite: sqlite, handle: known) }
+        if let known = statements[sql] { return SQLiteStatement(sqlite: sqlite, watch: watch, handle: known) }
         var statement: OpaquePointer?
         let result = sqlite.pointee.prepare_v3(handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
         guard result == SQLITE_OK, let statement else { throw error(doing, result) }
         statements[sql] = statement
-        return SQLiteStatement(sqlite: sqlite, handle: statement)
+        return SQLiteStatement(sqlite: sqlite, watch: watch, handle: statement)
     }
 
     private func rollBack(_ doing: String) {
@@ -300,29 +301,35 @@ final class SQLiteConnection {
 /// A statement being bound or at a row.
 struct SQLiteStatement {
     fileprivate let sqlite: SQLite
+    fileprivate let watch: SQLiteWatch
     fileprivate let handle: OpaquePointer
 
-    func bind(_ index: Int32, _ value: Int64) { sqlite.pointee.bind_int64(handle, index, value) }
-    func bind(_ index: Int32, _ text: String) { sqlite.pointee.bind_text(handle, index, text, -1, llvs_sqlite_transient()) }
-    func bind(_ index: Int32, _ value: Double) { sqlite.pointee.bind_double(handle, index, value) }
+    /// A value that could not be bound would be stored as NULL: the next step fails instead.
+    private func note(_ result: Int32) { if result != SQLITE_OK { watch.noteBindingFailure(result) } }
+
+    func bind(_ index: Int32, _ value: Int64) { note(sqlite.pointee.bind_int64(handle, index, value)) }
+    func bind(_ index: Int32, _ text: String) { note(sqlite.pointee.bind_text(handle, index, text, -1, llvs_sqlite_transient())) }
+    func bind(_ index: Int32, _ value: Double) { note(sqlite.pointee.bind_double(handle, index, value)) }
     /// Text in UTF-8, which must stay until the statement was run.
     func bind(_ index: Int32, utf8 text: UnsafeRawBufferPointer) {
         guard let start = text.baseAddress, text.count > 0 else { return bind(index, "") }
-        sqlite.pointee.bind_text(
-            handle, index, start.assumingMemoryBound(to: CChar.self), Int32(clamping: text.count), llvs_sqlite_static())
+        note(
+            sqlite.pointee.bind_text(
+                handle, index, start.assumingMemoryBound(to: CChar.self), Int32(clamping: text.count), llvs_sqlite_static()))
     }
     /// Text in UTF-8.
     func bind(_ index: Int32, copying text: UnsafeRawBufferPointer) {
         guard let start = text.baseAddress, text.count > 0 else { return bind(index, "") }
-        sqlite.pointee.bind_text(
-            handle, index, start.assumingMemoryBound(to: CChar.self), Int32(clamping: text.count), llvs_sqlite_transient())
+        note(
+            sqlite.pointee.bind_text(
+                handle, index, start.assumingMemoryBound(to: CChar.self), Int32(clamping: text.count), llvs_sqlite_transient()))
     }
     /// The bytes must stay until the statement was run.
     func bind(_ index: Int32, _ bytes: UnsafeRawBufferPointer) {
         if bytes.count == 0 {
-            sqlite.pointee.bind_zeroblob(handle, index, 0)
+            note(sqlite.pointee.bind_zeroblob(handle, index, 0))
         } else {
-            sqlite.pointee.bind_blob64(handle, index, bytes.baseAddress, UInt64(bytes.count), llvs_sqlite_static())
+            note(sqlite.pointee.bind_blob64(handle, index, bytes.baseAddress, UInt64(bytes.count), llvs_sqlite_static()))
         }
     }
 

@@ -124,6 +124,6 @@ enum DatabasesTarget {
             FuzzTarget.Seed(name: "rows", bytes: rows), FuzzTarget.Seed(name: "chunks", bytes: chunks.bytes),
             FuzzTarget.Seed(name: "rows-and-cache", bytes: rows + [3, 0] + FuzzInput.part(index)),
             FuzzTarget.Seed(name: "file", bytes: [1] + file),
-        ]
+        ] + altered
     }
 }

@@ -135,8 +135,8 @@ enum IdsTarget {
             transport.plant(
                 version.id.description, version: InterchangeEncoder.version(version), changes: InterchangeEncoder.changes(changes))
         }
-        let exchange = try Exchange(store: store, transport: transport)
-        return Set(try exchange.retrieve().problems.map(\.name))
+        let exchange = Exchange(store: store, transport: transport)
+        return try Set(exchange.retrieve().problems.map(\.name))
     }
 
     private static func restore(_ versions: [Made], into store: Store) throws -> Set<String> {
