@@ -28,8 +28,12 @@ public enum Parallel {
         return errors
     }
 
-    /// Runs `body` on a thread of its own: whether it came to an end in time. One that hangs is left behind.
-    public static func finishes(within seconds: Int = 30, _ body: @escaping () throws -> Void) -> Bool {
+    /// Seconds after which whatever has not ended or come is taken to hang. No test measures time by it: it is hundreds of times as long as
+    /// all that is waited for so.
+    public static let patience = 300
+
+    /// Runs `body` on a thread of its own. Returns whether it came to an end; a thread that hangs is left behind.
+    public static func finishes(_ body: @escaping () throws -> Void) -> Bool {
         let lock = Lock()
         nonisolated(unsafe) var isDone = false
         let work = Work(0) { _ in
@@ -37,9 +41,14 @@ public enum Parallel {
             lock.withLock { isDone = true }
         }
         if let handle = start(work) { pthread_detach(handle) }
-        for _ in 0..<seconds * 200 {
-            if lock.withLock({ isDone }) { return true }
-            usleep(5_000)
+        return becomes { lock.withLock { isDone } }
+    }
+
+    /// Waits until `isSo` returns true. Returns false if that does not come.
+    public static func becomes(_ isSo: () throws -> Bool) rethrows -> Bool {
+        for _ in 0..<patience * 1_000 {
+            if try isSo() { return true }
+            usleep(1_000)
         }
         return false
     }

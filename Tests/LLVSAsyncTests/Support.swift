@@ -1,3 +1,4 @@
+import LLVSTestSupport
 import Testing
 
 @testable import LLVS
@@ -25,9 +26,9 @@ final class Box<Content: Sendable>: @unchecked Sendable {
     }
 }
 
-/// Waits, up to a minute, until something is so.
+/// Waits until something is so.
 func become(_ what: String, _ isSo: () throws -> Bool) async throws {
-    for _ in 0..<6_000 {
+    for _ in 0..<Parallel.patience * 100 {
         if try isSo() { return }
         try await Task.sleep(nanoseconds: 10_000_000)
     }

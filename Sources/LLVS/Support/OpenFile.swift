@@ -31,6 +31,8 @@ struct FileSystem: Sendable {
     var rename: @Sendable (DirectoryEntry, DirectoryEntry) throws(Errno) -> Void = { (from, to) throws(Errno) in try from.rename(to: to) }
     var unlink: @Sendable (DirectoryEntry) throws(Errno) -> Void = { (place) throws(Errno) in try place.unlink() }
     var names: @Sendable (Folder) throws(Errno) -> [String] = { (folder) throws(Errno) in try folder.names() }
+    /// Nanoseconds since 1970, by which it is judged how old the times of files and directories are.
+    var now: @Sendable () -> Int64 = { System.now }
 
     /// Writes all of the bytes.
     @inline(__always)

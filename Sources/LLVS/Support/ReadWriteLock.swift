@@ -75,6 +75,9 @@ public final class ReadWriteLock: @unchecked Sendable {
     /// is in nobody's hands any more. Not from within a section.
     func waitForReaders() { withWrite {} }
 
+    /// Whether a writer waits or writes: readers that come now are held back.
+    var isWanted: Bool { llvs_shim_load_ordered(writing) != 0 }
+
     // MARK: Readers
 
     @inline(__always)

@@ -69,6 +69,8 @@ public final class Syncer: Sendable {
 
     /// What it does now and did so far.
     public var status: Status { core.status }
+    /// For tests: whether a call of `run` waits for a round.
+    var isAwaited: Bool { core.isAwaited }
 
     /// Does a round as the user asked for it, whatever the conditions, and waits for its end.
     /// - Parameters:

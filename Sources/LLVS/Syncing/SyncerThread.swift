@@ -157,6 +157,9 @@ final class SyncerThread: @unchecked Sendable {
 
     // MARK: A round for somebody who waits
 
+    /// Whether a call waits for a round.
+    var isAwaited: Bool { lock.withLock { !ends.isEmpty } }
+
     func run(_ seconds: Double?, _ control: OperationControl) throws -> Bool {
         let deadline = seconds.map { Clock.steady() + max(0, $0) } ?? .infinity
         let isMine = lock.withLock { thread.map { pthread_equal($0, pthread_self()) != 0 } ?? false }

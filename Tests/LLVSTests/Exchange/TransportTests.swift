@@ -1,4 +1,5 @@
 import Glibc
+import LLVSTestSupport
 import Testing
 
 @testable import LLVS
@@ -50,7 +51,7 @@ import Testing
     @Test func whatIsNoFileIsNotRead() throws {
         let temporary = TemporaryFolder(), transport = try folder(temporary.path)
         // Who opens a pipe in the place of a file waits for whoever would write to it.
-        expectEnd(within: 60) {
+        expectEnd {
             try transport.send([files("A")], OperationControl())
             mkfifo(temporary.path + "/versions/PIPE", 0o600)
             mkdir(temporary.path + "/versions/DIRECTORY", 0o700)
@@ -238,46 +239,63 @@ import Testing
 
     // MARK: Observing
 
-    private func waits(_ counter: Counter, for count: Int) -> Bool {
-        for _ in 0..<500 {
-            if counter.value >= count { return true }
-            usleep(10_000)
+    private func waits(_ counter: Counter, for count: Int) -> Bool { Parallel.becomes { counter.value >= count } }
+
+    /// Counts the calls of an observation, and knows whether a version was there in one of them.
+    private final class Noticing: @unchecked Sendable {
+        let calls = Counter(), seen = Guarded<Set<String>>([])
+        private var observation: (any ExchangeObservation)?
+        init(_ transport: any ExchangeTransport) throws {
+            observation = try transport.observe { [self] in
+                _ = calls.next()
+                guard let listing = try? transport.list(OperationControl()) else { return }
+                let names = listing.versions.map(\.description)
+                seen.withLock { $0.formUnion(names) }
+            }
         }
-        return false
+        func notices(_ name: String) -> Bool { Parallel.becomes { seen.withLock { $0.contains(name) } } }
+        func cancel() { observation?.cancel() }
     }
 
     @Test func newVersionsAreNoticed() throws {
         let temporary = TemporaryFolder(), name = "\(VersionID.random())"
-        let pairs: [(any ExchangeTransport, any ExchangeTransport)] = [
-            (MemoryTransport(name: name), MemoryTransport(name: name)), (try folder(temporary.path), try folder(temporary.path)),
+        let places: [[any ExchangeTransport]] = [
+            (0..<3).map { _ in MemoryTransport(name: name) }, try (0..<3).map { _ in try folder(temporary.path) },
         ]
-        for (ours, theirs) in pairs {
-            let calls = Counter()
-            let observation = try ours.observe { _ = calls.next() }
+        for place in places {
+            let (ours, theirs, other) = (place[0], place[1], place[2])
+            let noticing = try Noticing(ours)
             try theirs.send((0..<50).map { files("V\($0)") }, OperationControl())
-            #expect(waits(calls, for: 1), "\(ours.description)")
-            usleep(200_000)
-            let before = calls.value
-            #expect(before <= 3)
+            #expect(noticing.notices("V49"), "\(ours.description)")
             try theirs.send([files("W")], OperationControl())
-            #expect(waits(calls, for: before + 1))
-            observation?.cancel()
-            observation?.cancel()
-            let after = calls.value
-            try theirs.send([files("X")], OperationControl())
-            usleep(150_000)
-            #expect(calls.value == after)
+            #expect(noticing.notices("W"))
+            #expect(noticing.calls.value <= 20, "51 versions took \(noticing.calls.value) calls")
+            noticing.cancel()
+            noticing.cancel()
+            let after = noticing.calls.value
+            // One that goes on notices what this one does not.
+            let witness = try Noticing(other)
+            for name in ["X", "Y"] {
+                try theirs.send([files(name)], OperationControl())
+                #expect(witness.notices(name))
+            }
+            witness.cancel()
+            #expect(noticing.calls.value == after)
         }
     }
 
     @Test func cancellingWaitsForTheCallbackButNotFromWithin() throws {
         let name = "\(VersionID.random())", ours = MemoryTransport(name: name), theirs = MemoryTransport(name: name)
-        let started = Counter(), ended = Counter()
+        let started = Counter(), cancelling = Counter(), ended = Counter()
         let slow = try ours.observe {
-            _ = started.next(); usleep(100_000); _ = ended.next()
+            _ = started.next()
+            _ = Parallel.becomes { cancelling.value > 0 }
+            for _ in 0..<1_000 { sched_yield() }
+            _ = ended.next()
         }
         try theirs.send([files("A")], OperationControl())
         #expect(waits(started, for: 1))
+        _ = cancelling.next()
         slow?.cancel()
         #expect(ended.value == 1)
 

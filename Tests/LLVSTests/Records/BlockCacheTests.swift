@@ -26,25 +26,32 @@ import Testing
     }
 
     @Test func aWriterWaitsForThoseWhoReadAndGoesBeforeThoseWhoCome() {
-        let lock = ReadWriteLock()
-        nonisolated(unsafe) var log: [String] = []
-        let logging = Lock()
-        func note(_ text: String) { logging.withLock { log.append(text) } }
-        let errors = Parallel.run(threads: 3, times: 1) { thread, _ in
-            switch thread {
-            case 0:
-                lock.withRead {
-                    usleep(100_000); note("first reader")
+        // A lock that lets the second reader in before the writer does so in most of many rounds.
+        for round in 0..<50 {
+            let lock = ReadWriteLock(), log = Guarded<[String]>([])
+            func note(_ text: String) { log.withLock { $0.append(text) } }
+            func has(_ text: String) -> Bool { log.withLock { $0.contains(text) } }
+            let errors = Parallel.run(threads: 3, times: 1) { thread, _ in
+                switch thread {
+                case 0:
+                    lock.withRead {
+                        note("first reader")
+                        _ = Parallel.becomes { has("second comes") }
+                        for _ in 0..<100 { sched_yield() }
+                        note("first leaves")
+                    }
+                case 1:
+                    _ = Parallel.becomes { has("first reader") }
+                    lock.withWrite { note("writer") }
+                default:
+                    _ = Parallel.becomes { lock.isWanted }
+                    note("second comes")
+                    lock.withRead { note("second reader") }
                 }
-            case 1:
-                usleep(20_000);
-                lock.withWrite {
-                    usleep(20_000); note("writer")
-                }
-            default: usleep(60_000); lock.withRead { note("second reader") }
             }
+            #expect(errors.isEmpty)
+            #expect(log.withLock { $0 } == ["first reader", "second comes", "first leaves", "writer", "second reader"], "round \(round)")
         }
-        #expect(errors.isEmpty && log == ["first reader", "writer", "second reader"])
     }
 
     // MARK: The blocks

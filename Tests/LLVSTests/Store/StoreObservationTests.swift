@@ -6,13 +6,9 @@ import Testing
 /// Hearing of versions that others add, and what else is asked of a store as a whole. (Tests/Python/test_observing.py does it with
 /// another process.)
 @Suite struct StoreObservationTests {
-    /// Waits, up to half a minute, until something is so.
+    /// Waits until something is so.
     private func become(_ what: String, _ isSo: () throws -> Bool) throws {
-        for _ in 0..<3_000 {
-            if try isSo() { return }
-            usleep(10_000)
-        }
-        Issue.record("\(what) did not come")
+        if try !Parallel.becomes(isSo) { Issue.record("\(what) did not come") }
     }
 
     private final class Heard: @unchecked Sendable {
@@ -66,11 +62,17 @@ import Testing
         try become("the last of many") { try reader.contains(last.id) && heard.count > known }
         #expect(heard.count - known < 300 && !heard.overlapped)
         observation.cancel()
-        let silent = heard.count
-        last = try writer.set(["x": "unheard"], last)
-        usleep(300_000)
+        // One that goes on hears of what this one does not: it looks in the same way, several times.
+        let witness = try Self.open(kind, directory, asks: !how.hasSuffix("not told")), silent = heard.count, others = Heard()
+        let witnessing = try witness.observeAdditions { others.add() }
+        for i in 1...3 {
+            let before = others.count
+            last = try writer.set(["x": "unheard \(i)"], last)
+            try become("version \(i) for another") { try witness.contains(last.id) && others.count > before }
+        }
         #expect(try heard.count == silent && !reader.contains(last.id))
-        for store in [reader, writer, third] { try store.close() }
+        witnessing.cancel()
+        for store in [reader, writer, third, witness] { try store.close() }
     }
 
     @Test(arguments: ["file", "memory", "host"]) func ownVersionsAreHeardOf(kind: String) throws {
@@ -112,8 +114,11 @@ import Testing
         }
         let first = try #require(try store?.set(["x": "0"], nil))
         try become("the end") { box.ended }
+        // One that began later hears of what this one does not.
+        let others = Heard(), other = try store?.observeAdditions { others.add() }
         _ = try store?.set(["x": "1"], first)
-        usleep(100_000)
+        try become("that for another") { others.count == 1 }
+        other?.cancel()
         #expect(heard.count == 1)
         box.observation = nil
         // An observation does not keep the store open.

@@ -12,9 +12,9 @@ import Testing
         let gate = Gate("coordinator"), token = CancelToken(), lock = Lock()
         var codes: [StoreError.Code?] = []
         let ended = try gate.run("Exchanging") {
-            Parallel.finishes(within: 10) {
+            Parallel.finishes {
                 let errors = Parallel.run(threads: 2, times: 1) { thread, _ in
-                    if thread == 0 { usleep(50_000); token.cancel() }
+                    if thread == 0 { token.cancel() }
                     if thread == 1 { try gate.run("Exchanging", OperationControl(token: token)) {} }
                 }
                 lock.withLock { codes = errors.map { ($0 as? StoreError)?.code } }
@@ -31,10 +31,15 @@ import Testing
     @Test func aWaitWithoutEndIsWokenUp() throws {
         let lock = Lock(), changed = Condition()
         var isThere = false, turns = 0
-        let ended = Parallel.finishes(within: 10) {
+        let ended = Parallel.finishes {
             _ = Parallel.run(threads: 2, times: 1) { thread, _ in
                 if thread == 0 {
-                    usleep(100_000)
+                    // The other one waits from its first turn on; if it did not, these looks would let it take many more.
+                    _ = Parallel.becomes { lock.withLock { turns > 0 } }
+                    for _ in 0..<2_000 {
+                        lock.withLock {}
+                        sched_yield()
+                    }
                     lock.withLock {
                         isThere = true; changed.broadcast()
                     }
@@ -56,7 +61,7 @@ import Testing
         }
         let lock = Lock()
         nonisolated(unsafe) var calls = 0
-        let ended = Parallel.finishes(within: 20) {
+        let ended = Parallel.finishes {
             _ = try? store.verify(
                 OperationControl(progress: { progress in
                     // In the middle of it, when the storage is gone through.

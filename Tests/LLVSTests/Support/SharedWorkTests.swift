@@ -20,9 +20,12 @@ import Testing
         let caller = pthread_self(), others = Guarded(0)
         var taken: [Int] = []
         try SharedWork.run(threads: threads, .none, next: numbers(count)) { number, _ in
-            if pthread_equal(pthread_self(), caller) == 0 { others.withLock { $0 += 1 } }
-            // Long enough for others to come.
-            if count > 2 { usleep(200) }
+            if pthread_equal(pthread_self(), caller) == 0 {
+                others.withLock { $0 += 1 }
+            } else if threads > 1, count > 2 {
+                // Of so many pieces others do some.
+                _ = Parallel.becomes { others.withLock { $0 } > 0 }
+            }
             return 2 * number
         } take: {
             #expect(pthread_equal(pthread_self(), caller) != 0)

@@ -101,7 +101,7 @@ final class BlobDirectory: @unchecked Sendable {
     var mark: BlobMark? {
         let status: System.Status
         do throws(Errno) { status = try System.status(path) } catch { return error == .missing ? BlobMark.unchanging : nil }
-        let newest = max(status.modified, status.changed), (age, overflow) = System.now.subtractingReportingOverflow(newest)
+        let newest = max(status.modified, status.changed), (age, overflow) = system.now().subtractingReportingOverflow(newest)
         guard !overflow, age > 2_000_000_000, llvs_shim_is_local(path) == 1 else { return nil }
         return BlobMark(inode: status.inode, modified: status.modified, changed: status.changed)
     }
