@@ -1,3 +1,4 @@
+import LLVSTestSupport
 import Testing
 
 @testable import LLVS
@@ -53,8 +54,8 @@ import Testing
     }
 
     @Test("JSON") func json() throws {
-        for seed in 0..<1_500 {
-            var draw = Draw(state: UInt64(seed))
+        for seed in Sample.seeds(usual: 300, deep: 1_500) {
+            var draw = Draw(state: seed)
             let elements = (0..<draw.below(60)).map { _ in Self.element(&draw) }
             var again = draw
             let texts = [Self.whole(elements, &draw), Self.whole(Self.edited(elements, &draw, Self.element), &again)].map { Array($0.utf8) }
@@ -103,8 +104,8 @@ import Testing
     }
 
     @Test("words, characters and lines", arguments: [MergeRule.Unit.word, .char, .line]) func tokens(unit: MergeRule.Unit) throws {
-        for seed in 0..<600 {
-            var draw = Draw(state: UInt64(seed))
+        for seed in Sample.seeds(usual: 120, deep: 600) {
+            var draw = Draw(state: seed)
             let words = (0..<draw.below(300)).map { _ in Self.word(&draw) }
             let texts = ([words] + (0..<2).map { _ in Self.edited(words, &draw, Self.word) }).map { Array($0.joined().utf8) }
             try texts[0].withUnsafeBytes { o in

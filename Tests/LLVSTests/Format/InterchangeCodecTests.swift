@@ -139,7 +139,7 @@ import Testing
             (#"[{"insert":{"id":"é","data":"YmI="}},{"remove":"b"},{"preserve":{"valueId":"c","storedVersionId":"X"}},"#
                 + #"{"preserveRemoval":"d"}]"#).utf8)
         var random = SeededRandom(seed: 4)
-        for _ in 0..<10_000 {
+        for _ in 0..<sample(usual: 2_000, deep: 10_000) {
             for (whole, isVersion) in [(wholeVersion, true), (wholeChanges, false)] {
                 var bytes = Array(whole.prefix(random.next() % 4 == 0 ? Int(random.next() % UInt64(whole.count)) : whole.count))
                 for _ in 0..<Int(random.next() % 4) where !bytes.isEmpty {

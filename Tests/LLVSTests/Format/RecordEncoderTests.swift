@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test(arguments: 1...20) func piecesAreTheWhole(seed: UInt64) throws {
+    @Test(arguments: Sample.seeds(from: 1, usual: 7, deep: 20)) func piecesAreTheWhole(seed: UInt64) throws {
         var random = SeededRandom(seed: seed)
         let changes = try Self.changes(Int(random.next() % 300), &random)
         let threshold = random.next() % 2 == 0 ? 1_500 : nil
@@ -70,9 +70,9 @@ import Testing
         few.table = Int(random.next() % 5_000)
         few.deflated = Int(random.next() % 100_000)
         let made = try encode(few, changes, blobThreshold: threshold)
-        #expect(made.bytes == whole.bytes, "seed \(seed)")
+        #expect(made.bytes == whole.bytes, "\(Sample.hint(seed))")
         #expect(made.header == whole.header)
-        #expect(try encode(RecordEncoder.Sizes(), changes, blobThreshold: threshold).bytes == whole.bytes, "seed \(seed)")
+        #expect(try encode(RecordEncoder.Sizes(), changes, blobThreshold: threshold).bytes == whole.bytes, "\(Sample.hint(seed))")
     }
 
     /// Of a record in pieces nothing is larger than a piece, and no value that is not large a piece by itself.

@@ -83,7 +83,7 @@ import Testing
     }
 
     @Test func randomHistories() throws {
-        for seed in 0..<60 as Range<UInt64> {
+        for seed in Sample.seeds(usual: 16, deep: 60) {
             var random = SeededRandom(seed: seed)
             let a = try store(), b = try store()
             let chunk = [1, 7, 1_000, 100_000].randomElement(using: &random) ?? 1
@@ -93,15 +93,15 @@ import Testing
                 let before = (try ids(a), try ids(b))
                 var wire = try Wire(a, b)
                 try wire.run(chunk: chunk)
-                try expectSame(a, b, "seed \(seed)")
-                #expect(wire.a.state.phase == .inStep && wire.b.state.phase == .inStep, "seed \(seed)")
+                try expectSame(a, b, "\(Sample.hint(seed))")
+                #expect(wire.a.state.phase == .inStep && wire.b.state.phase == .inStep, "\(Sample.hint(seed))")
                 // Exact: what the other side had was not sent.
-                #expect(wire.a.state.sent == before.0.subtracting(before.1).subtracting([EmptyRoot.id]).count, "seed \(seed)")
-                #expect(wire.b.state.sent == before.1.subtracting(before.0).subtracting([EmptyRoot.id]).count, "seed \(seed)")
+                #expect(wire.a.state.sent == before.0.subtracting(before.1).subtracting([EmptyRoot.id]).count, "\(Sample.hint(seed))")
+                #expect(wire.b.state.sent == before.1.subtracting(before.0).subtracting([EmptyRoot.id]).count, "\(Sample.hint(seed))")
                 #expect(wire.a.state.device == "second" && wire.b.state.device == "first")
                 try wire.a.close()
                 try wire.run()
-                #expect(wire.a.state.phase == .ended && wire.b.state.phase == .ended && wire.a.state.error == nil, "seed \(seed)")
+                #expect(wire.a.state.phase == .ended && wire.b.state.phase == .ended && wire.a.state.error == nil, "\(Sample.hint(seed))")
             }
         }
     }
@@ -122,7 +122,7 @@ import Testing
             do { try session.close() } catch { busy += (error as? StoreError)?.code == .busy ? 1 : 100 }
         }
         nonisolated(unsafe) var ended = wire
-        let finished = Parallel.finishes(within: 20) { try ended.run() }
+        let finished = Parallel.finishes { try ended.run() }
         #expect(finished)
         guard finished else { return }
         wire = ended
@@ -176,7 +176,7 @@ import Testing
         try fill(copyOfA, a)
         try fill(copyOfB, b)
         try whole.run()
-        for limit in stride(from: 0, to: whole.carried, by: max(1, whole.carried / 200)) {
+        for limit in stride(from: 0, to: whole.carried, by: max(1, whole.carried / sample(usual: 40, deep: 200))) {
             let c = try store(), d = try store()
             try fill(c, copyOfA)
             try fill(d, copyOfB)

@@ -7,7 +7,7 @@ import Testing
 @Suite struct DeltaChainTests {
     @Test(arguments: 0..<5) func aLineAnswersAsTheMapsOfItsVersions(alphabet: Int) throws {
         let makeKey = MapTests.alphabets[alphabet].key
-        for seed in UInt64(0)..<3 {
+        for seed in Sample.seeds(usual: 1, deep: 3) {
             var random = SeededRandom(seed: seed)
             var node = try FlatMapTests.flatten(FlatMapTests.map(200, &random, alphabet: alphabet)).map { MapNode($0) }
             let lines = DeltaChains(MemoryAccount(total: 64 << 20))
@@ -32,10 +32,10 @@ import Testing
                 let key = Bool.random(using: &random) ? makeKey(&random) : MapTests.contents(node).keys.randomElement(using: &random) ?? [0]
                 #expect(
                     key.withUnsafeBytes { view.lookup($0)?.version } == key.withUnsafeBytes { node?.lookup($0)?.version },
-                    "seed \(seed), version \(ordinal)")
+                    "\(Sample.hint(seed)), version \(ordinal)")
                 if ordinal % 7 == 0 {
                     let (root, from) = try view.map()
-                    #expect(MapTests.contents(root) == MapTests.contents(node), "seed \(seed), version \(ordinal)")
+                    #expect(MapTests.contents(root) == MapTests.contents(node), "\(Sample.hint(seed)), version \(ordinal)")
                     // What was made is what later ones are made from.
                     view.keep(MapCache.Slot(root: root, replay: from.slot.replay + from.changes))
                 }

@@ -57,7 +57,7 @@ import Testing
     @Test(arguments: 0..<6) func mapBehavesLikeASortedDictionary(alphabet: Int) throws {
         let (name, makeKey) = Self.alphabets[alphabet]
         // Long keys take long.
-        for seed in UInt64(0)..<(name == "long" ? 1 : 6) {
+        for seed in Sample.seeds(usual: name == "long" ? 1 : 2, deep: name == "long" ? 1 : 6) {
             var random = SeededRandom(seed: seed)
             var node: MapNode?, model: [[UInt8]: UInt32] = [:]
             var snapshots: [(MapNode?, [[UInt8]: UInt32])] = []
@@ -72,8 +72,8 @@ import Testing
                 if step % 9 == 4 { node = try FlatMapTests.flatten(node).map { MapNode($0) } }
                 node = Self.apply(changes, to: node)
                 for (key, value) in changes { model[key] = value }
-                if let wrong = node?.checkInvariants() { Issue.record("\(name) seed \(seed) step \(step): \(wrong)") }
-                #expect(Self.contents(node) == model, "\(name) seed \(seed) step \(step)")
+                if let wrong = node?.checkInvariants() { Issue.record("\(name) \(Sample.hint(seed)) step \(step): \(wrong)") }
+                #expect(Self.contents(node) == model, "\(name) \(Sample.hint(seed)) step \(step)")
                 // Canonical: the same contents built at once are found to be the same, and have the same shape.
                 let rebuilt = Self.apply(model.mapValues { Optional($0) }, to: nil)
                 #expect(MapNode.haveSameContents(rebuilt, node) && Self.shape(rebuilt) == Self.shape(node))
@@ -87,7 +87,7 @@ import Testing
                 var seen: Set<[UInt8]> = []
                 MapNode.forEachDifference(a, b) { key, p, q in
                     let key = Array(key)
-                    if let last { #expect(Bytes.compare(last, key) < 0, "differences out of order: \(name) seed \(seed)") }
+                    if let last { #expect(Bytes.compare(last, key) < 0, "differences out of order: \(name) \(Sample.hint(seed))") }
                     last = key
                     seen.insert(key)
                     #expect(p?.version == x[key] && q?.version == y[key])
@@ -101,7 +101,7 @@ import Testing
                         a?.forEach(from: l, to: h) { _, _ in
                             met += 1; return true
                         }
-                        #expect(met == expected && (a?.count(from: l, to: h) ?? 0) == expected, "range: \(name) seed \(seed)")
+                        #expect(met == expected && (a?.count(from: l, to: h) ?? 0) == expected, "range: \(name) \(Sample.hint(seed))")
                         for (low, high) in [(l, h), (l, nil), (UnsafeRawBufferPointer(start: nil, count: 0), h)]
                             as [(UnsafeRawBufferPointer, UnsafeRawBufferPointer?)]
                         {
@@ -114,7 +114,7 @@ import Testing
                                 backwards.append(Array(key))
                                 return true
                             }
-                            #expect(backwards == forwards.reversed(), "backwards: \(name) seed \(seed)")
+                            #expect(backwards == forwards.reversed(), "backwards: \(name) \(Sample.hint(seed))")
                             var different: [[UInt8]] = []
                             let bounds = KeyBounds(low: low, high: high)
                             MapNode.forEachDifference(a, b, within: bounds) { key, p, q in
@@ -122,7 +122,7 @@ import Testing
                                 different.append(Array(key))
                             }
                             let wanted = seen.filter { $0.withUnsafeBytes(bounds.hold) }.sorted { Bytes.compare($0, $1) < 0 }
-                            #expect(different == wanted, "differences within: \(name) seed \(seed)")
+                            #expect(different == wanted, "differences within: \(name) \(Sample.hint(seed))")
                         }
                     }
                 }

@@ -46,7 +46,7 @@ import Testing
         let sameArbiter = mixture == .same || mixture == .rules, hasRules = mixture == .rules || mixture == .rulesAndOthers
         var worst = 0
         // The last ones once took three rounds: one side held a merge of a generation below that of the bases.
-        for seed in Array(UInt64(0)..<150) + [1362, 2311, 2705, 3031, 3161, 4399, 4569] {
+        for seed in Sample.seeds(usual: 25, deep: 150, always: [1362, 2311, 2705, 3031, 3161, 4399, 4569]) {
             var random = SeededRandom(seed: seed)
             let stores = try (0..<Int.random(in: 2...6, using: &random)).map { _ in try memoryStore() }
             let arbiters = stores.indices.map { Self.arbiter($0, of: mixture) }
@@ -88,10 +88,10 @@ import Testing
                 for from in stores { for to in stores where to !== from { try Self.exchange(from, to) } }
             }
             worst = max(worst, rounds)
-            #expect(rounds <= 2, "seed \(seed) took \(rounds) rounds")
+            #expect(rounds <= 2, "\(Sample.hint(seed)) took \(rounds) rounds")
             let states = try stores.map { try $0.state($0.headIDs()[0]) }
-            #expect(Set(states).count == 1, "seed \(seed)")
-            for store in stores { for id in saved { #expect(try store.contains(id), "seed \(seed) lost \(id)") } }
+            #expect(Set(states).count == 1, "\(Sample.hint(seed))")
+            for store in stores { for id in saved { #expect(try store.contains(id), "\(Sample.hint(seed)) lost \(id)") } }
         }
         #expect(worst >= 1)
     }

@@ -6,7 +6,7 @@ import Testing
 /// Folding many heads gives what merging them one by one gives, and looks at the history once.
 @Suite struct ManyHeadsTests {
     @Test func basesAreThoseOfTheWholeWalk() throws {
-        for seed in UInt64(0)..<200 {
+        for seed in Sample.seeds(usual: 40, deep: 200) {
             var random = SeededRandom(seed: seed)
             let store = try memoryStore()
             var made: [Version] = []
@@ -39,7 +39,7 @@ import Testing
                 while found == nil { found = bases.go(3, in: dag) }
                 for (i, version) in folded.enumerated() {
                     let before = Array(folded[..<i]), isIn = before.contains { $0 == version || dag.isAncestor(version, of: $0) }
-                    #expect(found?[i] == (isIn ? nil : dag.bestCommonAncestors(before, [version])), "seed \(seed), version \(i)")
+                    #expect(found?[i] == (isIn ? nil : dag.bestCommonAncestors(before, [version])), "\(Sample.hint(seed)), version \(i)")
                 }
             }
         }
@@ -47,7 +47,7 @@ import Testing
 
     /// The same where more ancestors are met than are looked for at once: by one version, and by all together.
     @Test func basesOfManyAreThoseOfTheWholeWalk() throws {
-        for seed in UInt64(0)..<6 {
+        for seed in Sample.seeds(usual: 2, deep: 6) {
             var random = SeededRandom(seed: seed)
             let store = try memoryStore()
             var lines = try (0..<100).map { try store.set(["k": "\($0)"], nil) }
@@ -67,14 +67,16 @@ import Testing
                 var bases = FoldedBases(heads)
                 let found = bases.finish(in: store.quietHistory)
                 for i in heads.indices {
-                    #expect(found[i] == store.quietHistory.bestCommonAncestors(Array(heads[..<i]), [heads[i]]), "seed \(seed), head \(i)")
+                    #expect(
+                        found[i] == store.quietHistory.bestCommonAncestors(Array(heads[..<i]), [heads[i]]),
+                        "\(Sample.hint(seed)), head \(i)")
                 }
             }
         }
     }
 
     @Test func foldingIsMergingOneByOne() throws {
-        for seed in UInt64(300)..<360 {
+        for seed in Sample.seeds(from: 300, usual: 16, deep: 60) {
             var random = SeededRandom(seed: seed)
             let one = try memoryStore(), other = try memoryStore()
             _ = try RecordedDifferenceTests.randomHistory(one, &random, versions: 30)
@@ -101,7 +103,8 @@ import Testing
             }
             // One state needs no merge.
             if groups.count == 1 {
-                #expect(try folded == (heads[0].id == into.id ? nil : heads[0]) && one.headIDs().count == heads.count, "seed \(seed)")
+                #expect(
+                    try folded == (heads[0].id == into.id ? nil : heads[0]) && one.headIDs().count == heads.count, "\(Sample.hint(seed))")
                 continue
             }
             func fold(_ versions: [Version]) throws -> Version {
@@ -111,7 +114,7 @@ import Testing
             }
             let result = try fold(
                 groups.map { try fold($0.heads) }.sorted { ($0.timestamp, $0.id.description) > ($1.timestamp, $1.id.description) })
-            #expect(folded == result, "seed \(seed)")
+            #expect(folded == result, "\(Sample.hint(seed))")
             #expect(try one.headIDs() == [result.id])
             #expect(try one.state(result.id) == other.state(result.id))
             one.maps.cache.removeAll()
@@ -124,7 +127,7 @@ import Testing
     /// known of one head says nothing wrong of the next.
     @Test func foldingHeadsOnLinesIsMergingOneByOne() throws {
         let keys = try (0..<6).map { try id("k\($0)") }
-        for seed in UInt64(0)..<400 {
+        for seed in Sample.seeds(usual: 60, deep: 400) {
             var random = SeededRandom(seed: seed)
             let one = try memoryStore(), other = try memoryStore()
             var all: [Store.ReceivedVersion] = [], stored: [[VersionID]] = Array(repeating: [], count: keys.count)
@@ -188,8 +191,8 @@ import Testing
             let result = try fold(
                 joined.sorted { ($0.timestamp, $0.id.description) > ($1.timestamp, $1.id.description) }.map(\.id))
             let folded = try one.mergeHeads(into: heads[Int.random(in: heads.indices, using: &random)].id, arbiter: arbiter)
-            #expect(folded?.id == result, "seed \(seed)")
-            #expect(try one.state(result) == other.state(result), "seed \(seed)")
+            #expect(folded?.id == result, "\(Sample.hint(seed))")
+            #expect(try one.state(result) == other.state(result), "\(Sample.hint(seed))")
         }
     }
 

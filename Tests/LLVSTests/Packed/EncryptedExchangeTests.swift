@@ -1,4 +1,4 @@
-import LLVSTesting
+import LLVSTestSupport
 import Testing
 
 @testable import LLVS
@@ -118,7 +118,7 @@ import Testing
         try a.save()
         try a.exchangeOnce()
         for (name, good) in place.files {
-            for i in stride(from: 0, to: good.count, by: 7) {
+            for i in stride(from: 0, to: good.count, by: sample(usual: 31, deep: 7)) {
                 for isNamed in [false, true] {
                     let now = MemoryPlace()
                     now.files = place.files

@@ -1,4 +1,4 @@
-import LLVSTesting
+import LLVSTestSupport
 import Testing
 
 @testable import LLVS
@@ -13,7 +13,8 @@ import Glibc
     private static func number(_ name: String) -> Int? { getenv(name).flatMap { Int(String(cString: $0)) } }
 
     @Test(arguments: [false, true]) func nothingIsLostAndAllEndEqual(restores: Bool) throws {
-        let first = Self.number("LLVS_PACKED_SEED") ?? 0, count = Self.number("LLVS_PACKED_SCHEDULES") ?? (restores ? 15 : 40)
+        let first = Self.number("LLVS_PACKED_SEED") ?? 0,
+            count = Self.number("LLVS_PACKED_SCHEDULES") ?? (restores ? sample(usual: 6, deep: 150) : sample(usual: 15, deep: 400))
         var wrong: [String] = []
         for seed in first..<first + count {
             if let found = try PackedWorld.play(UInt64(seed), steps: 40 + seed % 80, restores: restores) {
@@ -26,8 +27,8 @@ import Glibc
     /// The control of pitfall 3: where most uploads are torn, or their answers lost, it is the missing salt alone that loses something.
     @Test func nothingIsLostWhereItIsRough() throws {
         var wrong: [String] = []
-        for seed in 0..<20 as Range<UInt64> {
-            if let found = try PackedWorld.play(seed, steps: 150, isRough: true) { wrong.append("seed \(seed): \(found)") }
+        for seed in Sample.seeds(usual: 8, deep: 100) {
+            if let found = try PackedWorld.play(seed, steps: 150, isRough: true) { wrong.append("\(Sample.hint(seed)): \(found)") }
         }
         #expect(wrong.isEmpty)
     }
