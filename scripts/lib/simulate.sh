@@ -3,7 +3,7 @@
 simulator="$build/swift/release/simulate"
 build_simulator() {
     run_logged simulator-build swift build --configuration release --product simulate --scratch-path "$build/swift" \
-        -Xswiftc -static-stdlib -Xswiftc -enforce-exclusivity=unchecked \
+        -Xswiftc -static-stdlib -Xswiftc -gnone -Xswiftc -enforce-exclusivity=unchecked \
         -Xswiftc -Xfrontend -Xswiftc -disable-implicit-string-processing-module-import -Xswiftc -use-ld=lld
     # Real files where they cost nothing.
     if [ -z "${TMPDIR:-}" ] && [ -d /dev/shm ] && [ -w /dev/shm ]; then export TMPDIR=/dev/shm; fi
