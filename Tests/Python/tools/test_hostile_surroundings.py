@@ -17,6 +17,7 @@ import pytest
 
 import llvs
 from llvs.tools import escape
+from sampling import sample
 
 from .conftest import SURROUNDINGS, Run, program
 
@@ -293,12 +294,14 @@ def test_a_store_that_may_only_be_read(store: Path, tmp_path: Path, kind: str) -
             os.chmod(folder, 0o500)
     elif subprocess.run(["unshare", "-U", "-r", "-m", "true"], stderr=subprocess.DEVNULL, check=False).returncode:
         pytest.skip("this system lets nobody make a name space of mounts")
+    # What a disk refuses is told as what another user's folders refuse: some commands show it.
+    every = 1 if kind == "of others" else sample(4, 1)
     try:
-        for command in LOOKING:
+        for command in LOOKING[::every]:
             done = run(command)
             assert done.returncode in (0, 1) and b"Traceback" not in done.stderr, (command, done)
             assert done.stdout or done.returncode == 1 or b"no remotes" in done.stderr, (command, done)
-        for command in WRITING:
+        for command in WRITING[::every]:
             done = run(command)
             assert done.returncode == 3 and done.stdout == b"" and done.stderr.count(b"\n") == 1, (command, done)
             assert re.search(rb"ermission|read-only|Read-only|not let", done.stderr), (command, done.stderr)
