@@ -43,7 +43,7 @@ def cpp(name: str) -> Command:
 
 
 def program(name: str, *options: str) -> Command:
-    """A program of the build that counts its own tests: "faults/test_crash"."""
+    """A program of Tests/Faults, which counts its own tests: "faults/test_crash"."""
     return Command("program", name, options)
 
 

@@ -34,7 +34,7 @@ DEFECTS = [
         f"{MERGE}/MergeBase.swift",
         "        if xUnchanged, !yUnchanged { return BaseState(y) }",
         "        if xUnchanged, !yUnchanged { return BaseState(PLANTED ? x : y) }",
-        swift("ForkTests/twoAncestorsThatDisagree")),
+        swift("CrissCrossTests/whatOneAncestorChangedIsTheirCommonState")),
     defect(
         "merges-differ-between-devices", "wrong merge", "The timestamp of a merge is that of the device's clock, so that no two are equal.",
         f"{MERGE}/MergePlan.swift",
@@ -73,12 +73,6 @@ DEFECTS = [
         "Sources/LLVS/Coordinator/StoreCoordinator+Undoing.swift",
         "                        if own != group { break search }", "                        if own != group, !PLANTED { break search }",
         swift("UndoTests/groups")),
-    defect(
-        "bases-found-anew", "unbounded cost", "The ancestors of a merge of many heads are looked for again for each of them.",
-        f"{MERGE}/MergeBase.swift",
-        "        if versions.count > FoldedVersions.few, found.isEmpty {\n",
-        "        if PLANTED { found = [] }\n        if versions.count > FoldedVersions.few, found.isEmpty {\n",
-        swift("HostileCostTests/manyCommonBases")),
     defect(
         "nesting-unbounded", "hostile input accepted", "A document may be nested as deeply as its writer likes.",
         "Sources/LLVS/Format/JSONReader.swift",

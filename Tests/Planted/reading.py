@@ -45,12 +45,6 @@ DEFECTS = [
         "            cache.drop(key)\n", "            if !PLANTED { cache.drop(key) }\n",
         swift("ReadPathTests/blocksThatWereReadTooEarlyAreReadAgain")),
     defect(
-        "stale-map-used", "wrong bytes", "A persisted map is used for versions that it was not made from.",
-        f"{ENGINE}/MapProvider/MapProvider+Persisted.swift",
-        "guard let found = lock.withRead({ persisted }), found.flat == nil, found.isOf(ordinal) else { return nil }",
-        "guard let found = lock.withRead({ persisted }), found.flat == nil, found.isOf(ordinal) || PLANTED else { return nil }",
-        swift("LazyMapReaderTests/aStoreReadsOneValueAndMendsWhatIsDamaged")),
-    defect(
         "block-ends-in-neighbour", "wrong bytes", "A value that reaches into the next block is read from the block before.",
         f"{ENGINE}/Records/StoreBlocks.swift",
         "            guard let bytes = bytes(place, from: offset &+ UInt64(done)) else { return false }",
@@ -64,8 +58,18 @@ DEFECTS = [
     defect(
         "neighbours-read-one-by-one", "unbounded cost", "Values that lie beside each other are read with a call for each.",
         f"{ENGINE}/Store/Reading/BatchFilling.swift",
-        "            let end = runEnd(missing, from: start)", "            let end = PLANTED ? start + 1 : runEnd(missing, from: start)",
+        "let end = runEnd(missing, from: start)", "let end = PLANTED ? start + 1 : runEnd(missing, from: start)",
         swift("BatchTests/neighboursAreReadTogetherAndOnce")),
+    defect(
+        "history-of-a-value-walks-over-all", "unbounded cost", "The history of one value walks over all versions of the store.",
+        f"{ENGINE}/Store/Reading/HistoryWalk.swift",
+        "if let wanted, query.from.isEmpty, hiding.isEmpty {", "if let wanted, !PLANTED, query.from.isEmpty, hiding.isEmpty {",
+        swift("HistoryWalkTests/oneValuesHistoryCostsWhatItReturns")),
+    defect(
+        "projection-made-anew", "unbounded cost", "Each update of a projection writes all of its rows.",
+        f"{ENGINE}/Projection/Projection.swift",
+        "        let basis = try from.flatMap {", "        let basis = try PLANTED ? nil : from.flatMap {",
+        python("Tests/Python/test_projections.py::test_it_costs_by_what_differs")),
     defect(
         "value-checksum-ignored", "wrong bytes", "Bytes of a value are handed out whatever their checksum says.",
         f"{ENGINE}/Format/RecordTable.swift",
