@@ -11,6 +11,14 @@ typedef void (*browsed)(void *, int, int, int, const char *, const char *, const
 typedef void (*resolved)(
     void *, int, int, int, const char *, const char *, const char *, const char *, const void *, uint16_t, void *, int, void *);
 
+/* Moves the clock of who waits, by the seconds that pass in each turn. */
+static void (*pass)(double);
+static int turns, asked_at[16];
+void pass_time_by(void (*function)(double)) { pass = function; }
+int turns_made(void) { return turns; }
+/* In which turn the address was asked for, each time. */
+int turn_of_question(int number) { return number < 16 ? asked_at[number] : 0; }
+
 static int thing, misses, asked, is_announced, waits, turn, browsers;
 static changed group_changed;
 static void *group_payload;
@@ -67,6 +75,7 @@ void *avahi_service_browser_new(
 void *avahi_service_resolver_new(void *client, int interface, int protocol, const char *name, const char *kind, const char *domain,
     int wanted, int flags, resolved told, void *payload) {
     (void)client, (void)interface, (void)protocol, (void)name, (void)kind, (void)domain, (void)wanted, (void)flags;
+    if (asked < 16 && strcmp(name, "desk") == 0) asked_at[asked] = turns;
     asked++;
     if (strcmp(name, "desk") != 0) {
         told(&thing, 3, 0, 0, name, kind, domain, "other.local", "::1", 1, NULL, 0, payload);
@@ -79,7 +88,9 @@ void *avahi_service_resolver_new(void *client, int interface, int protocol, cons
 int avahi_service_resolver_free(void *resolver) { (void)resolver; return 0; }
 int avahi_simple_poll_iterate(void *poll, int milliseconds) {
     (void)poll, (void)milliseconds;
-    usleep(20000);
+    usleep(1000);
+    __atomic_add_fetch(&turns, 1, __ATOMIC_SEQ_CST);
+    if (pass) pass(0.1);
     if (is("a browser that fails") && !turn++) browse(&thing, 3, 0, 4, NULL, NULL, NULL, 0, browse_payload);
     if (is("a connection that fails") && browsers < 2) return -1;
     if (is("a name that another has") && !turn++) group_changed(&thing, 3, group_payload);

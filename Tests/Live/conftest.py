@@ -10,6 +10,18 @@ from typing import Any, Iterator
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "Support"))
+
+
+@pytest.fixture
+def clock() -> Iterator[Any]:
+    """The clock of the library, which stands still. Tests name it before whatever waits."""
+    from moved_clock import MovedClock
+
+    clock = MovedClock()
+    clock.freeze()
+    yield clock
+    clock.close()
 
 
 @pytest.fixture

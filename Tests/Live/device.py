@@ -1,7 +1,7 @@
 """A device of the tests between network namespaces: a process that has a store, and does what the lines of its input say.
 
     listen ADDRESS | connect ADDRESS PORT | save COUNT SIZE | wait | ids | state | links | close
-    nearby NAME | forking NAME FILE | found | alone | end
+    nearby NAME | forking NAME FILE | found | alone | pass SECONDS | heard | end
 """
 
 from __future__ import annotations
@@ -84,6 +84,16 @@ class Device:
         state = self.link.state
         return {"received": self.received + state.received, "phase": state.phase.name}
 
+    def do_pass(self, seconds: str) -> None:
+        """The clock of the links is so much further, and each of them looks at it."""
+        ahead.by += float(seconds)
+        for link in (*([self.link] if self.link is not None else []), *(self.listener.links if self.listener is not None else ())):
+            link._signal()
+
+    def do_heard(self) -> int:
+        """How often something came over a link."""
+        return Heard.times
+
     def do_links(self) -> int:
         return len(self.listener.links) if self.listener is not None else 0
 
@@ -94,12 +104,31 @@ class Device:
             self.link = None
 
 
+class Ahead:
+    """A clock that is moved, so that nobody has to wait for 90 seconds to pass."""
+
+    by = 0.0
+    sleep = staticmethod(time.sleep)
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self.by
+
+
+ahead = Ahead()
+
+
+class Heard(llvs.Peer):
+    times = 0
+
+    def receive(self, data: Any) -> None:
+        Heard.times += 1
+        super().receive(data)
+
+
 def main() -> None:
-    path, identity, speed = Path(sys.argv[1]), bytes([int(sys.argv[2])]) * 32, float(sys.argv[3])
-    begun, clock = time.monotonic(), time.monotonic
-    # A clock that runs ahead, so that nobody has to wait for 90 seconds to pass.
-    ahead = type("Time", (), {"monotonic": staticmethod(lambda: begun + (clock() - begun) * speed), "sleep": staticmethod(time.sleep)})
+    path, identity = Path(sys.argv[1]), bytes([int(sys.argv[2])]) * 32
     llvs.links.time = llvs.listening.time = ahead  # type: ignore[assignment,attr-defined]
+    llvs.links.Peer = llvs.listening.Peer = Heard  # type: ignore[assignment,attr-defined,misc]
     device = Device(path, identity)
     for line in sys.stdin:
         name, *arguments = line.split()

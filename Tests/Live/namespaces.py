@@ -11,9 +11,8 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 LISTENER, CONNECTOR = "10.77.0.1", "10.77.0.2"
@@ -27,10 +26,10 @@ def run(*command: str) -> str:
 class Device:
     """A process in a namespace, which is asked by lines."""
 
-    def __init__(self, namespace: str, path: Path, identity: int, speed: float = 1) -> None:
+    def __init__(self, namespace: str, path: Path, identity: int) -> None:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         self.process = subprocess.Popen(
-            ["ip", "netns", "exec", namespace, sys.executable, str(HERE / "device.py"), str(path), str(identity), str(speed)],
+            ["ip", "netns", "exec", namespace, sys.executable, str(HERE / "device.py"), str(path), str(identity)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
         )  # fmt: skip
 
@@ -108,17 +107,22 @@ class Network:
         rules = [part["rule"]["expr"] for part in chain["nftables"] if "rule" in part]
         return sum(int(part["counter"]["bytes"]) for rule in rules for part in rule if "counter" in part)
 
+    def is_sending(self, namespace: str) -> bool:
+        """Whether something was sent there that the other side has not acknowledged."""
+        lines = run("ip", "netns", "exec", namespace, "ss", "-Htn", "state", "established").splitlines()
+        return any(int(line.split()[1]) > 0 for line in lines)
+
     def mend(self) -> None:
         for namespace in (self.a, self.b):
             self.nft(namespace, "flush chain inet t in")
 
-    def device(self, namespace: str, path: Path, identity: int, speed: float = 1) -> Device:
-        self.devices.append(Device(namespace, path, identity, speed))
+    def device(self, namespace: str, path: Path, identity: int) -> Device:
+        self.devices.append(Device(namespace, path, identity))
         return self.devices[-1]
 
-    def pair(self, folder: Path, speed: float = 1) -> tuple[Device, Device, int]:
+    def pair(self, folder: Path) -> tuple[Device, Device, int]:
         """One that listens, one that connects, and the port."""
-        one, two = self.device(self.a, folder / "a", 1, speed), self.device(self.b, folder / "b", 2, speed)
+        one, two = self.device(self.a, folder / "a", 1), self.device(self.b, folder / "b", 2)
         return one, two, one.ask("listen", LISTENER)
 
     def close(self) -> None:
@@ -136,12 +140,5 @@ class Network:
 
 def missing() -> str:
     """Why there can be none here; empty when there can."""
-    lacks = [command for command in ("ip", "nft") if not shutil.which(command)]
+    lacks = [command for command in ("ip", "nft", "ss") if not shutil.which(command)]
     return "namespaces need root" if os.geteuid() != 0 else f"namespaces need {', '.join(lacks)}" if lacks else ""
-
-
-def until(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 120
-    while not holds():
-        assert time.monotonic() < end, "it was waited for in vain"
-        time.sleep(0.05)

@@ -9,6 +9,7 @@ from typing import Iterator, Optional
 
 import live_peer
 import pytest
+from patience import PATIENCE, eventually
 
 import llvs
 
@@ -152,18 +153,17 @@ def test_between_two_people(stores: tuple[llvs.Store, llvs.Store]) -> None:
         with llvs.connect(one, listener.address, compare=True) as early, pytest.raises(llvs.EncryptionError, match="with nobody now"):
             early.digits(30)
         found: list[llvs.Link] = []
-        waiting = threading.Thread(target=lambda: found.append(listener.compare(PAIRING, 60)))
+        waiting = threading.Thread(target=lambda: found.append(listener.compare(PAIRING, PATIENCE)))
         waiting.start()
-        while listener._compared is None:
-            pass
+        eventually(lambda: listener._compared is not None)
         with pytest.raises(llvs.BusyError):
             listener.compare(PAIRING)
         with llvs.connect(one, listener.address, compare=True) as link:
-            waiting.join(60)
+            waiting.join(PATIENCE)
             assert link.digits(60) == found[0].digits(60) and link.pairing == b""
             link.confirm()
             found[0].confirm()
-            assert link.wait(60) and link.pairing == PAIRING
+            assert link.wait(PATIENCE) and link.pairing == PAIRING
         assert one.most_recent_head == two.most_recent_head
         with pytest.raises(TimeoutError):
             listener.compare(PAIRING, 0.01)
@@ -175,17 +175,16 @@ def test_who_sees_others_says_no(stores: tuple[llvs.Store, llvs.Store]) -> None:
     one, two = stores
     with llvs.listen({PAIRING: two}, ("127.0.0.1", 0)) as listener:
         found: list[llvs.Link] = []
-        waiting = threading.Thread(target=lambda: found.append(listener.compare(PAIRING, 60)))
+        waiting = threading.Thread(target=lambda: found.append(listener.compare(PAIRING, PATIENCE)))
         waiting.start()
-        while listener._compared is None:
-            pass
+        eventually(lambda: listener._compared is not None)
         with llvs.connect(one, listener.address, compare=True) as link:
-            waiting.join(60)
+            waiting.join(PATIENCE)
             assert link.digits(60)
             link.confirm()
             found[0].close(10)
             with pytest.raises(llvs.EncryptionError, match="the digits are not the same"):
-                link.wait(60)
+                link.wait(PATIENCE)
             assert link.pairing == b"" and found[0].error is None, "who says no says goodbye"
     assert not list(one.history())
 

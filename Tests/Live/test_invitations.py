@@ -17,7 +17,8 @@ from typing import Any, Iterator
 
 import live_peer
 import pytest
-from test_library import versions_of, wait_until
+from patience import PATIENCE, eventually
+from test_library import versions_of
 
 import llvs
 from llvs.listening import _Invitation
@@ -86,15 +87,15 @@ def test_an_invitation_is_good_once_and_for_a_time(stores: tuple[llvs.Store, llv
             listener.invite(bytes(48))
         code = listener.invite(PAIRING)
         with llvs.connect(one, listener.address, invitation=code.lower()) as link:
-            assert link.wait(60) and link.pairing == PAIRING
+            assert link.wait(PATIENCE) and link.pairing == PAIRING
         assert one.most_recent_head == two.most_recent_head
         for late in (code, listener.invite(PAIRING, seconds=0)):
             with llvs.connect(one, listener.address, invitation=late) as link:
                 with pytest.raises(llvs.EncryptionError, match="does not know the invitation: .* Ask for a new one"):
-                    link.wait(60)
+                    link.wait(PATIENCE)
                 assert link.pairing == b""
         with llvs.connect(one, listener.address, PAIRING) as link:
-            assert link.wait(60)
+            assert link.wait(PATIENCE)
     with pytest.raises(llvs.InvalidArgumentError):
         llvs.Peer(one, initiator=True)
     with pytest.raises(llvs.InvalidArgumentError):
@@ -132,34 +133,34 @@ def test_a_new_device_that_is_cut_before_it_got_in(stores: tuple[llvs.Store, llv
                         assert (came := connection.recv(1 << 16)), "it is turned away"
                         peer.receive(came)
                     connection.sendall(peer.take())
-                    wait_until(lambda: bool(listener.links and listener.links[0].state.key))
+                    eventually(lambda: bool(listener.links and listener.links[0].state.key))
                 else:
                     # While it is not known who it is, nobody else is looked at.
-                    wait_until(lambda: len(listener.links) == 1)
+                    eventually(lambda: len(listener.links) == 1)
                     with llvs.connect(one, listener.address, invitation=code, identity=new) as link:
                         with pytest.raises(ConnectionError, match="Connect again in a minute"):
-                            link.wait(60)
+                            link.wait(PATIENCE)
                     assert not listener._refused, "it is no stranger"
-            wait_until(lambda: not listener.links)
+            eventually(lambda: not listener.links)
 
         cut("the beginning")
         cut("the handshake")
         with llvs.connect(one, listener.address, invitation=code, identity=other) as link:
             with pytest.raises(llvs.Error, match="the invitation is another device's by now"):
-                link.wait(60)
+                link.wait(PATIENCE)
             assert link.pairing == b"" and not list(one.history())
         # It may have got the pairing as well.
         for way in ({"pairing": PAIRING}, {"invitation": code}):
             with llvs.connect(one, listener.address, identity=new, **way) as link:
-                assert link.wait(60)
+                assert link.wait(PATIENCE)
         assert link.pairing == PAIRING
         with llvs.connect(one, listener.address, invitation=code, identity=new) as link:
             with pytest.raises(llvs.EncryptionError, match="does not know the invitation"):
-                link.wait(60)
+                link.wait(PATIENCE)
         if accepted:
             with llvs.connect(one, listener.address, PAIRING, identity=other) as link:
                 with pytest.raises(llvs.Error, match="does not accept"):
-                    link.wait(60)
+                    link.wait(PATIENCE)
 
 
 def reach(address: Any) -> socket.socket:
@@ -210,7 +211,7 @@ def test_a_new_device_that_is_cut_at_a_listener_of_the_library(stores: tuple[llv
             # While it is not known who it is, nobody else is looked at, and nobody is a stranger by that.
             for _ in range(6):
                 with connect(new, invitation=code) as late, pytest.raises(llvs.Error, match="Connect again in a minute"):
-                    late.wait(60)
+                    late.wait(PATIENCE)
         cut = peer(Silent, new)
         with closing(begin(listener.address, cut)) as connection:
             connection.sendall(cut.take())
@@ -218,7 +219,7 @@ def test_a_new_device_that_is_cut_at_a_listener_of_the_library(stores: tuple[llv
                 cut.receive(connection.recv(1 << 16))
         with connect(other, invitation=code) as late:
             with pytest.raises(llvs.Error, match="the invitation is another device's by now"):
-                late.wait(60)
+                late.wait(PATIENCE)
             assert late.state.pairing == b"" and not list(one.history())
         hasty = peer(Hasty, other)
         for payload in versions_of(third).payloads.values():
@@ -230,12 +231,12 @@ def test_a_new_device_that_is_cut_at_a_listener_of_the_library(stores: tuple[llv
         # It may have got the pairing as well.
         for options in ({"pairing": PAIRING}, {"invitation": code}):
             with connect(new, **options) as link:
-                assert link.wait(60)
+                assert link.wait(PATIENCE)
                 assert link.state.pairing == (PAIRING if "invitation" in options else b"")
         with connect(new, invitation=code) as late, pytest.raises(llvs.EncryptionError, match="does not know the invitation"):
-            late.wait(60)
+            late.wait(PATIENCE)
         with connect(other, pairing=PAIRING) as late, pytest.raises(llvs.Error, match="does not accept"):
-            late.wait(60)
+            late.wait(PATIENCE)
 
 
 def test_a_second_device_at_a_unix_socket_of_python(stores: tuple[llvs.Store, llvs.Store], tmp_path: Path) -> None:
@@ -246,10 +247,10 @@ def test_a_second_device_at_a_unix_socket_of_python(stores: tuple[llvs.Store, ll
         with closing(begin(listener.address, Silent(True, pairing_of(secret_of(code))))):
             with llvs.connect(one, listener.address, invitation=code) as link:
                 with pytest.raises(ConnectionError, match="Connect again in a minute"):
-                    link.wait(60)
+                    link.wait(PATIENCE)
             with llvs.connect(one, listener.address, invitation=llvs.make_invitation()) as link:
                 with pytest.raises(llvs.EncryptionError, match="does not know the invitation"):
-                    link.wait(60)
+                    link.wait(PATIENCE)
 
 
 class Hasty(live_peer.Peer):
@@ -275,7 +276,7 @@ def meet(listener: llvs.Listener, peer: live_peer.Peer) -> None:
             connection.recv(1 << 16)
         except ConnectionError:
             pass
-    wait_until(lambda: not listener.links)
+    eventually(lambda: not listener.links)
 
 
 def test_another_device_that_says_all_at_once(stores: tuple[llvs.Store, llvs.Store]) -> None:
@@ -292,7 +293,7 @@ def test_another_device_that_says_all_at_once(stores: tuple[llvs.Store, llvs.Sto
         meet(listener, hasty)
         assert version not in two
         with llvs.connect(one, listener.address, invitation=code, identity=new) as link:
-            assert link.wait(60) and link.pairing == PAIRING
+            assert link.wait(PATIENCE) and link.pairing == PAIRING
 
 
 class Moment:
@@ -338,13 +339,12 @@ def test_a_new_device_at_a_listener_that_accepts_some_keys(stores: tuple[llvs.St
             while (turned_away := listener.accept(0.3)) is not None:
                 turned_away.close()
             listener.compare(PAIRING)
-            return "", lambda: listener.accept(20)
+            return "", lambda: listener.accept(PATIENCE)
         found: list[llvs.Link] = []
-        thread = threading.Thread(target=lambda: found.append(listener.compare(PAIRING, 20)))
+        thread = threading.Thread(target=lambda: found.append(listener.compare(PAIRING, PATIENCE)))
         thread.start()
-        while listener._compared is None:
-            time.sleep(0.01)
-        return "", lambda: (thread.join(20), found[0])[1]
+        eventually(lambda: listener._compared is not None)
+        return "", lambda: (thread.join(PATIENCE), found[0])[1]
 
     with ExitStack() as stack:
         listener: Any
@@ -360,22 +360,22 @@ def test_a_new_device_at_a_listener_that_accepts_some_keys(stores: tuple[llvs.St
             return llvs.Peer.connect(one, address, identity=identity, **options)
 
         with connect(new, pairing=PAIRING) as peer, pytest.raises(llvs.Error, match="does not accept"):
-            peer.wait(10)
+            peer.wait(PATIENCE)
         code, waiting = begin()
         with connect(new, **({"invitation": code} if code else {"compare": True})) as peer:
             if callable(waiting):
                 met = waiting()
-                wait_until(lambda: peer.state.digits == met.state.digits != "")
+                eventually(lambda: peer.state.digits == met.state.digits != "")
                 peer.confirm()
                 met.confirm()
-            assert peer.wait(10) and peer.state.pairing == PAIRING
+            assert peer.wait(PATIENCE) and peer.state.pairing == PAIRING
         for key, gets_in in ((new, True), (known, True), (other, False)):
             with connect(key, pairing=PAIRING) as peer:
                 if gets_in:
-                    assert peer.wait(10)
+                    assert peer.wait(PATIENCE)
                 else:
                     with pytest.raises(llvs.Error, match="does not accept"):
-                        peer.wait(10)
+                        peer.wait(PATIENCE)
         assert one.most_recent_head == two.most_recent_head
 
 
@@ -386,12 +386,12 @@ def test_a_device_whose_digits_nobody_confirmed_is_not_accepted(stores: tuple[ll
         listener.offer(two, PAIRING)
         listener.compare(PAIRING)
         with llvs.Peer.connect(one, listener.address, identity=new, compare=True) as peer:
-            met = listener.accept(10)
+            met = listener.accept(PATIENCE)
             assert met is not None
-            wait_until(lambda: peer.state.digits == met.state.digits != "")
+            eventually(lambda: peer.state.digits == met.state.digits != "")
             peer.confirm()
             time.sleep(0.2)
             met.close()
         with llvs.Peer.connect(one, listener.address, PAIRING, identity=new) as peer, pytest.raises(llvs.Error, match="does not accept"):
-            peer.wait(10)
+            peer.wait(PATIENCE)
     assert not list(one.history())

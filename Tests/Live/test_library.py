@@ -16,11 +16,13 @@ import time
 import zlib
 from contextlib import suppress
 from pathlib import Path
-from typing import Callable, Iterator
+from typing import Callable, Iterator, Optional
 
 import live_peer
 import noise
 import pytest
+from moved_clock import MovedClock
+from patience import PATIENCE, eventually
 
 _path = Path(__file__).resolve().parents[1] / "Python" / "conftest.py"
 _spec = importlib.util.spec_from_file_location("python_conftest", _path)
@@ -113,13 +115,6 @@ def test_histories_that_are_compared_by_ranges(store: llvs.Store) -> None:
         assert {one.id for one in ours} <= ids(other)
 
 
-def wait_until(holds: Callable[[], bool]) -> None:
-    until = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < until
-        time.sleep(0.01)
-
-
 def test_sockets(store: llvs.Store, tmp_path: Path) -> None:
     random_ = random.Random(1)
     with llvs.Store(tmp_path / "other") as other, llvs.Store(storage="memory") as third:
@@ -130,12 +125,12 @@ def test_sockets(store: llvs.Store, tmp_path: Path) -> None:
         for address in (("127.0.0.1", 0), str(tmp_path / "socket")):
             with llvs.listen({PAIRING: store, second: third}, address, device="listener") as listener:
                 with llvs.connect(other, listener.address, PAIRING) as link, llvs.connect(other, listener.address, second) as also:
-                    assert link.wait(60) and also.wait(60)
+                    assert link.wait(PATIENCE) and also.wait(PATIENCE)
                     # What one link brought goes on over the other.
-                    wait_until(lambda: ids(store) == ids(other) == ids(third))
+                    eventually(lambda: ids(store) == ids(other) == ids(third))
                     assert link.state.device == "listener"
                     save(other, 1_000, random_)
-                    wait_until(lambda: ids(store) == ids(other) == ids(third))
+                    eventually(lambda: ids(store) == ids(other) == ids(third))
                 assert link.error is None and also.error is None
         assert not os.path.exists(tmp_path / "socket")
 
@@ -147,7 +142,7 @@ with llvs.Store(sys.argv[1]) as store:
     for number in range(40):
         version = store.make_version(version, insert={f"child{number}": b"x" * number})
     with llvs.connect(store, ("127.0.0.1", int(sys.argv[2])), bytes(range(48))) as link:
-        assert link.wait(60)
+        assert link.wait(PATIENCE)
     print(len(list(store.history())))
 """
 
@@ -175,7 +170,7 @@ def test_large_values(store: llvs.Store, tmp_path: Path) -> None:
     with llvs.Store(tmp_path / "other") as other:
         with llvs.listen({PAIRING: store}, ("127.0.0.1", 0)) as listener:
             with llvs.connect(other, listener.address, PAIRING) as link:
-                assert link.wait(60)
+                assert link.wait(PATIENCE)
         assert {id: found.data for id in values if (found := other.value(id, at=version))} == values
 
 
@@ -487,18 +482,18 @@ def test_strangers_at_a_listener(store: llvs.Store) -> None:
         with socket.create_connection(listener.address) as connection:
             for byte in peer.take():
                 connection.send(bytes([byte]))
-            connection.settimeout(30)
+            connection.settimeout(PATIENCE)
             while not peer.caught_up:
                 peer.receive(connection.recv(1))
                 for byte in peer.take():
                     connection.send(bytes([byte]))
         for _ in range(5):
             with socket.create_connection(listener.address) as stranger:
-                stranger.settimeout(30)
+                stranger.settimeout(PATIENCE)
                 stranger.send(bytes(66))
                 assert stranger.recv(1) == b""
         with socket.create_connection(listener.address) as stranger:
-            stranger.settimeout(30)
+            stranger.settimeout(PATIENCE)
             try:
                 stranger.send(live_peer.Peer(True, PAIRING).take())
                 assert stranger.recv(1) == b"", "one address has five tries in a minute"
@@ -512,7 +507,7 @@ def test_replays_at_a_listener(store: llvs.Store) -> None:
         heard, answers, connections = live_peer.Peer(True, PAIRING).take(), [], []
         for _ in range(40):
             connections.append(socket.create_connection(listener.address))
-            connections[-1].settimeout(30)
+            connections[-1].settimeout(PATIENCE)
             try:
                 connections[-1].send(heard)
                 answers.append(connections[-1].recv(1) != b"")
@@ -521,9 +516,9 @@ def test_replays_at_a_listener(store: llvs.Store) -> None:
         assert answers == [True] * 5 + [False] * 35
         for connection in connections:
             connection.close()
-        wait_until(lambda: not listener.links)
+        eventually(lambda: not listener.links)
         with socket.create_connection(listener.address) as stranger:
-            stranger.settimeout(30)
+            stranger.settimeout(PATIENCE)
             try:
                 stranger.send(heard)
                 assert stranger.recv(1) == b""
@@ -531,18 +526,38 @@ def test_replays_at_a_listener(store: llvs.Store) -> None:
                 pass
 
 
-def test_ten_seconds_for_greeting_and_handshake_together(store: llvs.Store) -> None:
+def test_ten_seconds_for_greeting_and_handshake_together(
+    clock: MovedClock, store: llvs.Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock.in_python(monkeypatch)
     with llvs.listen({PAIRING: store}, ("127.0.0.1", 0)) as listener, socket.create_connection(listener.address) as stranger:
-        heard, begun = live_peer.Peer(True, PAIRING).take(), time.monotonic()
-        stranger.settimeout(30)
+        heard = live_peer.Peer(True, PAIRING).take()
+        stranger.settimeout(PATIENCE)
         stranger.send(heard[:60])
-        time.sleep(7)
+        eventually(lambda: listener._greetings)
+        clock.advance(7)
         stranger.send(heard[60:])
         came = b""
+        while len(came) < 98:
+            came += stranger.recv(1_000)
+        (link,) = listener.links
+
+        def looks() -> None:
+            """The link has looked at the clock."""
+            link._asked += 1
+            link._signal()
+            eventually(lambda: link._looked == link._asked or not link._thread.is_alive())
+
+        clock.advance(2.9)
+        looks()
+        looks()
+        assert link._thread.is_alive()
+        clock.advance(0.2)
+        looks()
         with suppress(ConnectionError):
-            while data := stranger.recv(1_000):
-                came += data
-        assert len(came) == 98 and 9 < time.monotonic() - begun < 13
+            came += stranger.recv(1_000)
+        link._thread.join(PATIENCE)
+        assert len(came) == 98 and not link._thread.is_alive()
 
 
 def test_many_of_one_address_get_in(store: llvs.Store) -> None:
@@ -553,15 +568,23 @@ def test_many_of_one_address_get_in(store: llvs.Store) -> None:
         for peer, connection in zip(peers, connections):
             connection.settimeout(0.01)
             connection.sendall(peer.take())
-        time.sleep(0.5)
-        assert len(listener.links) == 5
-        end = time.monotonic() + 9
-        while not all(peer.caught_up for peer in peers) and time.monotonic() < end:
+        eventually(lambda: len(listener.links) >= 5)
+        # The others have asked whether they are heard, and were told that they are not.
+        eventually(lambda: len(listener._greetings) == 10)
+        asked: list[Optional[bool]] = []
+        hears = listener._hears
+        listener._hears = lambda place: (asked.append(hears(place)), asked[-1])[-1]  # type: ignore[method-assign]
+        eventually(lambda: len(asked) >= 30)
+        assert len(listener.links) == 5 and not any(asked)
+
+        def are_in() -> bool:
             for peer, connection in zip(peers, connections):
                 with suppress(socket.timeout):
                     peer.receive(connection.recv(1 << 16))
                 connection.sendall(peer.take())
-        assert all(peer.caught_up for peer in peers)
+            return all(peer.caught_up for peer in peers)
+
+        eventually(are_in, pause=0)
         for connection in connections:
             connection.close()
 
@@ -588,7 +611,7 @@ def test_a_listener_goes_on_when_there_are_too_many_files(store: llvs.Store) -> 
     with llvs.Listener(server, {PAIRING: store}, {}) as listener, llvs.Store(storage="memory") as other:  # type: ignore[arg-type]
         save(store, 1, random.Random(1))
         with llvs.connect(other, listener.address, PAIRING) as link:
-            assert link.wait(60) and ids(store) == ids(other)
+            assert link.wait(PATIENCE) and ids(store) == ids(other)
         assert server.left == 0
 
 
@@ -671,11 +694,11 @@ def test_waiting_covers_what_was_just_saved(store: llvs.Store) -> None:
             head = None
             for number in range(50):
                 head = store.make_version(head, update={"a": b"%d" % number})
-                assert link.wait(60) and other.version(head) is not None, number
+                assert link.wait(PATIENCE) and other.version(head) is not None, number
             listener.links[0]._socket.shutdown(socket.SHUT_RDWR)
-            wait_until(lambda: link.state.phase == llvs.PeerPhase.ENDED)
+            eventually(lambda: link.state.phase == llvs.PeerPhase.ENDED)
             with pytest.raises((llvs.Error, OSError)):
-                link.wait(60)
+                link.wait(PATIENCE)
 
 
 def test_the_file_of_a_listener_is_its_own(store: llvs.Store, tmp_path: Path) -> None:
@@ -712,9 +735,9 @@ def test_by_ipv6(store: llvs.Store) -> None:
             with llvs.listen({PAIRING: other}, (host, 0)) as listener:
                 for one in reached:
                     with llvs.connect(store, (one, listener.address[1]), PAIRING) as link:
-                        assert link.wait(20)
+                        assert link.wait(PATIENCE)
                     with llvs.Peer.connect(store, (one, listener.address[1]), PAIRING) as peer:
-                        assert peer.wait(20)
+                        assert peer.wait(PATIENCE)
                 assert listener.address[0] == host
     assert len(ids(store)) == 1
 
@@ -729,7 +752,7 @@ def test_a_socket_that_a_killed_process_left(store: llvs.Store, tmp_path: Path) 
             llvs.listen({PAIRING: store}, path)
     with llvs.Store(storage="memory") as other, llvs.listen({PAIRING: other}, path):
         with llvs.connect(store, path, PAIRING) as link:
-            assert link.wait(20)
+            assert link.wait(PATIENCE)
         assert os.stat(path).st_mode & 0o777 == 0o600
     Path(path).write_text("another's")
     with pytest.raises(OSError, match="in use"):

@@ -12,6 +12,7 @@ from typing import Callable, Iterator
 
 import live_peer
 import pytest
+from patience import PATIENCE, eventually
 
 import llvs
 
@@ -327,19 +328,12 @@ def test_links_in_python_share_what_watches_their_store(store: llvs.Store, monke
     with llvs.listen({PAIRING: store}, ("127.0.0.1", 0)) as listener, llvs.Store(storage="memory") as other:
         for times in (1, 2):
             links = [llvs.connect(other, listener.address, PAIRING) for _ in range(3)]
-            assert all(link.wait(60) for link in links)
+            assert all(link.wait(PATIENCE) for link in links)
             assert watched.count(other) == times and watched.count(store) == times
             for each in (store, other):
                 made = each.make_version(each.most_recent_head, insert={os.urandom(4).hex(): b"1"})
-                until = time.monotonic() + 60
-                while store.version(made) is None or other.version(made) is None:
-                    assert time.monotonic() < until
-                    time.sleep(0.01)
+                eventually(lambda made=made: store.version(made) is not None and other.version(made) is not None)
             for link in links:
                 link.close()
             # The last one that ends lets go of it; the next begins anew.
-            until = time.monotonic() + 60
-            while listener.links:
-                assert time.monotonic() < until
-                time.sleep(0.01)
-            time.sleep(0.3)
+            eventually(lambda: not listener.links)

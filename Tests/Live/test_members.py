@@ -15,7 +15,8 @@ from typing import Any, Callable, Iterator, Union
 
 import live_peer
 import pytest
-from test_library import ids, wait_until
+from patience import PATIENCE, eventually
+from test_library import ids
 
 import llvs
 import llvs.aio
@@ -97,7 +98,7 @@ def connect(device: Device, listener: Any, secret: Union[None, bytes, llvs.Excha
 def gets_in(device: Device, listener: Any, secret: Union[None, bytes, llvs.Exchange] = None) -> bool:
     with connect(device, listener, secret) as link:
         try:
-            return bool(link.wait(20))
+            return bool(link.wait(PATIENCE))
         except (llvs.Error, OSError):
             return False
 
@@ -153,10 +154,10 @@ def test_the_pairing_is_as_the_page_says(
 def test_members_need_no_pairing(devices: tuple[Device, Device, Device], offer: Callable[[Device], Any]) -> None:
     laptop, phone, other = devices
     with offer(laptop) as listener, connect(phone, listener) as one, connect(other, listener) as two:
-        assert one.wait(60) and two.wait(60)
+        assert one.wait(PATIENCE) and two.wait(PATIENCE)
         for device in devices:
             saved = device.save()
-            wait_until(lambda: all(each.store.version(saved) is not None for each in devices))
+            eventually(lambda: all(each.store.version(saved) is not None for each in devices))
         # The bytes, which a device keeps for when it cannot reach the place.
         assert gets_in(phone, listener, phone.way.pairing())
 
@@ -205,16 +206,13 @@ def test_a_device_that_was_removed(made: Made, devices: tuple[Device, Device, De
     former = phone.way.pairing()
     with offer(laptop) as listener:
         with connect(phone, listener) as link:
-            assert link.wait(60)
+            assert link.wait(PATIENCE)
             laptop.way.remove_member(made.phone.recipient)
             late = laptop.save()
             with pytest.raises((llvs.Error, OSError)) as ended:
-                until = time.monotonic() + 30
-                while time.monotonic() < until:
-                    link.wait(1)
-                    time.sleep(0.05)
+                eventually(lambda: link.wait(1) is None)
             assert "the keys were renewed" in str(ended.value)
-        time.sleep(0.3)
+        # Nothing comes over a link that has ended.
         assert phone.store.version(late) is None
         # It has the former ring, and what follows from that.
         assert phone.way.pairing() == former != laptop.way.pairing()

@@ -1,0 +1,99 @@
+"""A clock of the library that tests move: clock.c hooks the loaded library. The clock of Python stays the real one."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import functools
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from patience import eventually
+
+#: By how much `hurry` shortens sleeps. A library that polls for something real still has patience for seconds.
+FACTOR = 20
+
+
+@functools.cache
+def _hooked() -> ctypes.CDLL:
+    import llvs
+
+    path = os.environ.get("LLVS_TEST_CLOCK", "")
+    if not os.path.exists(path):
+        folder = tempfile.mkdtemp(prefix="llvs-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        path = os.path.join(folder, "clock.so")
+        source = Path(__file__).resolve().with_name("clock.c")
+        subprocess.run(["cc", "-O1", "-Wall", "-Werror", "-shared", "-fPIC", "-o", path, str(source)], check=True)
+        # Processes that this one starts take the same.
+        os.environ["LLVS_TEST_CLOCK"] = path
+    made = ctypes.CDLL(path)
+    made.clock_advance.argtypes, made.clock_advance.restype = [ctypes.c_double], None
+    made.clock_hurry.argtypes, made.clock_hurry.restype = [ctypes.c_int], None
+    made.clock_watch.argtypes, made.clock_watch.restype = [ctypes.c_int], None
+    made.clock_freeze.argtypes, made.clock_freeze.restype = [ctypes.c_int], None
+    made.clock_now.restype = ctypes.c_double
+    made.clock_hook.argtypes = [ctypes.c_void_p]
+    hooked = made.clock_hook(ctypes.cast(llvs._lib.raw("llvs_store_open"), ctypes.c_void_p))
+    # All of them: a wait that is not hooked would not notice that the clock was moved.
+    assert hooked == 4, f"{hooked} of 4 functions of the library were hooked"
+    return made
+
+
+#: For scripts that tests run in processes of their own, with the path of this module.
+HURRIES = "from moved_clock import MovedClock\nMovedClock().hurry()\n"
+
+
+class MovedClock:
+    """What waits in the library from now on notices within milliseconds that the clock was moved. Waits that began before do not."""
+
+    def __init__(self) -> None:
+        self._clock = _hooked()
+        self._clock.clock_watch(1)
+
+    def advance(self, seconds: float, waiting: int = 0) -> None:
+        """Moves the clock ahead. With `waiting`: when so many threads wait for some moment, and until so many do so again: each of them has
+        looked at the clock then."""
+        if waiting:
+            eventually(lambda: self._clock.clock_waiting() >= waiting)
+        self._clock.clock_advance(seconds)
+        if waiting:
+            eventually(lambda: self._clock.clock_waiting() >= waiting)
+
+    def freeze(self, stands: bool = True) -> None:
+        """Lets the clock stand still but for `advance`, or run on."""
+        self._clock.clock_freeze(stands)
+
+    def hurry(self, factor: int = FACTOR) -> None:
+        """Lets sleeps between tries take so much less time; the clock goes on as if they had taken all of it. 1: all of it."""
+        self._clock.clock_hurry(factor)
+
+    def close(self) -> None:
+        """It goes as before."""
+        self.freeze(False)
+        self.hurry(1)
+        self._clock.clock_watch(0)
+
+    def now(self) -> float:
+        return float(self._clock.clock_now())
+
+    # As the module `time`, for what is written in Python.
+
+    monotonic = now
+
+    @staticmethod
+    def sleep(seconds: float) -> None:
+        time.sleep(seconds)
+
+    def in_python(self, monkeypatch: Any) -> None:
+        """Lets the links and listeners that are written in Python go by it as well."""
+        import llvs.links
+        import llvs.listening
+
+        monkeypatch.setattr(llvs.links, "time", self)
+        monkeypatch.setattr(llvs.listening, "time", self)
