@@ -12,14 +12,31 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(ROOT / "Tests" / "Support"))
 if importlib.util.find_spec("llvs") is None:
     sys.path.insert(0, str(ROOT / "bindings" / "python" / "src"))
     os.environ.setdefault("LLVS_LIBRARY", str(ROOT / "build" / "lib" / "libllvs.so"))
 for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
     os.environ.pop(name, None)
 
+from deep import leave_out, pytest_configure, pytest_terminal_summary, pytest_testnodedown  # noqa: E402, F401
+from moved_clock import MovedClock  # noqa: E402
+
 if TYPE_CHECKING:
     import llvs
+
+
+def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
+    leave_out(config, items)
+
+
+@pytest.fixture(autouse=True)
+def clock() -> Iterator[MovedClock]:
+    """The clock of the library: pauses between tries are short by it. Other processes have the real one."""
+    clock = MovedClock()
+    clock.hurry()
+    yield clock
+    clock.close()
 
 
 @pytest.fixture

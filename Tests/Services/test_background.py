@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Callable, Iterator
+from typing import Any, Iterator
 
 import llvs
 import pytest
@@ -13,6 +12,8 @@ from box import Box
 from clouds import Cloud
 from containers import Container
 from drive import GoogleDrive
+from moved_clock import MovedClock
+from patience import eventually
 from llvs import SyncConditions, SyncReason, SyncState
 from onedrive import OneDrive
 from pcloud import PCloud
@@ -38,42 +39,30 @@ def devices(request: Any, service: Any, tmp_path: Path) -> Iterator[tuple[llvs.C
         yield laptop, phone
 
 
-def until(met: Callable[[], Any], seconds: float = 90.0) -> None:
-    end = time.monotonic() + seconds
-    while not met():
-        assert time.monotonic() < end, "it did not come to that"
-        time.sleep(0.02)
-
-
-def is_quiet(service: Any) -> bool:
-    """Whether nothing is asked for a while."""
-    asked = len(service.service.requests)
-    time.sleep(0.5)
-    return len(service.service.requests) == asked
-
-
-def test_what_leads_to_a_round(devices: tuple[llvs.Coordinator, llvs.Coordinator]) -> None:
+def test_what_leads_to_a_round(clock: MovedClock, devices: tuple[llvs.Coordinator, llvs.Coordinator]) -> None:
     """Opening, saving, that there is news, coming to the front, that the network is back, and the user."""
     laptop, phone = devices
     with llvs.Syncer(laptop, **SELDOM) as syncer:
-        until(lambda: syncer.status.rounds >= 1 and syncer.status.state == SyncState.IDLE)
+        eventually(lambda: syncer.status.rounds >= 1 and syncer.status.state == SyncState.IDLE)
         laptop.save(insert={"saved": b"1"})
-        until(lambda: syncer.status.sent == 1)
+        eventually(lambda: syncer.status.sent == 1)
         phone.sync()
         assert phone["saved"] == b"1"
         for number, lead in enumerate((syncer.has_news, syncer.now)):
             phone.save(insert={f"news{number}": b"2"})
             phone.sync()
             lead()
-            until(lambda: f"news{number}" in laptop)
+            eventually(lambda: f"news{number}" in laptop)
         syncer.conditions = SyncConditions.OFFLINE
-        until(lambda: syncer.status.state == SyncState.WAITING and syncer.status.reason == SyncReason.OFFLINE)
+        eventually(lambda: syncer.status.state == SyncState.WAITING and syncer.status.reason == SyncReason.OFFLINE)
         rounds = syncer.status.rounds
         laptop.save(insert={"offline": b"3"})
-        time.sleep(0.2)
-        assert syncer.status.rounds == rounds
+        # It has heard of it, and the time is over in which it waits for other saves.
+        eventually(lambda: syncer.status.places[0].pending_versions == 1)
+        clock.advance(1)
+        assert syncer.status.rounds == rounds and syncer.status.state == SyncState.WAITING
         syncer.conditions = SyncConditions.NONE
-        until(lambda: syncer.status.places[0].failures == 0 and syncer.status.sent >= 2)
+        eventually(lambda: syncer.status.places[0].failures == 0 and syncer.status.sent >= 2)
         phone.sync()
         assert phone["offline"] == b"3"
 
@@ -83,7 +72,7 @@ def test_polls(devices: tuple[llvs.Coordinator, llvs.Coordinator]) -> None:
     with llvs.Syncer(laptop, poll=0.05, longest_poll=0.1) as syncer:
         phone.save(insert={"polled": b"1"})
         phone.sync()
-        until(lambda: "polled" in laptop)
+        eventually(lambda: "polled" in laptop)
         assert syncer.run(deadline=60)
 
 
@@ -95,12 +84,12 @@ def test_failures_pass(service: Any, devices: tuple[llvs.Coordinator, llvs.Coord
     service.service.inject(kind, 12)
     with llvs.Syncer(laptop, **SELDOM) as syncer:
         laptop.save(insert={"second": b"2"})
-        until(lambda: syncer.status.sent >= 2 and syncer.status.places[0].failures == 0)
+        eventually(lambda: syncer.status.sent >= 2 and syncer.status.places[0].failures == 0)
     phone.sync()
     assert phone["first"] == b"1" and phone["second"] == b"2"
 
 
-def test_somebody_has_to_sign_in(service: Any, devices: tuple[llvs.Coordinator, llvs.Coordinator]) -> None:
+def test_somebody_has_to_sign_in(clock: MovedClock, service: Any, devices: tuple[llvs.Coordinator, llvs.Coordinator]) -> None:
     """No round by itself then; the one that somebody asks for once that is done goes through."""
     laptop, phone = devices
     if service.scheme == "pcloud":
@@ -111,11 +100,17 @@ def test_somebody_has_to_sign_in(service: Any, devices: tuple[llvs.Coordinator, 
         service.service.accounts.revoke()
     with llvs.Syncer(laptop, **SELDOM) as syncer:
         laptop.save(insert={"a": b"1"})
-        until(lambda: syncer.status.places and syncer.status.places[0].reason == SyncReason.SIGN_IN)
-        # A save may lead to one more round, which ends in the same way; then nothing is asked.
-        until(lambda: is_quiet(service) and syncer.status.places[0].reason == SyncReason.SIGN_IN)
+        eventually(lambda: syncer.status.places and syncer.status.places[0].reason == SyncReason.SIGN_IN)
+        # A save may lead to one more round, which ends in the same way; then no time leads to another one.
+        eventually(lambda: syncer.status.state == SyncState.PAUSED and syncer.status.next_round is None)
+        for _ in range(3):
+            clock.advance(5)
+            eventually(lambda: syncer.status.state == SyncState.PAUSED and syncer.status.places[0].reason == SyncReason.SIGN_IN)
+        rounds = syncer.status.rounds
+        assert rounds <= 2
         service.sign_in()
         syncer.now()
-        until(lambda: syncer.status.sent == 1 and syncer.status.places[0].failures == 0)
+        eventually(lambda: syncer.status.sent == 1 and syncer.status.places[0].failures == 0)
+        assert syncer.status.rounds == rounds + 1
     phone.sync()
     assert phone["a"] == b"1"

@@ -6,12 +6,12 @@ Numbers are those of the pitfalls of docs/cloud-drives.md.
 from __future__ import annotations
 
 import random
-import time
 from pathlib import Path
 from typing import Any, Iterator
 
 import llvs
 import pytest
+from moved_clock import MovedClock
 from box import Box
 from clouds import Cloud, exchange, file_in, files, folders, ids, save, send
 from service import Answer, Request
@@ -194,14 +194,16 @@ def test_a_file_stands_where_a_folder_should(box: Cloud, store: llvs.Store) -> N
     assert told and all("a file has that name" in reason for reason in told)
 
 
-def test_uploads_are_counted_apart(box: Cloud, store: llvs.Store) -> None:
+def test_uploads_are_counted_apart(box: Cloud, store: llvs.Store, clock: MovedClock) -> None:
     """By the rate that is not given in the URL 12 requests a second, and 3 uploads among them: what Box allows is 240 in a minute."""
     for number in range(8):
         save(store, f"k{number}")
     inner, at = box.service._upload, []
+    # It goes on by the pauses alone, however slow the machine is.
+    clock.freeze()
 
     def upload(*given: Any) -> Answer:
-        at.append(time.monotonic())
+        at.append(clock.now())
         return inner(*given)
 
     box.service._upload = upload
@@ -209,5 +211,5 @@ def test_uploads_are_counted_apart(box: Cloud, store: llvs.Store) -> None:
         way.send()
     assert len(at) >= 22
     # 3 at once, then 3 a second.
-    assert all(later - first > 0.8 * (count - 3) / 3 for first, (count, later) in zip(at[:1] * 99, enumerate(at, 1)))
+    assert all(later - first >= 0.8 * (count - 3) / 3 for first, (count, later) in zip(at[:1] * 99, enumerate(at, 1)))
     assert at[-1] - at[0] < 1.5 * len(at) / 3

@@ -11,7 +11,6 @@ import stat
 import subprocess
 import sys
 import threading
-import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -21,6 +20,7 @@ from urllib.parse import parse_qs, urlsplit
 import llvs
 import llvs.oauth
 import pytest
+from patience import PATIENCE, eventually
 from box import Box
 from clouds import Cloud, exchange
 from drive import GoogleDrive
@@ -55,7 +55,7 @@ def browser(address: str) -> None:
 
 
 def sign_in(cloud: Cloud, **options: Any) -> None:
-    options = {"client_id": "tests", "client_secret": "s3cret-client", "show": browser, "timeout": 20, **options}
+    options = {"client_id": "tests", "client_secret": "s3cret-client", "show": browser, "timeout": PATIENCE, **options}
     llvs.oauth.sign_in(service(cloud), cloud.tokens, **options)
 
 
@@ -133,21 +133,28 @@ def test_connections_that_say_nothing(cloud: Cloud) -> None:
     """Browsers open some beforehand: they hold up neither who signs in nor the time that is waited."""
     idle: list[socket.socket] = []
 
+    def is_taken(port: int) -> bool:
+        """Whether no connection waits at the port to be taken."""
+        for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+            _, local, _, state, queues = line.split()[:5]
+            if state == "0A" and int(local.split(":")[1], 16) == port:
+                return int(queues.split(":")[1], 16) == 0
+        return False
+
     def show(address: str) -> None:
         target = urlsplit(parse_qs(urlsplit(address).query)["redirect_uri"][0])
         assert target.hostname is not None
         idle.extend(socket.create_connection((target.hostname, target.port or 0)) for _ in range(3))
-        time.sleep(0.2)
+        eventually(lambda: is_taken(target.port or 0))
 
     def show_and_go(address: str) -> None:
         show(address)
         browser(address)
 
-    begun = time.monotonic()
-    sign_in(cloud, show=show_and_go, timeout=8)
+    # Both return while these connections are open.
+    sign_in(cloud, show=show_and_go, timeout=PATIENCE)
     with pytest.raises(llvs.CancelledError):
         sign_in(cloud, show=show, timeout=0.3)
-    assert time.monotonic() - begun < 8
     for each in idle:
         each.close()
 
@@ -187,7 +194,7 @@ def test_a_redirect_that_is_registered_with_its_port(cloud: Cloud) -> None:
 
 
 @pytest.mark.parametrize("cloud", ["gdrive", "onedrive", "box"], indirect=True)
-def test_signing_in_during_a_renewal(cloud: Cloud, store: llvs.Store) -> None:
+def test_signing_in_during_a_renewal(cloud: Cloud, store: llvs.Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is under way would write the members of before over the new ones: it is waited for."""
     cloud.sign_in()
     cloud.service.expire_tokens()
@@ -197,16 +204,19 @@ def test_signing_in_during_a_renewal(cloud: Cloud, store: llvs.Store) -> None:
         # The renewal is the first to ask for a token.
         if path.split("?")[0].endswith("/" + KINDS[cloud.scheme][2].split("/")[-1]) and not begun.is_set():
             begun.set()
-            go_on.wait(20)
+            go_on.wait(PATIENCE)
 
     cloud.service.reading = reading
     renewal = threading.Thread(target=lambda: exchange(store, cloud.place()))
     renewal.start()
-    assert begun.wait(20)
+    assert begun.wait(PATIENCE)
     signing = threading.Thread(target=lambda: sign_in(cloud, client_id="another app"))
+    flock, asked = fcntl.flock, []
+    monkeypatch.setattr(fcntl, "flock", lambda *given: (asked.append(given), flock(*given))[1])
     signing.start()
-    # Time in which it would write.
-    time.sleep(0.5)
+    # It asks for the lock again and again.
+    eventually(lambda: len(asked) >= 3)
+    assert signing.is_alive() and json.loads(cloud.tokens.read_text())["client_id"] == "tests"
     go_on.set()
     signing.join()
     renewal.join()

@@ -17,6 +17,8 @@ from typing import Any, Iterator
 
 import llvs
 import pytest
+from moved_clock import HURRIES
+from patience import PATIENCE
 from clouds import Cloud, exchange, files, ids
 from test_clouds import KINDS
 
@@ -24,7 +26,7 @@ from test_clouds import KINDS
 UNIT = 16 << 20
 SIZES = [3_000_000, 900_000, 9_000_000, 700_000]
 
-DEVICE = """
+DEVICE = HURRIES + """
 import sys
 import llvs
 url, tokens, folder = sys.argv[1:]
@@ -64,7 +66,9 @@ class Watch:
 
     def __init__(self, cloud: Cloud, after: int) -> None:
         self.cloud, self.after, self.came = cloud, after, 0
-        self.is_there, self.goes_on = threading.Event(), threading.Event()
+        self.is_there, self.goes_on, self.is_cut = threading.Event(), threading.Event(), threading.Event()
+        cut_short = cloud.service.cut_short
+        cloud.service.cut_short = lambda request: (cut_short(request), self.is_cut.set())[0]  # type: ignore[method-assign]
         self.cuts = False
         self.last: dict[int, int] = {}
         cloud.service.reading = self.reading
@@ -76,7 +80,7 @@ class Watch:
         self.came += count - before if count > before else count
         if self.came >= self.after and not self.is_there.is_set():
             self.is_there.set()
-            self.goes_on.wait(60)
+            self.goes_on.wait(PATIENCE)
             if self.cuts:
                 raise ConnectionAbortedError
 
@@ -93,7 +97,7 @@ def test_in_the_middle_of_an_upload(cloud: Cloud, tmp_path: Path, new_store: Any
     for after in (1_000_000, 5_000_000, 4_000_000):
         watch = Watch(cloud, after)
         process = start(cloud, tmp_path / "device")
-        assert watch.is_there.wait(60)
+        assert watch.is_there.wait(PATIENCE)
         assert are_whole(cloud)
         watch.cuts = True
         os.kill(process.pid, signal.SIGSTOP if how == "stopped" else signal.SIGKILL)
@@ -102,18 +106,18 @@ def test_in_the_middle_of_an_upload(cloud: Cloud, tmp_path: Path, new_store: Any
         came += watch.came
         if how == "stopped":
             # The service has let go of the connection when the process goes on.
-            threading.Event().wait(1)
+            assert watch.is_cut.wait(PATIENCE)
             assert are_whole(cloud)
             os.kill(process.pid, signal.SIGCONT)
-            told, error = process.communicate(timeout=120)
+            told, error = process.communicate(timeout=PATIENCE)
             assert process.returncode == 0 and int(told) == len(SIZES), error
             break
-        process.communicate(timeout=60)
+        process.communicate(timeout=PATIENCE)
     rest = Watch(cloud, 1 << 40)
     if how == "killed":
         assert rounds == 3
         process = start(cloud, tmp_path / "device")
-        told, error = process.communicate(timeout=120)
+        told, error = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, error
         if cloud.scheme in ("gdrive", "pcloud"):
             # One process after another goes on with the large one: but for the first million, which went in one request, and a chunk
@@ -137,10 +141,10 @@ def test_a_session_goes_on_in_another_process(tmp_path: Path, new_store: Any, wh
         wanted = ids(store)
     watch = Watch(cloud, 6_000_000)
     process = start(cloud, tmp_path / "device")
-    assert watch.is_there.wait(60)
+    assert watch.is_there.wait(PATIENCE)
     watch.cuts = True
     process.kill()
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE)
     watch.goes_on.set()
     kept = {path.name.rsplit("-", 1)[1].split(".")[0]: path for path in (tmp_path / "device").rglob("packs-*-*") if path.is_file()}
     assert {"upload", "session"} <= set(kept) and all(path.stat().st_mode & 0o077 == 0 for path in kept.values())
@@ -154,7 +158,7 @@ def test_a_session_goes_on_in_another_process(tmp_path: Path, new_store: Any, wh
         kept["session"].write_bytes(b"!" * 100)
     watch = Watch(cloud, 1 << 40)
     process = start(cloud, tmp_path / "device")
-    told, error = process.communicate(timeout=120)
+    told, error = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0 and int(told) <= 1, error
     assert (watch.came < 3_500_000) == (what == "kept"), watch.came
     assert are_whole(cloud)
@@ -186,10 +190,10 @@ def test_a_large_single_file_goes_on_in_another_process(cloud: Cloud, tmp_path: 
             store.make_version(insert={"large": random.Random(number).randbytes(size)}, id="same")
     watch = Watch(cloud, before)
     process = start(cloud, device, "interchange")
-    assert watch.is_there.wait(120)
+    assert watch.is_there.wait(PATIENCE)
     watch.cuts = True
     process.kill()
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE)
     watch.goes_on.set()
     (kept,) = device.rglob("packs-*-session*")
     assert kept.stat().st_mode & 0o777 == 0o600
@@ -202,7 +206,7 @@ def test_a_large_single_file_goes_on_in_another_process(cloud: Cloud, tmp_path: 
         device = other
     rest = Watch(cloud, 1 << 40)
     process = start(cloud, device, "interchange")
-    told, error = process.communicate(timeout=120)
+    told, error = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0 and int(told) == 1, error
     whole = len(files(cloud, "changes")[0].data)
     assert (rest.came < whole - before + twice) == (what == "kept"), (rest.came, whole)
@@ -222,10 +226,10 @@ def killed(cloud: Cloud, device: Path) -> int:
         store.make_version(insert={"large": random.Random(1).randbytes(size)}, id="same")
     watch = Watch(cloud, before)
     process = start(cloud, device, "interchange")
-    assert watch.is_there.wait(120)
+    assert watch.is_there.wait(PATIENCE)
     watch.cuts = True
     process.kill()
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE)
     watch.goes_on.set()
     assert len(list(device.rglob("packs-*-session*"))) == 1
     cloud.service.reading = lambda path, count: None
@@ -241,7 +245,7 @@ def test_the_place_was_moved_away_meanwhile(cloud: Cloud, tmp_path: Path, new_st
     old.name = "moved away"
     tree.touch(old)
     process = start(cloud, device, "interchange")
-    told, error = process.communicate(timeout=120)
+    told, error = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0 and int(told) == 1, error
     assert not list(device.rglob("packs-*-session*"))
     exchange(second, cloud.place())
@@ -277,7 +281,7 @@ def test_a_session_that_is_refused_to_the_next_process(tmp_path: Path, new_store
 
     monkeypatch.setattr(cloud.service, "_do_upload_info", refuse)
     process = start(cloud, device, "interchange")
-    told, error = process.communicate(timeout=120)
+    told, error = process.communicate(timeout=PATIENCE)
     assert refused and process.returncode == 0 and int(told) == 1, error
     exchange(second, cloud.place())
     with llvs.Store(device) as store:

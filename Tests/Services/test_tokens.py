@@ -13,6 +13,7 @@ from typing import Any, Callable, Iterator
 
 import llvs
 import pytest
+from moved_clock import MovedClock
 from clouds import Cloud, exchange, ids, save
 from drive import GoogleDrive
 from service import Answer, Request
@@ -350,14 +351,13 @@ def test_cancelling_while_another_holds_the_lock(drive: Cloud, store: llvs.Store
 
 
 @only("keeps")
-def test_requests_are_paced(drive: Cloud, store: llvs.Store) -> None:
+def test_requests_are_paced(drive: Cloud, store: llvs.Store, clock: MovedClock) -> None:
     """By the account, whatever places and exchanges it has: with 5 a second, 5 go at once and the rest as the bucket fills."""
-    import time
-
+    clock.freeze()
     with llvs.Exchange(store, drive.place(rate="5")) as way, llvs.Exchange(store, drive.place("others", rate="5")) as other:
-        begun = time.monotonic()
+        begun = clock.now()
         for _ in range(3):
             way.retrieve()
             other.retrieve()
         asked = len(drive.service.requests)
-        assert asked >= 6 and asked <= 5 + 5 * (time.monotonic() - begun) + 1
+        assert asked >= 6 and asked <= 5 + 5 * (clock.now() - begun) + 1
