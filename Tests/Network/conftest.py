@@ -14,16 +14,46 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(ROOT / "Tests" / "Python"))
+sys.path.insert(0, str(ROOT / "Tests" / "Support"))
 if importlib.util.find_spec("llvs") is None:
     sys.path.insert(0, str(ROOT / "bindings" / "python" / "src"))
     os.environ.setdefault("LLVS_LIBRARY", str(ROOT / "build" / "lib" / "libllvs.so"))
 
 import llvs  # noqa: E402
 from dav_server import DavServer  # noqa: E402
+from deep import leave_out, pytest_configure, pytest_terminal_summary, pytest_testnodedown  # noqa: E402, F401
+from moved_clock import MovedClock  # noqa: E402
 
 # Proxies of the machine are for other places.
 for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
     os.environ.pop(name, None)
+
+
+def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
+    """What runs with Ceph's gateway runs with moto as well, which starts at once: Ceph is for deep runs. The tests of one server are done by
+    one worker, which starts it once."""
+    for item in items:
+        kind = getattr(item, "callspec", None) and next(
+            (item.callspec.params[name] for name in ("service", "process") if name in item.callspec.params), None)
+        if kind is None:
+            continue
+        name = getattr(kind, "__name__", str(kind))
+        if name in ("radosgw", "RadosGateway"):
+            item.add_marker(pytest.mark.deep)
+            # One cluster for all files.
+            item.add_marker(pytest.mark.xdist_group("radosgw"))
+        else:
+            item.add_marker(pytest.mark.xdist_group(f"{item.path.stem} {name}"))
+    leave_out(config, items)
+
+
+@pytest.fixture(autouse=True)
+def clock() -> Iterator[MovedClock]:
+    """The clock of the library: pauses between tries are short by it. Other processes have the real one."""
+    clock = MovedClock()
+    clock.hurry()
+    yield clock
+    clock.close()
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Optional
 from urllib.parse import quote
 
+from patience import PATIENCE
 from servers import CountingProxy, free_port
 
 KEY, SECRET, REGION = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "default"
@@ -158,7 +159,7 @@ rgw enable usage log = false
             self._daemons.append(subprocess.Popen(command, stdout=out, stderr=out, stdin=subprocess.DEVNULL))
 
     def _wait(self) -> None:
-        end = time.monotonic() + 120
+        end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             for daemon, name in zip(self._daemons, DAEMONS):
                 if daemon.poll() is not None:

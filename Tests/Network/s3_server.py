@@ -40,6 +40,8 @@ class S3Server:
         self._app = DomainDispatcherApplication(create_backend_app)
         self._lock = threading.Lock()
         self.requests: list[tuple[str, str]] = []
+        #: Those that moto has done.
+        self.done: list[tuple[str, str]] = []
         self.fault: Optional[Callable[[dict[str, Any]], Optional[tuple[str, bytes]]]] = None
         self._server = make_server("127.0.0.1", 0, self._judge, threaded=True)
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
@@ -56,6 +58,7 @@ class S3Server:
 
     def forget_requests(self) -> None:
         self.requests.clear()
+        self.done.clear()
 
     def url(self, prefix: str = "here", bucket: str = BUCKET) -> str:
         return f"s3://{bucket}/{quote(prefix)}?endpoint=http%3A%2F%2F127.0.0.1%3A{self.port}&region={REGION}"
@@ -88,8 +91,9 @@ class S3Server:
         environ["wsgi.input"] = io.BytesIO(body)
         # moto looks whether there is such an object and writes it in two steps, which services do in one.
         with self._lock:
-            found: Iterable[bytes] = self._app(environ, start)
-            return list(found)
+            found = list(self._app(environ, start))
+        self.done.append((method, target))
+        return found
 
     def close(self) -> None:
         self._server.shutdown()

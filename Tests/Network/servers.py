@@ -5,6 +5,7 @@ from __future__ import annotations
 import grp
 import os
 import pwd
+import random
 import shutil
 import socket
 import subprocess
@@ -14,12 +15,29 @@ import time
 from pathlib import Path
 from typing import Any, Iterator, Optional
 
+from patience import PATIENCE
+
 USER, PASSWORD = "ann", "s3cret: ü"
 
 
+#: By each port that was given out a socket of a name that says so, for as long as this process lives.
+_given: list[socket.socket] = []
+
+
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
+    """A port that nobody takes before its server does: the system gives those of this range to no connection, and no other process of these
+    tests gets it."""
+    for port in random.sample(range(20_000, 32_000), 1_000):
+        name = socket.socket(socket.AF_UNIX)
+        try:
+            name.bind(f"\0llvs test port {port}")
+            socket.create_server(("127.0.0.1", port)).close()
+        except OSError:
+            name.close()
+            continue
+        _given.append(name)
+        return port
+    raise RuntimeError("no port is free")
 
 
 class CountingProxy:
@@ -86,9 +104,9 @@ class Server:
         # apache does not stay root.
         folder.chmod(0o755)
         self.shared.chmod(0o777)
-        self._inner_port = free_port()
         self._process: Optional[subprocess.Popen[bytes]] = None
         self._stop: Any = None
+        self._inner_port = free_port()
         getattr(self, "_start_" + name.replace("-", "_"))()
         self._wait()
         self.proxy = CountingProxy(self._inner_port)
@@ -107,13 +125,13 @@ class Server:
         if self._process is not None:
             self._process.terminate()
             try:
-                self._process.wait(10)
+                self._process.wait(PATIENCE)
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
 
     def _wait(self) -> None:
-        end = time.monotonic() + 30
+        end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             if self._process is not None and self._process.poll() is not None:
                 break

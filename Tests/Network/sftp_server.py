@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import Any, Iterator
 
+from patience import PATIENCE
 from servers import free_port
 
 USER = pwd.getpwuid(os.getuid()).pw_name
@@ -50,7 +51,7 @@ class SFTPServer:
         self._process = subprocess.Popen(
             [_program("sshd"), "-D", "-f", str(configuration), "-E", str(folder / "log")], stdin=subprocess.DEVNULL
         )
-        end = time.monotonic() + 30
+        end = time.monotonic() + PATIENCE
         while time.monotonic() < end and self._process.poll() is None:
             try:
                 socket.create_connection(("127.0.0.1", self.port), 1).close()
@@ -89,7 +90,7 @@ class SFTPServer:
     def close(self) -> None:
         self._process.terminate()
         try:
-            self._process.wait(10)
+            self._process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

@@ -11,6 +11,8 @@ import llvs
 import pytest
 from conftest import ids
 from dav_server import DavServer, Handler, on
+from moved_clock import MovedClock
+from patience import eventually
 
 WORDS = "six random words and no others"
 
@@ -59,13 +61,13 @@ def test_who_met_an_empty_place_sees_the_single_files_that_come_to_it(server: Da
     assert below(server) == {"versions", "changes"}
 
 
-def test_the_same_in_one_exchange(server: DavServer, store: llvs.Store, new_store: Any) -> None:
+def test_the_same_in_one_exchange(server: DavServer, store: llvs.Store, new_store: Any, clock: MovedClock) -> None:
     mine = new_store()
     with llvs.Exchange(mine, server.url) as way:
         assert not way.retrieve().retrieved
         both(store, server.url + "?layout=interchange")
         # A look at an empty place holds for ten seconds, so that a send need not look again.
-        time.sleep(10.5)
+        clock.advance(10.5)
         assert len(way.retrieve().retrieved) == 3
 
 
@@ -275,13 +277,13 @@ def test_who_may_only_read_goes_on_receiving(server: DavServer, tmp_path: Path, 
     server.fault = refuse
     try:
         with llvs.Syncer(device, poll=0.3, longest_poll=0.5, after_save=0.1, after_saves=0.2) as syncer:
-            wait(lambda: [place.reason for place in syncer.status.places] == [llvs.SyncReason.SIGN_IN])
+            eventually(lambda: [place.reason for place in syncer.status.places] == [llvs.SyncReason.SIGN_IN])
             tried = len(puts)
             allowed.append(True)
             later = save(store, "later").id
             both(store, server.url)
             allowed.clear()
-            wait(lambda: later in ids(device.store))
+            eventually(lambda: later in ids(device.store))
             assert syncer.status.places[0].reason == llvs.SyncReason.SIGN_IN and len(puts) == tried
             allowed.append(True)
             syncer.run()
@@ -289,10 +291,3 @@ def test_who_may_only_read_goes_on_receiving(server: DavServer, tmp_path: Path, 
     finally:
         device.close()
     assert both(store, server.url)[0] >= 1
-
-
-def wait(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
-    while not holds():
-        assert time.monotonic() < end, "it does not come to pass"
-        time.sleep(0.02)

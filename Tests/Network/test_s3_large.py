@@ -14,11 +14,13 @@ import llvs
 import pytest
 from buckets import Service, moto, service
 from conftest import ids
+from moved_clock import HURRIES
+from patience import PATIENCE, eventually
 from s3_server import KEY, SECRET, S3Server
 
 #: Of a value, whose file is larger by a third; and those of a pack.
 SIZE, VERSIONS = 24 << 20, 14
-DEVICE = """
+DEVICE = HURRIES + """
 import sys
 import llvs
 url, user, password, folder = sys.argv[1:]
@@ -115,7 +117,7 @@ class Hold:
         if environ["REQUEST_METHOD"] != "PUT" or self.mark not in environ["RAW_URI"] + "&":
             return None
         self.is_there.set()
-        self.goes_on.wait(60)
+        self.goes_on.wait(PATIENCE)
         return "500 Internal Server Error", b""
 
 
@@ -133,12 +135,10 @@ def killed(server: Any, folder: Path, layout: str) -> Path:
     last = 5 if layout == "interchange" else 2
     hold = Hold(server, last)
     process = run(server, folder, layout)
-    assert hold.is_there.wait(60)
-    while sum("partNumber" in target for _, target in server.requests) < last:
-        threading.Event().wait(0.05)
-    threading.Event().wait(1)
+    assert hold.is_there.wait(PATIENCE)
+    eventually(lambda: sum("partNumber" in target for _, target in server.done) == last - 1)
     process.kill()
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE)
     hold.goes_on.set()
     server.fault = None
     (kept,) = folder.rglob("packs-*-session*")
@@ -165,7 +165,7 @@ def test_an_upload_goes_on_in_another_process(faulty: Any, tmp_path: Path, new_s
 
         faulty.fault = fault
     process = run(faulty, folder, layout)
-    told, error = process.communicate(timeout=120)
+    told, error = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0 and int(told) == (1 if layout == "interchange" else VERSIONS), error
     # A pack that was cut, and is made anew, is smaller.
     anew = 5 if layout == "interchange" else 0 if what == "damaged" else 2
@@ -297,7 +297,7 @@ def test_others_write_as_many_bytes_under_the_same_name(faulty: Any, tmp_path: P
 
     faulty.fault = fault
     process = run(faulty, folder, "interchange")
-    told, error = process.communicate(timeout=120)
+    told, error = process.communicate(timeout=PATIENCE)
     assert met and process.returncode == 0 and int(told) == 1, error
     assert faulty.get(key) == file
 

@@ -18,6 +18,7 @@ import pytest
 import sftp_server
 import strict_reader
 from conftest import ids
+from patience import PATIENCE, eventually
 from sftp_server import PASSPHRASE, SFTPServer
 
 
@@ -158,10 +159,7 @@ def test_the_agents_keys(real: SFTPServer, name: str, store: llvs.Store, monkeyp
     socket_path = real.folder / "agent"
     with subprocess.Popen(["ssh-agent", "-D", "-a", str(socket_path)], stdout=subprocess.DEVNULL) as agent:
         try:
-            for _ in range(500):
-                if socket_path.exists():
-                    break
-                time.sleep(0.01)
+            eventually(socket_path.exists)
             monkeypatch.setenv("SSH_AUTH_SOCK", str(socket_path))
             with llvs.Exchange(store, place(real, name, key_file="")) as way:
                 with pytest.raises(llvs.PermissionDeniedError):
