@@ -11,7 +11,20 @@ struct FolderListing {
     /// The system's clock, but for tests.
     var now: @Sendable () -> Int64 = { System.now }
     private var known: (listing: ExchangeListing, versions: System.Status, changes: System.Status)?
-    private var marks: UInt64 = 0
+    private let marks = Marks()
+
+    /// Counts listings for all copies of a `FolderListing`, so that no two of them get one mark. Safe from all threads.
+    private final class Marks: @unchecked Sendable {
+        // Sendable: `lock` guards all that changes.
+        private let lock = Lock(.leaf)
+        private var last: UInt64 = 0
+        func next() -> UInt64 {
+            lock.withLock {
+                last += 1
+                return last
+            }
+        }
+    }
 
     /// With none of the two directories there, nothing is there.
     /// - Throws: also what the control throws, which is looked at with stage `.listing`, in names.
@@ -44,8 +57,7 @@ struct FolderListing {
         if let before, isSettled(before.0), isSettled(before.1), llvs_shim_is_local(versions.path) == 1,
             llvs_shim_is_local(changes.path) == 1
         {
-            marks += 1
-            listing.mark = marks
+            listing.mark = marks.next()
             known = (listing, before.0, before.1)
         }
         return listing

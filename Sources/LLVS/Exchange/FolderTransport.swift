@@ -92,12 +92,15 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
     public func list(_ control: OperationControl) throws -> ExchangeListing {
         // A folder that has gone is an error; one that is empty is not.
         guard try FolderFiles.isDirectory(path) else { throw FolderFiles.error(.missing, "Listing the folder", path) }
-        return try lock.withLock {
-            let found = try listing.read(versions, changes, control)
-            // What is empty may be encrypted by others yet.
+        // The host's callback is called while the folder is read, so no lock is held then.
+        var reading = lock.withLock { listing }
+        let found = try reading.read(versions, changes, control)
+        lock.withLock {
+            listing = reading
+            // If the folder is empty, other devices may still encrypt it.
             if found.versions.isEmpty { isInClear = false }
-            return found
         }
+        return found
     }
 
     public func fetchVersions(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
@@ -180,37 +183,47 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
 
     /// Makes the sub-folders and removes what an interrupted exchange left in `tmp/` a day ago or longer.
     private func prepare(_ control: OperationControl) throws {
-        try lock.withLock {
+        let isDone = try lock.withLock {
             for inner in [versions, changes, staging] { try FolderFiles.makeDirectory(inner) }
-            if isPrepared { return }
-            try FolderFiles.removeFiles(in: staging, olderThan: 86_400, control.paced(.listing, doing: "Clearing \(staging.path)"))
-            if isDurable { try FolderSync(folder).directory(folder) }
-            isPrepared = true
+            return isPrepared
         }
+        if isDone { return }
+        // Without the lock, since the host's callback is called. Several threads may do this at once, as several processes may.
+        try FolderFiles.removeFiles(in: staging, olderThan: 86_400, control.paced(.listing, doing: "Clearing \(staging.path)"))
+        if isDurable { try FolderSync(folder).directory(folder) }
+        lock.withLock { isPrepared = true }
     }
 
     /// Reads the files that changed since it last did, of large ones the end: that finds the empty, the cut short and
     /// the zero-filled.
     public func unusable(among names: [String], _ control: OperationControl) throws -> [String] {
-        try lock.withLock {
-            var bad: [String] = []
-            for (i, name) in names.enumerated() {
-                if i % 256 == 0 { try control.check(.verifying, i, of: names.count, doing: "Looking at \(description)") }
-                guard let id = VersionID(validating: name) else { continue }
-                let known = whole[id]
-                if let v = isWhole(versions.place(name), known?.version, .version),
-                    let c = isWhole(changes.place(name), known?.changes, .changes)
-                {
-                    if known == nil || known?.version != v.state || known?.changes != c.state {
-                        whole[id] = WholeFiles(version: v.state, changes: c.state)
-                        changed.append(ChangedFiles(name: name, versionSize: v.size, changesSize: c.size))
-                    }
-                } else {
-                    bad.append(name)
-                }
-            }
-            return bad
+        var bad: [String] = []
+        // The host's callback is called between two batches, without the lock.
+        for first in stride(from: 0, to: names.count, by: 256) {
+            try control.check(.verifying, first, of: names.count, doing: "Looking at \(description)")
+            let batch = names[first..<min(first + 256, names.count)]
+            lock.withLock { bad += unusable(batch) }
         }
+        return bad
+    }
+    /// To be called with `lock` held.
+    private func unusable(_ names: ArraySlice<String>) -> [String] {
+        var bad: [String] = []
+        for name in names {
+            guard let id = VersionID(validating: name) else { continue }
+            let known = whole[id]
+            if let v = isWhole(versions.place(name), known?.version, .version),
+                let c = isWhole(changes.place(name), known?.changes, .changes)
+            {
+                if known == nil || known?.version != v.state || known?.changes != c.state {
+                    whole[id] = WholeFiles(version: v.state, changes: c.state)
+                    changed.append(ChangedFiles(name: name, versionSize: v.size, changesSize: c.size))
+                }
+            } else {
+                bad.append(name)
+            }
+        }
+        return bad
     }
     /// What tells this state of the file from others, when it is whole, and its bytes.
     private func isWhole(_ place: DirectoryEntry, _ known: Int?, _ kind: WholeFile) -> (state: Int, size: Int)? {

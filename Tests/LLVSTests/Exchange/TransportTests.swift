@@ -31,6 +31,19 @@ import Testing
         #expect(code { _ = try transport.list(OperationControl()) } == .notADirectory)
     }
 
+    /// The host's progress callback may use the folder that the call is about: no lock is held while it runs.
+    @Test func aCallbackMayUseTheFolder() throws {
+        let temporary = TemporaryFolder(), calls = Counter()
+        let transport = try folder(temporary.path)
+        try transport.send([files("A")], OperationControl())
+        let control = OperationControl(progress: { _ in
+            _ = calls.next()
+            return try !transport.holdsOldForm && !transport.list(OperationControl()).versions.isEmpty
+        })
+        _ = try transport.unusable(among: ["A"], control)
+        #expect(calls.value == 1)
+    }
+
     @Test func systemErrorsKeepTheirMeaning() {
         #expect(FolderFiles.error(Errno(ENOSPC), "Writing the file", "x").code == .noSpace)
         #expect(FolderFiles.error(Errno(EACCES), "Writing the file", "x").code == .permission)
