@@ -361,7 +361,7 @@ def test_another_process_goes_on_with_a_large_value(real: SFTPServer, relay: Rel
     relay.left = 20 << 20
     where = real.url(name).replace(f":{real.port}/", f":{relay.port}/")
     secrets = repr({key: str(value) for key, value in real.secrets.items()})
-    run = subprocess.run([sys.executable, "-c", BREAKS, path, where, secrets], capture_output=True, text=True, timeout=120)
+    run = subprocess.run([sys.executable, "-c", BREAKS, path, where, secrets], capture_output=True, text=True, timeout=PATIENCE)
     assert run.returncode == 7, run.stderr
     blobs = real.shared / name / "pack1" / "blob"
     before = {entry.name for entry in blobs.iterdir()}
