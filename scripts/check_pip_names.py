@@ -4,7 +4,7 @@
     scripts/check_pip_names.py              prints each place that names llvs as if it were on PyPI, or an extra that is none
     scripts/check_pip_names.py --self-test  looks whether planted places are found
 
-No release is on PyPI yet, so "pip install llvs" and "pip install llvs[tools]" would install whatever somebody registers under that name.
+No release is on PyPI yet, so "pip install llvs" and "pip install llvs[tools]" would install whatever a stranger registers there.
 A checkout (./bindings/python) or a wheel file is named in its place. docs/install.md names all extras of the package, with what each brings.
 """
 

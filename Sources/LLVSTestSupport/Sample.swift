@@ -14,8 +14,8 @@ public enum Sample {
     /// The seed in `LLVS_SEED`.
     public static let seed = word("LLVS_SEED").flatMap { UInt64($0) }
 
-    /// Returns the seeds that a test plays: the first `usual` or `deep` ones from `first` on, and those that it always plays. If `LLVS_SEED`
-    /// names a seed, returns that one alone.
+    /// Returns the seeds that a test plays: the first `usual` or `deep` ones from `first` on, and those that it always plays. If
+    /// `LLVS_SEED` names a seed, returns that one alone.
     public static func seeds(from first: UInt64 = 0, usual: Int, deep: Int, always: [UInt64] = []) -> [UInt64] {
         if let seed { return [seed] }
         return (0..<UInt64(sample(usual: usual, deep: deep))).map { first + $0 } + always

@@ -73,8 +73,8 @@ def ends(connection: socket.socket) -> bool:
 
 
 def take_places(listener: llvs.PeerListener, place: int) -> list[socket.socket]:
-    """Connects 20 times from one address, of which the listener takes 16. Connections are taken in order, so that it has looked at all of them
-    once the last one, which is not taken, has ended."""
+    """Connects 20 times from one address, of which the listener takes 16. Connections are taken in order, so that it has looked at all
+    of them once the last one, which is not taken, has ended."""
     made = [reach(listener, place) for _ in range(20)]
     assert ends(made[-1])
     assert sum(map(has_ended, made[:-1])) == 3

@@ -275,7 +275,7 @@ def test_no_avahi(network: Network) -> None:
     assert "needs Avahi" in tried.stderr and "UnsupportedError" in tried.stderr
 
 
-#: What both of the scripts below begin with. Of the clock of the library a tenth of a second passes in each turn of the daemon, and nothing in
+#: What both of the scripts below begin with. The clock of the library moves by a tenth of a second in each turn of the daemon, and not in
 #: between.
 BEGINS = """
 import ctypes, os, sys

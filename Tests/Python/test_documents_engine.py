@@ -486,7 +486,9 @@ def test_records_with_parts_of_all_sizes() -> None:
 MEMORY = Path(__file__).parents[2] / "Benchmarks" / "merging_memory.py"
 KINDS: list[str] = runpy.run_path(str(MEMORY))["KINDS"]
 #: One of each form of document.
-SAMPLE = ["text of other words", "list of digits", "list of objects", "set of words", "deep objects", "levels of two children", "auto conflicts"]
+SAMPLE = [
+    "text of other words", "list of digits", "list of objects", "set of words", "deep objects", "levels of two children", "auto conflicts",
+]
 # What does not reach it on all machines: elements of a byte or two each, by a little.
 ALLOWED = dict.fromkeys(["list of digits", "deep lists", "list of one key", "levels of two children"], 6.6)
 

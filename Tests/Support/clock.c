@@ -1,7 +1,7 @@
 /* A clock of the library that tests move.
  *
- * `clock_hook` replaces the functions by which one loaded object reads the steady clock, sleeps and waits. Other objects, Python among them,
- * keep the real ones. Nothing else of the object changes: what is tested is the library as it is shipped.
+ * `clock_hook` replaces the functions by which one loaded object reads the steady clock, sleeps and waits. Other objects, Python among
+ * them, keep the real ones. Nothing else of the object changes: what is tested is the library as it is shipped.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -115,7 +115,8 @@ static const struct hook hooks[] = {
     {"pthread_cond_timedwait", (void *)moved_timedwait},
 };
 
-static int replace(const struct dl_phdr_info *object, const ElfW(Rela) *relocations, size_t size, const ElfW(Sym) *symbols, const char *names) {
+static int replace(const struct dl_phdr_info *object, const ElfW(Rela) *relocations, size_t size, const ElfW(Sym) *symbols,
+    const char *names) {
     int replaced = 0;
     for (size_t i = 0; i < size / sizeof *relocations; i++) {
         const char *name = names + symbols[relocations[i].r_info >> 32].st_name;

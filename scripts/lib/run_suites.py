@@ -247,12 +247,12 @@ def summary(outcomes: list[Outcome], begun: float) -> int:
 
 
 def build_tasks(suites: list[Task]) -> list[Task]:
-    """The builds that these suites need. The release build takes longest of all that others wait for, so it begins first."""
+    """The builds that these suites need. Most suites wait for the release build, so the other one gives way to it."""
     needed = set().union(*(suite.needs for suite in suites)) if suites else set()
     if "all" in needed:
         needed |= {"release"}
-    return [Task(BUILDS[need], [str(ROOT / "scripts/lib" / f"{BUILDS[need]}.sh")], set(), 1, order)
-            for need, order in (("release", 2), ("debug", 3)) if need in needed]
+    return [Task(BUILDS[need], ["nice", "-n", priority, str(ROOT / "scripts/lib" / f"{BUILDS[need]}.sh")], set(), 1, order)
+            for need, priority, order in (("release", "0", 2), ("debug", "10", 3)) if need in needed]
 
 
 def busy_processes(count: int) -> list[subprocess.Popen[bytes]]:
