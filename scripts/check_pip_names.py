@@ -5,7 +5,7 @@
     scripts/check_pip_names.py --self-test  looks whether planted places are found
 
 No release is on PyPI yet, so "pip install llvs" and "pip install llvs[tools]" would install whatever a stranger registers there.
-A checkout (./bindings/python) or a wheel file is named in its place. docs/install.md names all extras of the package, with what each brings.
+A checkout (./bindings/python) or a wheel file is named in its place. docs/install.md names all extras, with what each brings.
 """
 
 from __future__ import annotations

@@ -30,8 +30,8 @@ for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_prox
 
 
 def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
-    """Tests with Ceph's gateway run with moto as well, which starts at once: Ceph is for deep runs. One worker runs the tests of one server,
-    and starts it once."""
+    """Tests with Ceph's gateway run with moto as well, which starts at once: Ceph is for deep runs. One worker runs the tests of one
+    server, and starts it once."""
     for item in items:
         kind = getattr(item, "callspec", None) and next(
             (item.callspec.params[name] for name in ("service", "process") if name in item.callspec.params), None)
