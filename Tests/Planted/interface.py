@@ -72,10 +72,4 @@ DEFECTS = [
         "bindings/c/llvs/error.hpp",
         "    T *release() { return raw_.release(); }", "    T *release() { return raw_.get(); }",
         cpp("test_wrapper_callbacks")),
-    defect(
-        "sql-bound-excluded", "wrong answer", "In SQL a comparison with >= leaves the id out that is equal.",
-        "bindings/sqlite/bytes.c",
-        "    case OP_GE: return raise_from(bounds, data, size < LLVS_VALUE_ID_SIZE_MAX ? size :",
-        "    case OP_GE: return raise_from(bounds, data, size < LLVS_VALUE_ID_SIZE_MAX ? size + 1 :",
-        python("Tests/SQLite/test_tables.py")),
 ]
