@@ -3,4 +3,3 @@
 source "$(dirname "$0")/common.sh"
 source scripts/lib/build.sh
 build_debug
-no_warnings swift-build

@@ -3,4 +3,3 @@
 source "$(dirname "$0")/common.sh"
 source scripts/lib/build.sh
 build_release
-no_warnings cmake-build

@@ -339,7 +339,7 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
             // The row that the mark names is another, or is gone with those behind it.
             try change("UPDATE records SET checksum = checksum + 1 WHERE seq = \(known)")
             let damaged = try StoreOnDiskTests.open(1, directory)
-            #expect(try damaged.caches.versions == 0 && !damaged.storage.damages.isEmpty)
+            #expect(damaged.caches.versions == 0 && !damaged.storage.damages.isEmpty)
             try damaged.close()
             try change("DELETE FROM records WHERE seq >= \(known)")
             let shorter = try StoreOnDiskTests.open(1, directory)

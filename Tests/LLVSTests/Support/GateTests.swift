@@ -22,7 +22,7 @@ import Testing
         }
         #expect(ended && lock.withLock { codes } == [.cancelled])
         // Within its own call it is refused at once, and afterwards the gate is free.
-        try gate.run("Exchanging") {
+        _ = try gate.run("Exchanging") {
             #expect(throws: StoreError.self) { try gate.run("Exchanging", OperationControl(token: CancelToken())) {} }
         }
         try gate.run("Exchanging", OperationControl(token: CancelToken())) {}
