@@ -207,13 +207,18 @@ class Runner:
                     log = LOGS / f"{task.name}.log"
                     log.write_text("not run: a build that it needs failed\n")
                     self.outcomes.append(Outcome(task, 0, 1, 0, 0, log, "not run: a build that it needs failed"))
-                begun = False
+                begun = is_full = False
                 for task in list(self.waiting):
+                    if is_full and task.busy:
+                        continue
                     if self.may_begin(task):
                         self.waiting.remove(task)
                         self.running[task.name] = task
                         threading.Thread(target=self.perform, args=(task,), daemon=True).start()
                         begun = True
+                    elif task.busy and task.needs <= self.built:
+                        # Smaller suites behind it would take its cores for ever.
+                        is_full = True
                 if not begun and self.running and reported == len(self.outcomes):
                     self.changed.wait()
         return self.outcomes
