@@ -144,7 +144,7 @@ with llvs.Store(sys.argv[1]) as store:
     with llvs.connect(store, ("127.0.0.1", int(sys.argv[2])), bytes(range(48))) as link:
         assert link.wait(PATIENCE)
     print(len(list(store.history())))
-"""
+""".replace("PATIENCE", str(PATIENCE))
 
 
 def test_between_processes(store: llvs.Store, tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_between_processes(store: llvs.Store, tmp_path: Path) -> None:
             for i in range(3)
         ]
         for child in children:
-            out, _ = child.communicate(timeout=120)
+            out, _ = child.communicate(timeout=PATIENCE)
             assert child.returncode == 0 and int(out) >= 100
         for child in range(3):
             with llvs.Store(tmp_path / f"{child}") as theirs:
