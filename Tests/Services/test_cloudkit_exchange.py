@@ -17,6 +17,7 @@ import pytest
 from cloudkit import DEFAULT_ZONE, Record, Zone
 from clouds import exchange, ids, save
 from containers import Container
+from moved_clock import MovedClock
 from service import Answer, Request
 
 VECTORS = Path(__file__).resolve().parents[1] / "Vectors" / "interchange"
