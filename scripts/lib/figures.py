@@ -95,7 +95,7 @@ def added(name: str, pattern: str, about: float) -> Figure:
     return Figure(value, about)
 
 
-def total(program: str, what: str, about: float = 0.15) -> Figure:
+def total(program: str, what: str, about: float = 0.25) -> Figure:
     """A count in the last line but one of a test program's log: "kills: 12"."""
     return log(f"{program}.log", rf"(?m)^(?!ok).*?\b{what}: (\d+)", about)
 
@@ -261,16 +261,16 @@ FIGURES: dict[str, Figure] = {
     "faults.cuts": total("test_power_cut", "cuts"),
     "faults.disks": total("test_power_cut", "outcomes looked at"),
     "faults.syncs_failed": total("test_power_cut", "syncs failed"),
-    "faults.killed_before_cut": total("test_power_cut", "kills before the cut"),
+    "faults.killed_before_cut": total("test_power_cut", "kills before the cut", 0.4),
     "faults.injected": total("test_errors", "faults injected"),
     "faults.told": total("test_errors", "errors told"),
-    "faults.unknown": total("test_errors", "of these unknown outcomes", 0.3),
+    "faults.unknown": total("test_errors", "of these unknown outcomes", 0.5),
     "damage.places": total("test_damage", "damages"),
     "damage.harmless": total("test_damage", "harmless"),
     "damage.told": total("test_damage", "told, nothing lost"),
     "damage.lost": total("test_damage", "lost and told"),
     "damage.refused": total("test_damage", "refused"),
-    "damage.earlier": total("test_damage", "earlier states", 0.3),
+    "damage.earlier": total("test_damage", "earlier states", 0.7),
     "damage.salvages": total("test_damage", "salvages"),
     "damage.rescued": total("test_damage", "versions rescued that could not be read"),
     "many.operations": total("test_many_at_once", "operations"),
