@@ -17,7 +17,7 @@ def eventually(met: Callable[[], T], what: str = "it") -> T:
     """Returns what `met` returns as soon as that is true."""
     end = time.monotonic() + GUARD
     while not (found := met()):
-        assert time.monotonic() < end, f"{what} did not come to be"
+        assert time.monotonic() < end, f"{what} did not happen within {GUARD:.0f} seconds"
         time.sleep(0.005)
     return found
 
@@ -26,7 +26,7 @@ async def eventually_async(met: Callable[[], T], what: str = "it") -> T:
     """Returns what `met` returns as soon as that is true; other tasks run meanwhile."""
     end = time.monotonic() + GUARD
     while not (found := met()):
-        assert time.monotonic() < end, f"{what} did not come to be"
+        assert time.monotonic() < end, f"{what} did not happen within {GUARD:.0f} seconds"
         await asyncio.sleep(0.005)
     return found
 
