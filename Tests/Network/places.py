@@ -54,7 +54,7 @@ def started(kind: str) -> Iterator[Service]:
         gateway.close()
     elif kind == "openssh":
         with tempfile.TemporaryDirectory(prefix="llvs-") as folder:
-            ssh = SFTPServer(Path(folder))
+            ssh = servers.started_in(Path(folder), SFTPServer)
             yield lambda name: Place(ssh.url(name), ssh, 2, **ssh.secrets)
             ssh.close()
     else:

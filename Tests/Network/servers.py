@@ -13,9 +13,11 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import Any, Iterator, Optional
+from typing import Any, Callable, Iterator, Optional, TypeVar
 
 from patience import PATIENCE
+
+T = TypeVar("T")
 
 USER, PASSWORD = "ann", "s3cret: ü"
 
@@ -38,6 +40,22 @@ def free_port() -> int:
         _given.append(name)
         return port
     raise RuntimeError("no port is free")
+
+
+def started_in(folder: Path, start: Callable[[Path], T]) -> T:
+    """What `start` makes in an empty folder below this one. Tried anew, so with another port, when it raises `OSError`: between `free_port`
+    and the server that asked for it, somebody else may have taken that port."""
+    for attempt in range(5):
+        own = folder / str(attempt)
+        own.mkdir()
+        # Servers that do not stay root read there.
+        folder.chmod(0o755)
+        try:
+            return start(own)
+        except OSError:
+            if attempt == 4:
+                raise
+    raise AssertionError
 
 
 class CountingProxy:
@@ -141,7 +159,7 @@ class Server:
             except OSError:
                 time.sleep(0.02)
         log = self.folder / "log"
-        raise RuntimeError(f"{self.name} does not start: {log.read_text() if log.exists() else 'it says nothing'}")
+        raise OSError(f"{self.name} does not start: {log.read_text() if log.exists() else 'it says nothing'}")
 
     def _run(self, *command: str) -> None:
         with open(self.folder / "log", "wb") as log:
@@ -306,7 +324,7 @@ def started(name: str) -> Iterator[Server]:
     """For a fixture. A server that does not start is an error."""
     # pytest's own temporary folders are for their owner alone.
     with tempfile.TemporaryDirectory(prefix="llvs-") as folder:
-        server = Server(name, Path(folder))
+        server = started_in(Path(folder), lambda own: Server(name, own))
         try:
             yield server
         finally:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Iterator
 
 from patience import PATIENCE
-from servers import free_port
+from servers import free_port, started_in
 
 USER = pwd.getpwuid(os.getuid()).pw_name
 PASSPHRASE = "of the key: \"ü"
@@ -59,7 +59,7 @@ class SFTPServer:
             except OSError:
                 time.sleep(0.02)
         self.close()
-        raise RuntimeError(f"sshd does not start: {self.log}")
+        raise OSError(f"sshd does not start: {self.log}")
 
     def __len__(self) -> int:
         """How many requests that name a file or folder were made, as the server itself logs them."""
@@ -99,7 +99,7 @@ class SFTPServer:
 def started() -> Iterator[SFTPServer]:
     """For a fixture. A server that does not start is an error."""
     with tempfile.TemporaryDirectory(prefix="llvs-") as folder:
-        server = SFTPServer(Path(folder))
+        server = started_in(Path(folder), SFTPServer)
         try:
             yield server
         finally:

@@ -8,7 +8,7 @@ from typing import Any
 
 import llvs
 import pytest
-from servers import PASSWORD, USER, Server
+from servers import PASSWORD, USER, Server, started_in
 
 
 class SecureServer(Server):
@@ -34,7 +34,7 @@ def test_http2_is_used_where_the_server_speaks_it(
 ) -> None:
     # Of what others may enter: nginx asks as another user.
     with tempfile.TemporaryDirectory(prefix="llvs-") as folder:
-        server = SecureServer(Path(folder), certificate, speaks)
+        server = started_in(Path(folder), lambda own: SecureServer(own, certificate, speaks))
         try:
             place = llvs.Remote(server.url, user=USER, password=PASSWORD, ca_file=str(certificate[0]))
             large = store.make_version(store.most_recent_head, insert={"large": bytes(range(256)) * 20_000})

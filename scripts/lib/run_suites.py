@@ -35,8 +35,9 @@ FAILURES = re.compile(
     r"|\[  FAILED  \] (?P<cmocka>\w+)$"
     r"|(?:FAILED|ERROR) (?P<pytest>Tests/\S+)"
     r"|FAILED  (?P<check>.+)"
+    r"|(?P<folder>another implementation cannot read: .+)"
     r"|(?P<ctest>\s*\d+ - \w+ \((?:Failed|Timeout|SEGFAULT|.*Exception).*))", re.M)
-SEEDS = re.compile(r"^.*(?:\bseed\b|reproduce_failure|Falsifying example).*$", re.M | re.I)
+SEEDS = re.compile(r"^(?!◇).*(?:\bseed\b|reproduce_failure|Falsifying example).*$", re.M | re.I)
 #: Signals that a crash ends with; SIGTERM and the like come from outside.
 CRASHES = {signal.SIGILL, signal.SIGTRAP, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGSEGV}
 
