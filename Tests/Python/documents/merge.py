@@ -14,7 +14,10 @@ Readings of the specification where it leaves a choice:
 - Contested values are looked for once, at the end: at their path in both outer sides. An element is told there by what it is known by in
   what the inner merge made, which is the outer base; one that is known by all it is may have been replaced in a side, and then stands for
   it what is in its place, as far as between two elements that stayed as many were replaced, one for one. Of a text, what was contested is
-  a part of the outer base's text, and a side's is what stands between the tokens around it that the side kept.
+  a part of the outer base's text, and a side's is what stands between the lines around it that the side kept, written as the part is.
+- A row (an array of plain values that is an element of a list of plain values) is one value: if both sides changed it, each otherwise, it
+  is picked, as example L9 has it, unless a rule is given for it or for what is in it, or an app saves it. "M for each key" alone would merge
+  [2,4,6], [2,4], [4,6] to [4] without a record.
 """
 
 from __future__ import annotations
@@ -24,10 +27,12 @@ from dataclasses import dataclass, field, replace
 from typing import Callable, Iterable, Optional, Union
 
 from . import json_model as j
+from .alignment import Budget
 from .forms import is_later, lift_all
+from .plain_lists import by_place, has_equal, is_plain, keys_by_place, keys_of_places
 from .rules import ELEMENT, Rule, RuleSet, Step
 from .sequences import Key, emit, increasing, keys_of, pair, pair_saved, plain_key
-from .text import Budget, merge_text, part_in
+from .text import merge_text, part_in
 
 
 @dataclass(frozen=True)
@@ -287,14 +292,22 @@ class _Merge:
     ) -> j.Node:
         base, newer, older = (keys_of(array.items, rule.key) for array in (o, x, y))
         told = pair_saved(base, newer, older) if self.app_wins else None
-        if told is not None:
+        is_of_plain = rule.key is None and is_plain(base, newer, older)
+        is_by_place = is_of_plain and has_equal(base, newer, older)
+        self.budget.limited = False
+        if told is not None and is_by_place:
+            newer, older = keys_of_places(base, by_place(base, newer, self.budget), "newer"), told[1]
+        elif told is not None:
             newer, older = told
+        elif is_by_place:
+            newer, older = keys_by_place(base, newer, older, self.budget)
         elif rule.key is None:
             newer, older = pair(base, newer, older)
+        is_limited = self.budget.limited
         sides = by_key(o.items, base), by_key(x.items, newer), by_key(y.items, older)
         place = {key: index for index, key in enumerate(base)}
         before = len(self.records)
-        merged = self.elements(*sides, dict.fromkeys([*base, *newer, *older]), path, where, place)
+        merged = self.elements(*sides, dict.fromkeys([*base, *newer, *older]), path, where, place, is_of_plain)
         order, moves = emit(base, newer, older, set(merged))
         whole = j.Array(tuple(merged[key] for key in order))
         named = dict(zip(order, keys_of(whole.items, rule.key)))
@@ -302,8 +315,7 @@ class _Merge:
             self.records[index] = self.records[index].with_key(len(path), named)
         if len(moves) > MOST_MOVES:
             self.record("move-move", given, x, y, whole, rule, path, where)
-            return whole
-        for key in moves:
+        for key in moves if len(moves) <= MOST_MOVES else []:
             self.record(
                 "move-move",
                 sides[0][key],
@@ -314,31 +326,44 @@ class _Merge:
                 path + (named[key],),
                 where + (element_step(key, place, rule),),
             )
+        if is_limited:
+            self.record("limit", given, x, y, whole, rule, path, where)
         return whole
 
     def elements(
         self, o: dict[Key, j.Node], x: dict[Key, j.Node], y: dict[Key, j.Node], keys: Iterable[Key], path: Path,
-        where: tuple[Union[str, j.Node], ...], place: dict[Key, int]
+        where: tuple[Union[str, j.Node], ...], place: dict[Key, int], is_of_plain: bool = False
     ) -> dict[Key, j.Node]:
         rule = self.rules.rule(steps(path))
-        merged = {
-            key: self.core(o.get(key), x.get(key), y.get(key), path + (key,), where + (element_step(key, place, rule),)) for key in keys
-        }
+        merged: dict[Key, Optional[Value]] = {}
+        for key in keys:
+            base, newer, older, inner, shown = o.get(key), x.get(key), y.get(key), path + (key,), where + (element_step(key, place, rule),)
+            if newer is not None and older is not None and is_of_plain and self.is_picked_row(base, newer, older, inner):
+                merged[key] = self.pick("pick", base, newer, older, self.rules.rule(steps(inner)), inner, shown)
+            else:
+                merged[key] = self.core(base, newer, older, inner, shown)
         return {key: node(value) for key, value in merged.items() if value is not None}
+
+    def is_picked_row(self, o: Optional[j.Node], x: j.Node, y: j.Node, path: Path) -> bool:
+        """Whether an element is an array of plain values that both sides changed, each otherwise, and no rule is given for it."""
+        if self.app_wins or self.rules.has_any(steps(path)) or same(x, o) or same(y, o) or same(x, y):
+            return False
+        return all(isinstance(row, j.Array) and is_plain(keys_of(row.items, None)) for row in (o, x, y))
 
     def text(
         self, base: str, o: Optional[Value], x: j.String, y: j.String, rule: Rule, path: Path, where: tuple[Union[str, j.Node], ...]
     ) -> j.Node:
         newer_wins = self.app_wins or rule.pick != "older"
-        result, overlaps, ends, limited = merge_text(base, x.text, y.text, rule.unit, rule.overlap, newer_wins, self.budget)
-        for found in overlaps:
+        merged = merge_text(base, x.text, y.text, rule.unit, newer_wins, self.budget)
+        for found in merged.conflicts:
             three = j.String(found.base), j.String(found.newer), j.String(found.older)
-            self.record("overlap", *three, j.String(found.result), rule, path + (Part(found.start, len(found.result)),), where)
-        if ends:
-            self.record("pick", o, x, y, j.String(result), rule, path, where)
-        if limited:
-            self.record("limit", o, x, y, j.String(result), rule, path, where)
-        return j.String(result)
+            self.record(found.kind, *three, j.String(found.result), rule, path + (Part(found.start, len(found.result)),), where)
+        result = j.String(merged.text)
+        if merged.picked_style:
+            self.record("pick", o, x, y, result, rule, path, where)
+        if merged.limited:
+            self.record("limit", o, x, y, result, rule, path, where)
+        return result
 
 
 def merge_values(
@@ -525,7 +550,7 @@ def find_contested(
     for depth, step in enumerate(path):
         rule = rules.rule(steps(path[:depth]))
         if isinstance(step, Part):
-            parts = find_part(step, sides, rule, values)
+            parts = find_part(step, sides, values)
             return None if parts is None else (tuple(shown), parts)
         if isinstance(step, str):
             sides = [value.get(step) if isinstance(value, j.Object) else None for value in sides]
@@ -565,7 +590,7 @@ def in_place(base: list[Key], side: list[Key], index: int) -> Optional[int]:
     return None
 
 
-def find_part(part: Part, sides: list[Optional[Value]], rule: Rule, values: set[bytes]) -> Optional[list[Optional[Value]]]:
+def find_part(part: Part, sides: list[Optional[Value]], values: set[bytes]) -> Optional[list[Optional[Value]]]:
     """A part of the base's text, if it is one that merges chose, and what the others have in its place."""
     texts = [value.text if isinstance(value, j.String) else None for value in sides]
     base = texts[0]
@@ -574,7 +599,7 @@ def find_part(part: Part, sides: list[Optional[Value]], rule: Rule, values: set[
     own = j.String(base[part.start : part.start + part.count])
     if identity(own) not in values:
         return None
-    others = [None if text is None else part_in(base, text, part.start, part.start + part.count, rule.unit) for text in texts[1:]]
+    others = [None if text is None else part_in(base, text, part.start, part.start + part.count) for text in texts[1:]]
     return [own, *(None if other is None else j.String(other) for other in others)]
 
 

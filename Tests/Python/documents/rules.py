@@ -56,7 +56,6 @@ class Rule:
     most: Optional[j.Decimal] = None
     identity: tuple[Pointer, ...] = ()
     unit: str = "word"
-    overlap: str = "pick"
     #: The prefix and the pattern it was given under; None where nothing was given.
     given: Optional[tuple[str, str]] = None
 
@@ -102,6 +101,10 @@ class RuleSet:
             rule.kind == "counter" and len(pattern) >= len(path) and _matches(pattern[: len(path)], path)
             for pattern, rule in self.patterns.items()
         )
+
+    def has_any(self, path: tuple[Step, ...]) -> bool:
+        """Whether a rule is given for the path or for what is below it."""
+        return any(len(pattern) >= len(path) and _matches(pattern[: len(path)], path) for pattern in self.patterns)
 
     @property
     def top(self) -> Rule:
@@ -283,8 +286,7 @@ def _rule(node: j.Node, where: str, given: tuple[str, str], top: bool) -> Rule:
         "min": (("counter",), lambda value, at: {"least": _decimal(value, at)}),
         "max": (("counter",), lambda value, at: {"most": _decimal(value, at)}),
         "identity": (KINDS, lambda value, at: {"identity": _pointers(value, at)}),
-        "unit": (("text",), lambda value, at: {"unit": _choice(value, ("word", "line", "char"), at)}),
-        "overlap": (("text",), lambda value, at: {"overlap": _choice(value, ("pick", "both"), at)}),
+        "unit": (("text",), lambda value, at: {"unit": _choice(value, ("word", "line"), at)}),
     }
     for name, value in node.members:
         at = _below(where, name)

@@ -1,6 +1,14 @@
 """Lists by keys: longest increasing subsequences, anchors, runs, pairing, and the order of what comes out.
 
 An element is known by its key; a key is (source, identity bytes, occurrence), so keys are unique within an array.
+Numbers of rules are those of the specification of texts and lists of plain values; `plain_lists` has its rule 8.2.
+
+Readings of the specification where it leaves a choice:
+- 8.1 (a) and (b) hold wherever there is pairing: in lists of which some elements have an `id`, too. That no element of the slices was moved
+  stays a condition, because an element that was moved into a slice would lose its key.
+- 8.1 (a): An element of O that is anywhere on a side has to be at its place in that side's slice: o [1,2], x [7,8], y [9,1] is no pair.
+- 8.1 (c) decides for a whole gap, also in the pieces between elements that both sides put there.
+- 8.1 (d): An element was moved behind the anchor before its gap. With o ABC, x BAC, y ACB, x moved A behind B, which y moved away.
 """
 
 from __future__ import annotations
@@ -106,8 +114,14 @@ def pair(base: list[Key], newer: list[Key], older: list[Key]) -> tuple[list[Key]
             continue
         if all(key in everywhere_x or key in everywhere_y for key in o_slice):
             continue
-        if any(key not in place and key in everywhere_y for key in x_slice) or any(
-            key not in place and key in everywhere_x for key in y_slice
+        # 8.1 (a)
+        sides = (x_slice, everywhere_x), (y_slice, everywhere_y)
+        if any(key in everywhere and key != own[k] for own, everywhere in sides for k, key in enumerate(o_slice)):
+            continue
+        # 8.1 (b)
+        others = (x_slice, y_slice, everywhere_y), (y_slice, x_slice, everywhere_x)
+        if any(
+            key not in place and key in everywhere and key != other[k] for own, other, everywhere in others for k, key in enumerate(own)
         ):
             continue
         x_keys[x0 + 1 : x1] = o_slice
@@ -139,7 +153,9 @@ def pair_saved(base: list[Key], newer: list[Key], older: list[Key]) -> Optional[
 
 
 def emit(base: list[Key], newer: list[Key], older: list[Key], survivors: set[Key]) -> tuple[list[Key], list[Key]]:
-    """The order of the survivors, and the keys that both sides moved to different places."""
+    """The order of the survivors, and the keys of moves that are told: of those that both sides moved to different places, and of those
+    that one side moved behind an element which the other one moved away (8.1 d).
+    """
     place = {key: index for index, key in enumerate(base)}
     x, y = side_of(newer, place), side_of(older, place)
     in_x_runs = {key for run in x.runs.values() for key in run}
@@ -152,16 +168,21 @@ def emit(base: list[Key], newer: list[Key], older: list[Key], survivors: set[Key
         both = [key for key in x_run if key in y_place]
         anchors = [both[index] for index in increasing([y_place[key] for key in both])]
         shared.update(anchors)
+        # 8.1 (c)
+        is_replaced = gap < len(base) and base[gap] in x.anchors and base[gap] not in y.anchors
         x_from = y_from = 0
         for anchor in [*anchors, None]:
             x_to = x_run.index(anchor) if anchor else len(x_run)
             y_to = y_run.index(anchor) if anchor else len(y_run)
-            out += [key for key in y_run[y_from:y_to] if key not in in_x_runs]
-            out += x_run[x_from:x_to]
+            of_x, of_y = x_run[x_from:x_to], [key for key in y_run[y_from:y_to] if key not in in_x_runs]
+            out += of_x + of_y if is_replaced else of_y + of_x
             if anchor:
                 out.append(anchor)
             x_from, y_from = x_to + 1, y_to + 1
         if gap < len(base) and base[gap] in survivors and base[gap] not in x.moved and base[gap] not in y.moved:
             out.append(base[gap])
     assert len(out) == len(set(out)) and set(out) == survivors, "the keys that come out are the survivors"
-    return out, [key for key in base if key in x.moved and key in y.moved and key in survivors and key not in shared]
+    told = {key for key in x.moved & y.moved if key not in shared}
+    for side, other in ((x, y), (y, x)):
+        told.update(key for gap, run in side.runs.items() if gap and base[gap - 1] in other.moved for key in run if key in side.moved)
+    return out, [key for key in base if key in told and key in survivors]

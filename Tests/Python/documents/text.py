@@ -1,212 +1,47 @@
-"""Tokens, alignment, and the three-way merge of texts.
+"""The three-way merge of texts by lines: sections 4 and 6 of the specification of texts (/design/texts.md). Rules are named by number.
 
 Readings of the specification where it leaves a choice:
-- `\\r\\n` is one token for `word`; for `char` each scalar is a token of its own, as the page says.
-- What attaches to a word leaves it a word, which goes on; what attaches to another token ends nothing and begins nothing.
-- Line ends are `\\r\\n`, `\\n` and a lone `\\r`. A text without line ends has no style, and takes that of the others.
-- Of the shortest edit scripts that one is taken which matches as soon as it can, else deletes, else inserts.
-- An inner step is one (d, k) of Myers' algorithm, without limits to k by the lengths: distance D takes (D + 1)(D + 2) / 2.
-- Only what is inserted where nothing was deleted slides; it stops where a deletion begins, and takes along insertions that it meets.
+- 4.2: A line "that stands in the place on both sides" is a line of a side that the other side has too, anywhere in the place. With o `a b`,
+  x `a c` + `a b d`, y `a c` + `q`, the line `a c` weighs 2 and so pairs, where `a b d` would weigh 2 as well but comes later.
+- 4.2: The words and lines that are counted are those of the hunk. A hunk that stays unpaired because of its cost takes no steps and makes no
+  record `limit`: what comes of it is an overlap or a cluster, which is recorded.
+- 4.3: A pair of 4.2 may be of equal lines (if an alignment kept another one, or none). On one side alone it is a kept line.
+- 4.4: What one side inserts is left out only if what the other wrote there stands: the result of the cluster of the touching lines has to
+  begin or end with it too. With o `s` + `t`, x `p` + `s` + `T u v`, y `p` + `q` (in the place of both), the cluster is an overlap that x
+  wins, so x's `p` is written.
+- 4.5: The code point order of two insertions is that of their texts. With `pick: older` it is still Y's lines and then X's.
+- 4.6: The lines without a word of O right behind a hunk end where the cluster ends, or where the next hunk of that side begins.
+- 4.7: A line of O is paired if it is kept or paired by 4.2, on either side. The record has what is left after the shared lines are taken.
+- 6: An empty part is the empty string, not an absent value.
+- 6: If the result of a record ends where a text without last end ends, all four parts are told without that end, unless one of them is a
+  blank line alone; then all are told with it.
+- 6, choose: The texts are compared as they are merged (line ends converted if each has one kind, each line with an end). The text keeps its
+  own style and last end. The lines of the part are replaced, and what was added beside them since is not: made `a` + `R` + `b`, now `a` +
+  `new` + `R` + `b`. If the part is told without its end, a line with an end is that part too.
+- 7: Steps are taken in the order of the text: pairing X, pairing Y of a place; then its lines and insertions as they come.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from typing import Optional
+from dataclasses import dataclass, field
+from typing import Iterable, Optional, Sequence
 
-from .sequences import increasing
+from .alignment import Budget, Hunk, Pair, align, hunks
+from .tokens import convert, has_last_end, has_word, lines, merged_last_end, merged_style, style, whole_lines, words
+from .words import borders, is_inside, merge_line
 
-MAX_DISTANCE = 1024
-MAX_STEPS = 1 << 26
+#: The most units that pairing one hunk may take.
+MAX_UNITS = 1 << 22
 
-
-def _in(scalar: int, ranges: tuple[tuple[int, int], ...]) -> bool:
-    return any(first <= scalar <= last for first, last in ranges)
-
-
-_ALONE = ((0x3040, 0x30FF), (0x3400, 0x9FFF), (0xAC00, 0xD7AF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF))
-_ATTACHED = (
-    (0x0300, 0x036F), (0x0483, 0x0489), (0x0591, 0x05BD), (0x064B, 0x065F), (0x1AB0, 0x1AFF), (0x1DC0, 0x1DFF),
-    (0x20D0, 0x20FF), (0xFE00, 0xFE0F), (0xFE20, 0xFE2F), (0x1F3FB, 0x1F3FF), (0xE0020, 0xE007F),
-)  # fmt: skip
-_JOINER = 0x200D
-_REGIONAL = ((0x1F1E6, 0x1F1FF),)
-
-
-def tokens(text: str, unit: str) -> list[str]:
-    """The tokens of a text; put together they are the text."""
-    if unit == "line":
-        return _lines(text)
-    found: list[str] = []
-    kind = ""  # of the token before: "word", "regional" (half a pair), or "other"
-    at = 0
-    while at < len(text):
-        scalar = ord(text[at])
-        width = 2 if scalar == _JOINER and at + 1 < len(text) else 1
-        piece = text[at : at + width]
-        at += width
-        if found and (_in(scalar, _ATTACHED) or scalar == _JOINER):
-            found[-1] += piece
-            kind = "word" if kind == "word" else "other"
-        elif unit == "char":
-            if _in(scalar, _REGIONAL):
-                if kind == "regional":
-                    found[-1] += piece
-                    kind = "other"
-                else:
-                    found.append(piece)
-                    kind = "regional"
-            else:
-                found.append(piece)
-                kind = "other"
-        elif piece == "\r" and text[at : at + 1] == "\n":
-            found.append("\r\n")
-            at += 1
-            kind = "other"
-        elif (scalar < 0x80 and not piece[0].isalnum()) or _in(scalar, _ALONE):
-            found.append(piece)
-            kind = "other"
-        elif kind == "word":
-            found[-1] += piece
-        else:
-            found.append(piece)
-            kind = "word"
-    assert "".join(found) == text
-    return found
-
-
-def _lines(text: str) -> list[str]:
-    found, start = [], 0
-    for at, char in enumerate(text):
-        if char == "\n" or (char == "\r" and text[at + 1 : at + 2] != "\n"):
-            found.append(text[start : at + 1])
-            start = at + 1
-    return found + ([text[start:]] if start < len(text) else [])
-
-
-class Budget:
-    """What the diffs of one value may cost, and whether a cap was met."""
-
-    def __init__(self) -> None:
-        self.steps = 0
-        self.limited = False
-
-
-def align(a: list[str], b: list[str], budget: Budget) -> list[tuple[int, int]]:
-    """Which tokens of both are the same ones: pairs of indexes, increasing in both. Insertions stand as far right as they can."""
-    pairs = sorted(_align(a, b, 0, len(a), 0, len(b), budget))
-    return _slide(a, b, pairs)
-
-
-def _align(a: list[str], b: list[str], a0: int, a1: int, b0: int, b1: int, budget: Budget) -> list[tuple[int, int]]:
-    pairs: list[tuple[int, int]] = []
-    todo = [(a0, a1, b0, b1)]
-    while todo:
-        a0, a1, b0, b1 = todo.pop()
-        while a0 < a1 and b0 < b1 and a[a0] == b[b0]:
-            pairs.append((a0, b0))
-            a0, b0 = a0 + 1, b0 + 1
-        while a0 < a1 and b0 < b1 and a[a1 - 1] == b[b1 - 1]:
-            a1, b1 = a1 - 1, b1 - 1
-            pairs.append((a1, b1))
-        if a0 == a1 or b0 == b1:
-            continue
-        anchors = _patience(a, b, a0, a1, b0, b1)
-        if not anchors:
-            pairs += _myers(a, b, a0, a1, b0, b1, budget)
-            continue
-        pairs += anchors
-        gaps = zip([(a0 - 1, b0 - 1), *anchors], [*anchors, (a1, b1)])
-        # The first gap is done first, so that caps meet the same gaps everywhere.
-        todo += reversed([(left[0] + 1, right[0], left[1] + 1, right[1]) for left, right in gaps])
-    return pairs
-
-
-def _patience(a: list[str], b: list[str], a0: int, a1: int, b0: int, b1: int) -> list[tuple[int, int]]:
-    in_a, in_b = Counter(a[a0:a1]), Counter(b[b0:b1])
-    place = {a[index]: index for index in range(a0, a1) if in_a[a[index]] == 1}
-    unique = [index for index in range(b0, b1) if in_b[b[index]] == 1 and b[index] in place]
-    positions = [place[b[index]] for index in unique]
-    return [(positions[chosen], unique[chosen]) for chosen in increasing(positions)]
-
-
-def _myers(a: list[str], b: list[str], a0: int, a1: int, b0: int, b1: int, budget: Budget) -> list[tuple[int, int]]:
-    """Myers 1986, from the end, so that the walk from the beginning can tell which step stays on a shortest script."""
-    n, m = a1 - a0, b1 - b0
-    reach: list[dict[int, int]] = []  # for each d: diagonal i - j -> the least i from which d edits lead to the end
-    for d in range(min(n + m, MAX_DISTANCE) + 1):
-        if budget.steps + d + 1 > MAX_STEPS:
-            break
-        budget.steps += d + 1
-        found: dict[int, int] = {}
-        for k in range(-d, d + 1, 2):
-            diagonal = n - m + k
-            if d == 0:
-                i = n
-            else:
-                # By deleting a[i] from diagonal + 1, where i falls by one, or by inserting b[j] from diagonal - 1, where it stays.
-                ways = [reach[-1][diagonal + 1] - 1] if diagonal + 1 in reach[-1] else []
-                ways += [reach[-1][diagonal - 1]] if diagonal - 1 in reach[-1] else []
-                ways = [way for way in ways if way >= max(0, diagonal)]
-                if not ways:
-                    continue
-                i = min(ways)
-            j = i - diagonal
-            while i > 0 and j > 0 and a[a0 + i - 1] == b[b0 + j - 1]:
-                i, j = i - 1, j - 1
-            found[diagonal] = i
-        reach.append(found)
-        if found.get(0) == 0:
-            return _walk(a, b, a0, b0, n, m, reach)
-    budget.limited = True
-    return []
-
-
-def _walk(a: list[str], b: list[str], a0: int, b0: int, n: int, m: int, reach: list[dict[int, int]]) -> list[tuple[int, int]]:
-    left = len(reach) - 1
-
-    def within(i: int, j: int, d: int) -> bool:
-        return i <= n and j <= m and any(i - j in found and found[i - j] <= i for found in (reach[d :: -2] if d >= 0 else []))
-
-    pairs, i, j = [], 0, 0
-    while i < n or j < m:
-        if i < n and j < m and a[a0 + i] == b[b0 + j]:
-            pairs.append((a0 + i, b0 + j))
-            i, j = i + 1, j + 1
-        elif i < n and within(i + 1, j, left - 1):
-            i, left = i + 1, left - 1
-        else:
-            j, left = j + 1, left - 1
-    assert left == 0
-    return pairs
-
-
-def _slide(a: list[str], b: list[str], pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """From the last insertion to the first: while the token behind it is its first, the match behind it moves before it."""
-    partner = dict((right, left) for left, right in pairs)
-    for start in range(len(b) - 1, -1, -1):
-        # The first token of a run without partners, with nothing of `a` left out beside it.
-        if start in partner or (start > 0 and start - 1 not in partner):
-            continue
-        first = start
-        before = partner[first - 1] if first > 0 else -1
-        while True:
-            end = first
-            while end < len(b) and end not in partner:
-                end += 1
-            if end == len(b) or partner[end] != before + 1 or b[end] != b[first]:
-                break
-            partner[first] = partner.pop(end)
-            before = partner[first]
-            first += 1
-    return sorted((left, right) for right, left in partner.items())
+Lines = list[str]
 
 
 @dataclass
-class Overlap:
-    """A place where both sides replaced what was there: what each had, and what stands now."""
+class Conflict:
+    """A part of a text that both sides changed: its kind, what each has, and what stands now."""
 
+    kind: str
     base: str
     newer: str
     older: str
@@ -215,139 +50,433 @@ class Overlap:
     start: int = 0
 
 
-def part_in(base: str, side: str, start: int, end: int, unit: str) -> Optional[str]:
-    """What a side has in the place of a part of its base: between the tokens around it that it kept. None where the part is not of whole
-    tokens.
-    """
-    a, b = tokens(base, unit), tokens(side, unit)
-    places = [0]
-    for token in a:
-        places.append(places[-1] + len(token))
-    if start not in places or end not in places:
-        return None
-    to_side = dict(align(a, b, Budget()))
-    before = [index for index in to_side if index < places.index(start)]
-    behind = [index for index in to_side if index >= places.index(end)]
-    first, last = to_side[max(before)] + 1 if before else 0, to_side[min(behind)] if behind else len(b)
-    return "".join(b[first:last])
+@dataclass
+class MergedText:
+    """What the merge of a text gives."""
+
+    text: str
+    conflicts: list[Conflict]
+    #: Whether both sides changed the line ends, each otherwise.
+    picked_style: bool
+    #: Whether an alignment met a limit.
+    limited: bool
 
 
-def merge_text(
-    base: str, newer: str, older: str, unit: str, overlap: str, newer_wins: bool = True, budget: Optional[Budget] = None
-) -> tuple[str, list[Overlap], bool, bool]:
-    """The text, the overlaps, whether line ends were picked, and whether a cap was met.
+def merge_text(base: str, newer: str, older: str, unit: str, newer_wins: bool = True, budget: Optional[Budget] = None) -> MergedText:
+    """Merges three texts.
 
-    `newer_wins`: which side's words stand where both replaced the same. `budget` is that of the whole value, however many texts are in it.
+    `newer_wins`: which side's lines stand if both wrote. `budget` is that of the whole value, however many texts are in it.
     """
     budget = budget or Budget()
     budget.limited = False
-    styles = [_style(text) for text in (base, newer, older)]
-    if None not in styles and len({style for style in styles if style}) > 1:
-        style, picked = _merged_style(*[style or "" for style in styles], newer_wins)
-        plain = [_convert(text, "\n") for text in (base, newer, older)]
-        merged, overlaps, limited = _merge(*plain, unit, overlap, newer_wins, budget)
-        parts = [
-            Overlap(
-                *(_convert(part, style) for part in (one.base, one.newer, one.older, one.result)), len(_convert(merged[: one.start], style))
-            )
-            for one in overlaps
-        ]
-        return _convert(merged, style), parts, picked, limited
-    merged, overlaps, limited = _merge(base, newer, older, unit, overlap, newer_wins, budget)
-    return merged, overlaps, False, limited
+    texts = [base, newer, older]
+    styles = [style(text) for text in texts]
+    end, picked = "\n", False
+    is_of_one_kind = None not in styles
+    if is_of_one_kind:  # 2.2
+        end, picked = merged_style(styles[0] or "", styles[1] or "", styles[2] or "", newer_wins)
+        texts = [convert(text, "\n") for text in texts]
+    merge = _Lines(unit, newer_wins, budget)
+    merge.text(*map(whole_lines, texts))
+    made = "".join(merge.out)
+    has_end = merged_last_end(*map(has_last_end, texts))  # 2.3
+    conflicts = [_told(one, made, has_end) for one in merge.conflicts]
+    made = made if has_end else _without_last_end(made)
+    if is_of_one_kind:
+        for one in conflicts:
+            one.start = len(convert(made[: one.start], end))
+            one.base, one.newer, one.older, one.result = (convert(part, end) for part in (one.base, one.newer, one.older, one.result))
+        made = convert(made, end)
+    return MergedText(made, conflicts, picked, budget.limited)
 
 
-def _style(text: str) -> Optional[str]:
-    """The one line end of a text, "" when there is none, None when there are several."""
-    rest = text.replace("\r\n", "")
-    found = [end for end, there in (("\r\n", "\r\n" in text), ("\n", "\n" in rest), ("\r", "\r" in rest)) if there]
-    return None if len(found) > 1 else (found[0] if found else "")
+def _without_last_end(text: str) -> str:
+    return text[: -2 if text.endswith("\r\n") else -1] if text and text[-1] in "\r\n" else text
 
 
-def _merged_style(base: str, newer: str, older: str, newer_wins: bool) -> tuple[str, bool]:
-    """The line end to write, and whether it was picked, since both sides changed it."""
-    if not newer or not older:
-        return newer or older or base, False
-    if base in (newer, older) or newer == older:
-        return older if newer == base else newer, False
-    return newer if newer_wins else older, True
+def _told(one: Conflict, made: str, has_end: bool) -> Conflict:
+    """At the end of a text without last end the parts are told without it."""
+    parts = [one.base, one.newer, one.older, one.result]
+    shorter = [_without_last_end(part) for part in parts]
+    if has_end or one.start + len(one.result) < len(made) or any(part and not short for part, short in zip(parts, shorter)):
+        return one
+    return Conflict(one.kind, shorter[0], shorter[1], shorter[2], shorter[3], one.start)
 
 
-def _convert(text: str, end: str) -> str:
-    plain = text.replace("\r\n", "\n").replace("\r", "\n")
-    return plain.replace("\n", end) if end != "\n" else plain
+# 4.2
 
 
-def _merge(base: str, newer: str, older: str, unit: str, overlap: str, newer_wins: bool, budget: Budget) -> tuple[str, list[Overlap], bool]:
-    o, x, y = (tokens(text, unit) for text in (base, newer, older))
-    to_x, to_y = dict(align(o, x, budget)), dict(align(o, y, budget))
-    out: list[str] = []
-    overlaps: list[Overlap] = []
-    o0 = x0 = y0 = size = 0
-    for kept in [*(index for index in range(len(o)) if index in to_x and index in to_y), len(o)]:
-        o1, x1, y1 = kept, to_x.get(kept, len(x)), to_y.get(kept, len(y))
-        known = len(overlaps)
-        chunk = _chunk(o[o0:o1], x[x0:x1], y[y0:y1], _shifted(to_x, o0, o1, x0), _shifted(to_y, o0, o1, y0), overlap, newer_wins, overlaps)
-        for one in overlaps[known:]:
-            one.start = size
-        chunk = chunk + [o[kept]] if kept < len(o) else chunk
-        size += sum(map(len, chunk))
-        out += chunk
-        o0, x0, y0 = o1 + 1, x1 + 1, y1 + 1
-    return "".join(out), overlaps, budget.limited
+def pair_hunk(base: Lines, side: Lines, both: set[str], budget: Budget) -> list[Pair]:
+    """Returns the pairs of alike lines of a hunk; `both` has the lines that stand in the place on both sides."""
+    of_base, of_side = [words(line) for line in base], [words(line) for line in side]
+    units = len(side) * (sum(map(len, of_base)) + len(base)) + len(base) * (sum(map(len, of_side)) + len(side))
+    if units > MAX_UNITS or units > budget.left:
+        return []
+    budget.steps += units
+    weights = [[_weight(a, b) * (2 if line in both else 1) for b, line in zip(of_side, side)] for a in of_base]
+    # largest[i][k]: the largest sum of weights of base[i:] and side[k:].
+    largest = [[0] * (len(side) + 1) for _ in range(len(base) + 1)]
+    for i in range(len(base) - 1, -1, -1):
+        for k in range(len(side) - 1, -1, -1):
+            paired = weights[i][k] + largest[i + 1][k + 1] if weights[i][k] else 0
+            largest[i][k] = max(largest[i + 1][k], largest[i][k + 1], paired)
+    pairs, i, k = [], 0, 0
+    while i < len(base) and k < len(side):
+        if weights[i][k] and weights[i][k] + largest[i + 1][k + 1] == largest[i][k]:
+            pairs.append((i, k))
+            i, k = i + 1, k + 1
+        elif largest[i + 1][k] == largest[i][k]:
+            i += 1
+        else:
+            k += 1
+    return pairs
 
 
-def _shifted(pairs: dict[int, int], o0: int, o1: int, side0: int) -> dict[int, int]:
-    return {index - o0: pairs[index] - side0 for index in range(o0, o1) if index in pairs}
+def _weight(base: list[str], side: list[str]) -> int:
+    """The number of words that both have if they are alike, else 0."""
+    common = sum((Counter(base) & Counter(side)).values())
+    return common if 2 * common >= len(base) and 3 * common >= len(side) else 0
 
 
-def _chunk(
-    o: list[str],
-    x: list[str],
-    y: list[str],
-    to_x: dict[int, int],
-    to_y: dict[int, int],
-    overlap: str,
-    newer_wins: bool,
-    overlaps: list[Overlap],
-) -> list[str]:
-    if x == o:
-        return y
-    if y == o or x == y:
-        return x
-    both_deleted = any(index not in to_x and index not in to_y for index in range(len(o)))
-    woven = _weave(len(o), x, y, to_x, to_y)
-    if both_deleted and len(x) > len(to_x) and len(y) > len(to_y):
-        result = woven if overlap == "both" else (x if newer_wins else y)
-        overlaps.append(Overlap("".join(o), "".join(x), "".join(y), "".join(result)))
-        return result
-    return woven
+# 4.4 to 4.7
 
 
-def _weave(count: int, x: list[str], y: list[str], to_x: dict[int, int], to_y: dict[int, int]) -> list[str]:
-    """At each place between base tokens the older's insertion, then the newer's; what both begin and end with, once."""
-    out: list[str] = []
-    for mine, theirs in zip(_insertions(count, x, to_x), _insertions(count, y, to_y)):
-        start = 0
-        while start < min(len(mine), len(theirs)) and mine[start] == theirs[start]:
-            start += 1
-        end = 0
-        while end < min(len(mine), len(theirs)) - start and mine[-1 - end] == theirs[-1 - end]:
-            end += 1
-        out += mine[:start] + theirs[start : len(theirs) - end] + mine[start : len(mine) - end] + mine[len(mine) - end :]
-    return out
+@dataclass(frozen=True)
+class _SideHunk:
+    """A hunk of one side, with its lines."""
+
+    is_newer: bool
+    hunk: Hunk
+    lines: tuple[str, ...]
 
 
-def _insertions(count: int, side: list[str], pairs: dict[int, int]) -> list[list[str]]:
-    """For each place before, between and behind `count` base tokens: what the side has there and the base has not.
+@dataclass
+class _Cluster:
+    """Hunks that are merged together, of one side or of both, and what comes of them."""
 
-    Where a side deleted tokens beside an insertion, the insertion is at the place of the last of them.
-    """
-    found: list[list[str]] = [[] for _ in range(count + 1)]
-    start = 0
-    for index in range(count):
-        if index in pairs:
-            found[index] = side[start : pairs[index]]
-            start = pairs[index] + 1
-    found[count] = side[start:]
-    return found
+    hunks: list[_SideHunk]
+    result: Lines = field(default_factory=list)
+    conflict: Optional[Conflict] = None
+    #: How many lines of the result stand before those that the conflict is about.
+    before: int = 0
+
+    @property
+    def start(self) -> int:
+        return min(one.hunk.start for one in self.hunks)
+
+    @property
+    def end(self) -> int:
+        return max(one.hunk.end for one in self.hunks)
+
+    def of_side(self, is_newer: bool) -> list[_SideHunk]:
+        return [one for one in self.hunks if one.is_newer == is_newer]
+
+    def only_removes(self, is_newer: bool) -> bool:
+        return all(one.hunk.removes for one in self.of_side(is_newer))
+
+    def lines(self, is_newer: bool, base: Lines) -> Lines:
+        """What the side has in the range of the cluster: its hunks, and the lines that it kept."""
+        found: Lines = []
+        at = self.start
+        for one in self.of_side(is_newer):
+            found += [*base[at : one.hunk.start], *one.lines]
+            at = one.hunk.end
+        return found + base[at : self.end]
+
+
+def clusters(found: Sequence[_SideHunk]) -> list[_Cluster]:
+    """Returns the clusters of hunks, in the order of the text (4.4)."""
+    made: list[_Cluster] = []
+    for one in sorted(found, key=lambda one: (one.hunk.start, one.hunk.end, one.is_newer)):
+        joined = [cluster for cluster in made if any(_meet(one, other) for other in cluster.hunks)]
+        made = [cluster for cluster in made if cluster not in joined]
+        made.append(_Cluster([*(other for cluster in joined for other in cluster.hunks), one]))
+    return sorted(made, key=lambda cluster: (cluster.start, cluster.end))
+
+
+def _meet(one: _SideHunk, other: _SideHunk) -> bool:
+    a, b = one.hunk, other.hunk
+    if one.is_newer == other.is_newer:
+        return False
+    share = max(a.start, b.start) < min(a.end, b.end)
+    return share or is_inside(a, b) or is_inside(b, a) or (a.inserts and b.inserts and a.start == b.start)
+
+
+def insertions(newer: Lines, older: Lines, budget: Budget) -> tuple[Lines, bool]:
+    """Returns what stands if both inserted at one place, and whether that is an overlap (4.5)."""
+    smaller, larger = sorted((newer, older), key="".join)
+    pairs = align(smaller, larger, budget)
+    if len(pairs) == len(older):
+        return newer, False
+    if len(pairs) == len(newer):
+        return older, False
+    common = sum(has_word(smaller[index]) for index, _ in pairs)
+    if 2 * common <= min(sum(map(has_word, side)) for side in (newer, older)):
+        return older + newer, False
+    if smaller is older:
+        pairs = [(mine, other) for other, mine in pairs]
+    made: Lines = []
+    mine = other = 0
+    for to_mine, to_other in [*pairs, (len(newer), len(older))]:
+        made += [*older[other:to_other], *newer[mine:to_mine], *newer[to_mine : to_mine + 1]]
+        mine, other = to_mine + 1, to_other + 1
+    return made, True
+
+
+def shared(base: Lines, newer: Lines, older: Lines) -> Pair:
+    """Returns how many first and last lines with words both wrote, no more in all than the base has lines (4.7)."""
+    most = min(map(len, (base, newer, older)))
+    first = 0
+    while first < most and newer[first] == older[first] and has_word(newer[first]):
+        first += 1
+    last = 0
+    while first + last < most and newer[-1 - last] == older[-1 - last] and has_word(newer[-1 - last]):
+        last += 1
+    return first, last
+
+
+class _Lines:
+    """The merge of lines that all have ends."""
+
+    def __init__(self, unit: str, newer_wins: bool, budget: Budget) -> None:
+        self.unit, self.newer_wins, self.budget = unit, newer_wins, budget
+        self.out: Lines = []
+        self.conflicts: list[Conflict] = []
+        self.size = 0
+
+    def add(self, found: Iterable[str]) -> None:
+        """Adds lines to the result."""
+        for line in found:
+            self.out.append(line)
+            self.size += len(line)
+
+    def text(self, o: Lines, x: Lines, y: Lines) -> None:
+        """4.1: the places between lines that both sides kept."""
+        to_x, to_y = dict(align(o, x, self.budget)), dict(align(o, y, self.budget))
+        start = first_x = first_y = 0
+        for end in [*(index for index in range(len(o)) if index in to_x and index in to_y), len(o)]:
+            last_x, last_y = to_x.get(end, len(x)), to_y.get(end, len(y))
+            kept_x = [(index - start, to_x[index] - first_x) for index in range(start, end) if index in to_x]
+            kept_y = [(index - start, to_y[index] - first_y) for index in range(start, end) if index in to_y]
+            self.place(o[start:end], x[first_x:last_x], y[first_y:last_y], kept_x, kept_y)
+            self.add(o[end : end + 1])
+            start, first_x, first_y = end + 1, last_x + 1, last_y + 1
+
+    def is_of_one_side(self, o: Lines, x: Lines, y: Lines) -> bool:
+        """X=O → Y; Y=O or X=Y → X."""
+        if x != o and y != o and x != y:
+            return False
+        self.add(y if x == o else x)
+        return True
+
+    def place(self, o: Lines, x: Lines, y: Lines, kept_x: list[Pair], kept_y: list[Pair]) -> None:
+        """4.2 and 4.3: pairs lines, merges each line that is paired on both sides by itself, and what is between them by clusters."""
+        if self.is_of_one_side(o, x, y):
+            return
+        both = set(x) & set(y)
+        to_x, to_y = (dict(self.paired(o, side, kept, both)) for side, kept in ((x, kept_x), (y, kept_y)))
+        start = first_x = first_y = 0
+        for end in [*(index for index in range(len(o)) if index in to_x and index in to_y), len(o)]:
+            last_x, last_y = to_x.get(end, len(x)), to_y.get(end, len(y))
+            section = _Section(
+                self, o, x, y, {index: k for index, k in to_x.items() if start <= index < end},
+                {index: k for index, k in to_y.items() if start <= index < end}, (start, end), (first_x, last_x), (first_y, last_y),
+            )  # fmt: skip
+            section.merge()
+            if end < len(o):
+                self.line(o[end], x[last_x], y[last_y])
+            start, first_x, first_y = end + 1, last_x + 1, last_y + 1
+
+    def paired(self, o: Lines, side: Lines, kept: list[Pair], both: set[str]) -> list[Pair]:
+        """The lines of a place that are kept, and those that are paired in its hunks."""
+        pairs = list(kept)
+        for hunk in hunks(kept, (0, len(o)), (0, len(side))):
+            found = pair_hunk(o[hunk.start : hunk.end], side[hunk.first : hunk.last], both, self.budget)
+            pairs += [(hunk.start + index, hunk.first + k) for index, k in found]
+        return sorted(pairs)
+
+    def line(self, o: str, x: str, y: str) -> None:
+        """5: a line that both sides have."""
+        merged = merge_line(o, x, y, self.unit, self.budget)
+        if merged is None:
+            merged = x if self.newer_wins else y
+            self.conflicts.append(Conflict("overlap", o, x, y, merged, self.size))
+        self.add([merged])
+
+
+@dataclass
+class _Section:
+    """What is between two lines that are paired on both sides. Pairs are of one side alone; ranges are those of the section."""
+
+    merge_of: _Lines
+    o: Lines
+    x: Lines
+    y: Lines
+    to_x: dict[int, int]
+    to_y: dict[int, int]
+    of_o: Pair
+    of_x: Pair
+    of_y: Pair
+
+    def merge(self) -> None:
+        """4.4"""
+        o, x, y = self.o[slice(*self.of_o)], self.x[slice(*self.of_x)], self.y[slice(*self.of_y)]
+        if self.merge_of.is_of_one_side(o, x, y):
+            return
+        found = clusters([*self.hunks(True), *self.hunks(False)])
+        for cluster in found:
+            self.resolve(cluster)
+        for cluster in found:
+            if self.is_written_elsewhere(cluster, found):
+                continue
+            if cluster.conflict is not None:
+                cluster.conflict.start = self.merge_of.size + sum(map(len, cluster.result[: cluster.before]))
+                self.merge_of.conflicts.append(cluster.conflict)
+            self.merge_of.add(cluster.result)
+
+    def hunks(self, is_newer: bool) -> list[_SideHunk]:
+        """The hunks of a side: between the lines that it kept. (4.3: other pairs count as replaced.)"""
+        side, pairs, of_side = (self.x, self.to_x, self.of_x) if is_newer else (self.y, self.to_y, self.of_y)
+        kept = [(index, k) for index, k in sorted(pairs.items()) if self.o[index] == side[k]]
+        return [_SideHunk(is_newer, hunk, tuple(side[hunk.first : hunk.last])) for hunk in hunks(kept, self.of_o, of_side)]
+
+    def is_written_elsewhere(self, cluster: _Cluster, found: list[_Cluster]) -> bool:
+        """Whether it is an insertion with a word that the other side wrote too, in the place of the touching lines."""
+        inserted = cluster.hunks[0]
+        new = list(inserted.lines)
+        if len(cluster.hunks) > 1 or not inserted.hunk.inserts or not any(map(has_word, new)):
+            return False
+        for other in found:
+            for replaced in other.of_side(not inserted.is_newer):
+                by = list(replaced.lines)
+                touches = not replaced.hunk.inserts and inserted.hunk.start in (replaced.hunk.start, replaced.hunk.end)
+                for part in (slice(0, len(new)), slice(-len(new), None)):
+                    if touches and by[part] == new == other.result[part]:
+                        return True
+        return False
+
+    def resolve(self, cluster: _Cluster) -> None:
+        """What stands in the place of a cluster."""
+        if len(cluster.hunks) == 1:
+            cluster.result = list(cluster.hunks[0].lines)
+            return
+        o = self.o[cluster.start : cluster.end]
+        x, y = cluster.lines(True, self.o), cluster.lines(False, self.o)
+        if not o:
+            self.insert(cluster, x, y)
+        elif x == y:
+            cluster.result = x
+        elif cluster.only_removes(True) or cluster.only_removes(False):
+            self.delete_or_edit(cluster, o, x, y)
+        else:
+            self.both_wrote(cluster, o, x, y)
+
+    def insert(self, cluster: _Cluster, x: Lines, y: Lines) -> None:
+        """4.5"""
+        cluster.result, is_overlap = insertions(x, y, self.merge_of.budget)
+        if is_overlap:
+            self.record(cluster, "overlap", [], x, y)
+
+    def delete_or_edit(self, cluster: _Cluster, o: Lines, x: Lines, y: Lines) -> None:
+        """4.6: the new lines of the side that edited stand, and the lines without a word behind each of its hunks."""
+        if cluster.only_removes(True) and cluster.only_removes(False):
+            return
+        edits = cluster.of_side(cluster.only_removes(False))
+        for number, one in enumerate(edits):
+            cluster.result += one.lines
+            end = edits[number + 1].hunk.start if number + 1 < len(edits) else cluster.end
+            for line in self.o[one.hunk.end : end]:
+                if has_word(line):
+                    break
+                cluster.result.append(line)
+        self.record(cluster, "delete-edit", o, x, y)
+
+    def both_wrote(self, cluster: _Cluster, o: Lines, x: Lines, y: Lines) -> None:
+        """4.7"""
+        first, last = 0, 0
+        if not any(index in self.to_x or index in self.to_y for index in range(cluster.start, cluster.end)):
+            first, last = shared(o, x, y)
+        before, behind = x[:first], x[len(x) - last :]
+        o, x, y = (side[first : len(side) - last] for side in (o, x, y))
+        if x == o or y == o:
+            cluster.result = y if x == o else x
+        elif not o:
+            self.insert(cluster, x, y)
+        elif not x or not y:
+            cluster.result = x or y
+            self.record(cluster, "delete-edit", o, x, y)
+        else:
+            cluster.result = x if self.merge_of.newer_wins else y
+            self.record(cluster, "overlap", o, x, y)
+        cluster.result = before + cluster.result + behind
+        cluster.before = first
+
+    def record(self, cluster: _Cluster, kind: str, o: Lines, x: Lines, y: Lines) -> None:
+        cluster.conflict = Conflict(kind, "".join(o), "".join(x), "".join(y), "".join(cluster.result))
+
+
+# 6
+
+
+@dataclass
+class _Compared:
+    """Two texts as they are merged: their lines, and which of them are the same."""
+
+    before: Lines
+    now: Lines
+    pairs: dict[int, int]
+
+    @staticmethod
+    def of(before: str, now: str) -> _Compared:
+        texts = [before, now]
+        if None not in map(style, texts):
+            texts = [convert(text, "\n") for text in texts]
+        a, b = map(whole_lines, texts)
+        return _Compared(a, b, dict(align(a, b, Budget())))
+
+    def region(self, part: Pair) -> Pair:
+        """The lines that stand now between the lines around a part that were kept."""
+        before = [k for index, k in self.pairs.items() if index < part[0]]
+        behind = [k for index, k in self.pairs.items() if index >= part[1]]
+        return max(before) + 1 if before else 0, min(behind) if behind else len(self.now)
+
+
+def lines_of_part(text: str, start: int, count: int) -> Optional[Pair]:
+    """Returns which lines of a text a part of it is; None if it is not of whole lines. A part may be told without the last end."""
+    places = [0]
+    for line in lines(text):
+        places.append(places[-1] + len(line))
+    end = start + count
+    if end + len(text[end:]) == len(text) and text[end:] in ("\n", "\r\n", "\r"):
+        end = len(text)
+    return (places.index(start), places.index(end)) if start in places and end in places else None
+
+
+def part_in(base: str, side: str, start: int, end: int) -> Optional[str]:
+    """Returns what a side has in the place of a part of its base, written as the part is; None if the part is not of whole lines."""
+    part = lines_of_part(base, start, end - start)
+    if part is None:
+        return None
+    compared = _Compared.of(base, side)
+    found = "".join(compared.now[slice(*compared.region(part))])
+    own = style(base)
+    found = convert(found, own) if own and style(side) is not None else found
+    is_without_end = end > start and base[end - 1] not in "\r\n"
+    return (_without_last_end(found) or found) if is_without_end else found
+
+
+def choose(made: str, start: int, count: int, chosen: str, now: str) -> Optional[str]:
+    """Returns a later text with other lines in the place of the result of a record; None if that does not stand there once."""
+    part = lines_of_part(made, start, count)
+    if part is None or part[0] == part[1]:
+        return None
+    compared = _Compared.of(made, now)
+    result, (first, last) = compared.before[slice(*part)], compared.region(part)
+    found = [at for at in range(first, last - len(result) + 1) if compared.now[at : at + len(result)] == result]
+    if len(found) != 1:
+        return None
+    own, is_of_one_kind = style(now), None not in map(style, (made, now))
+    new = whole_lines(convert(chosen, "\n") if is_of_one_kind else chosen)
+    text = "".join([*compared.now[: found[0]], *new, *compared.now[found[0] + len(result) :]])
+    text = text if has_last_end(now) else _without_last_end(text)
+    return convert(text, own or style(made) or "\n") if is_of_one_kind else text
