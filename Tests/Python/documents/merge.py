@@ -16,8 +16,8 @@ Readings of the specification where it leaves a choice:
   it what is in its place, as far as between two elements that stayed as many were replaced, one for one. Of a text, what was contested is
   a part of the outer base's text, and a side's is what stands between the lines around it that the side kept, written as the part is.
 - A row (an array of plain values that is an element of a list of plain values) is one value: if both sides changed it, each otherwise, it
-  is picked, as example L9 has it, unless a rule is given for it or for what is in it, or an app saves it. "M for each key" alone would merge
-  [2,4,6], [2,4], [4,6] to [4] without a record.
+  is picked, as example L9 of texts.md has it, unless a rule is given for it or for what is in it, or an app saves it. "M for each key"
+  alone would merge [2,4,6], [2,4], [4,6] to [4] without a record.
 """
 
 from __future__ import annotations

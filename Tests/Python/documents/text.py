@@ -1,8 +1,8 @@
-"""The three-way merge of texts by lines: sections 4 and 6 of the specification of texts (/design/texts.md). Rules are named by number.
+"""The three-way merge of texts by lines: sections 4 and 6 of the specification of texts (texts.md). Rules are named by number.
 
 Readings of the specification where it leaves a choice:
-- 4.2: A line "that stands in the place on both sides" is a line of a side that the other side has too, anywhere in the place. With o `a b`,
-  x `a c` + `a b d`, y `a c` + `q`, the line `a c` weighs 2 and so pairs, where `a b d` would weigh 2 as well but comes later.
+- 4.2: A line "that stands in the place on both sides" is a line of a side that the other side has too, anywhere in the place. With
+  o `a b`, x `a c` + `a b d`, y `a c` + `q`, x's `a c` weighs 2, as `a b d` does, and comes first. So it is the pair of `a b`.
 - 4.2: The words and lines that are counted are those of the hunk. A hunk that stays unpaired because of its cost takes no steps and makes no
   record `limit`: what comes of it is an overlap or a cluster, which is recorded.
 - 4.3: A pair of 4.2 may be of equal lines (if an alignment kept another one, or none). On one side alone it is a kept line.

@@ -5,8 +5,8 @@ Readings of the specification where it leaves a choice:
   x `a\\r\\n`, y `b\\n` gives `b\\r\\n`.
 - (a): Two hunks are equal if they have the same base tokens and the same new ones. Two insertions at one place are of (c), not of (a).
 - (d): Two tokens of the result that are side by side on one side are what that side wrote, so (d) does not ask about them. So a side may
-  remove or replace a token within a line of Chinese, as the other one may a word of English (example 32): o 我很喜欢茶。, x 我喜欢茶。,
-  y 我很喜欢绿茶。 gives 我喜欢绿茶。. Read by the letter, (d) would refuse it, because 我 and 喜 have a removed part between.
+  remove a token within a line of Chinese, as it may remove words of English (example 32): o 我很喜欢茶。, x 我喜欢茶。, y 我很喜欢绿茶。
+  gives 我喜欢绿茶。. By the letter, (d) would refuse that, because 我 and 喜 have a removed part between.
 - The last sentence: If one side inserts, and the other's touching replacement begins or ends with that insertion, only the replacement is
   written. A removal is no such replacement, since (b) refuses it.
 - (e): Both alignments are made, even if the first one met a limit.

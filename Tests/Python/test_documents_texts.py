@@ -1,0 +1,532 @@
+"""The model of merging texts and lists of plain values: the examples of the specification (texts.md), its readings, and its properties.
+
+By the model alone: nothing here runs the engine.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any, Callable, Iterator, Optional, Union
+
+import pytest
+from documents import alignment as a
+from documents import json_model as j
+from documents import merge as m
+from documents import rules as r
+from documents import text as t
+from documents import tokens as k
+from documents import words as w
+from sampling import drawn, sample
+
+VECTORS = Path(__file__).resolve().parents[1] / "Vectors" / "documents"
+CASES: dict[str, list[dict[str, Any]]] = json.loads((VECTORS / "texts.json").read_text("utf-8"))
+
+
+def rule_set(rule: Any) -> r.RuleSet:
+    """A rule for the whole value of any id."""
+    return r.parse_schema(json.dumps({"merge": 1, "ids": {"": {"": rule}}}).encode()).rules("any")
+
+
+def encoded(value: Any) -> bytes:
+    return (value if isinstance(value, str) else json.dumps(value)).encode()
+
+
+def merged(o: Any, x: Any, y: Any, rule: Any = "auto") -> m.Merged:
+    return m.merge_values(encoded(o), encoded(x), encoded(y), rule_set(rule))
+
+
+def told(found: m.Merged) -> list[dict[str, Any]]:
+    members = [json.loads(j.canonical(record.node())) for record in found.records]
+    return [{name: one[name] for name in ("kind", "o", "x", "y", "result") if name in one} for one in members]
+
+
+# The examples and the readings.
+
+
+@pytest.mark.parametrize("case", CASES["examples"] + CASES["readings"], ids=lambda case: case["name"])
+def test_cases(case: dict[str, Any]) -> None:
+    """What each case gives, and what records tell of it."""
+    found = merged(case["o"], case["x"], case["y"], case["rule"])
+    assert found.data is not None
+    is_text = case["rule"] == "text" or isinstance(case["rule"], dict) and case["rule"]["as"] == "text"
+    assert (found.data.decode() if is_text else json.loads(found.data)) == case["result"]
+    assert told(found) == case["records"]
+
+
+def test_there_are_50_examples() -> None:
+    """35 of texts and 15 of lists. (That they are those of the specification is held where they are made.)"""
+    assert [case["name"] for case in CASES["examples"]] == [*map(str, range(1, 36)), *(f"L{number}" for number in range(1, 16))]
+    assert subprocess.run([sys.executable, str(VECTORS / "texts.py"), "--check"], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("case", CASES["choose"], ids=lambda case: case["name"])
+def test_choose(case: dict[str, Any]) -> None:
+    assert t.choose(*(case[name] for name in ("made", "start", "count", "chosen", "now"))) == case["result"]
+
+
+@pytest.mark.parametrize("rule,where", [({"unit": "char"}, "unit"), ({"overlap": "both"}, "overlap"), ({"overlap": "pick"}, "overlap")])
+def test_options_that_are_gone(rule: dict[str, str], where: str) -> None:
+    """They are refused as unknown ones are (10)."""
+    with pytest.raises(r.InvalidSchema) as caught:
+        r.parse_schema(json.dumps({"merge": 1, "ids": {"a": {"/x": {"as": "text", **rule}}}}).encode())
+    assert caught.value.where == f"/ids/a/~1x/{where}"
+
+
+# Parts.
+
+
+def test_lines_words_and_tokens() -> None:
+    assert k.lines("a\nb\r\nc\rd\x0b\x85\u2028e") == ["a\n", "b\r\n", "c\r", "d\x0b\x85\u2028e"]
+    assert k.words("- Hi, naïve 日本x\u3000y。\n") == ["Hi", "naïve", "日", "本", "x", "y。"]
+    assert not k.has_word("--- *** \t\u3000\r\n")
+    assert k.tokens("At 10:30, 3.50\t  http://a/b?c 갔다 왔다") == ["At", " ", "10:30,", " ", "3.50", "\t  ", "http://a/b?c", " ", "갔다", " ", "왔다"]
+    assert k.tokens("日\u0301本\U000e0100x\u0301 か\u3099") == ["日\u0301", "本\U000e0100", "x\u0301", " ", "か\u3099"]
+    assert k.tokens("🏳\ufe0f\u200d🌈👍🏽 🇩🇪") == ["🏳\ufe0f\u200d🌈👍🏽", " ", "🇩🇪"]
+
+
+def distance(one: str, other: str) -> int:
+    """Insertions and removals between two texts."""
+    row = list(range(len(other) + 1))
+    for i, left in enumerate(one):
+        before, row = row, [i + 1]
+        for at, right in enumerate(other):
+            row.append(before[at] if left == right else 1 + min(before[at + 1], row[at]))
+    return row[-1]
+
+
+def test_alignment() -> None:
+    """Only equal tokens are kept, in their order. If nothing is unique, the script is a shortest one. Nothing can slide further."""
+    chance = random.Random(5)
+    for _ in range(sample(500, 5000)):
+        letters = chance.choice(["ab", "abc", "abcdef"])
+        one = [chance.choice(letters) for _ in range(chance.randrange(2, 12))]
+        other = [chance.choice(letters) for _ in range(chance.randrange(2, 12))]
+        if letters == "ab":
+            one, other = [*one, *"abab"], [*other, *"baba"]
+        pairs = a.align(one, other, a.Budget())
+        assert all(one[i] == other[at] for i, at in pairs)
+        assert all(i < p and at < q for (i, at), (p, q) in zip(pairs, pairs[1:]))
+        if letters == "ab":
+            assert len(one) + len(other) - 2 * len(pairs) == distance("".join(one), "".join(other))
+        for hunk in a.hunks(pairs, (0, len(one)), (0, len(other))):
+            if hunk.end < len(one) and (hunk.inserts or hunk.removes):
+                assert one[hunk.end] != (other[hunk.first] if hunk.inserts else one[hunk.start])
+
+
+def test_limits() -> None:
+    """A part of more than 1,024 edits, and one that the budget does not reach, are one replacement. Steps are counted."""
+    chance = random.Random(6)
+    one, other = ([chance.choice("ab") for _ in range(4000)] for _ in range(2))
+    budget = a.Budget()
+    assert not a.align(one, [*other, "c"], budget)[50:] and budget.limited and budget.steps == 1025 * 1026 // 2
+    budget = a.Budget(a.MAX_STEPS - 2)
+    assert a.align("ab", "ba", budget) == [] and budget.limited and budget.left == 1
+    budget = a.Budget(a.MAX_STEPS - 6)
+    assert a.align("abab", "baba", budget) == [(1, 0), (2, 1), (3, 2)] and not budget.limited and budget.left == 0
+
+
+def test_units_of_pairing() -> None:
+    """A hunk that would take more units than are left, or more than 2^22, stays unpaired and takes none."""
+    base, side = ["a b\n", "c\n"], ["a\n"]
+    budget = a.Budget()
+    assert t.pair_hunk(base, side, set(), budget) == [(0, 0)] and budget.steps == 1 * (3 + 2) + 2 * (1 + 1)
+    budget = a.Budget(a.MAX_STEPS - 8)
+    assert t.pair_hunk(base, side, set(), budget) == [] and budget.left == 8 and not budget.limited
+    many = ["a\n"] * 1024
+    assert t.pair_hunk(many, [*many, "a\n"], set(), a.Budget()) == []
+    assert len(t.pair_hunk(many[:100], many[:100], set(), a.Budget())) == 100
+
+
+def brute_pairs(base: list[str], side: list[str]) -> list[tuple[int, int]]:
+    """By the definition: of the assignments of the largest weight that which pairs as soon as it can, else leaves O's line out."""
+
+    def weight(i: int, at: int) -> int:
+        one, other = k.words(base[i]), k.words(side[at])
+        common = sum((Counter(one) & Counter(other)).values())
+        return common if 2 * common >= len(one) and 3 * common >= len(other) else 0
+
+    def best(i: int, at: int) -> tuple[int, list[tuple[int, int]]]:
+        if i == len(base) or at == len(side):
+            return 0, []
+        ways = []
+        if weight(i, at):
+            rest = best(i + 1, at + 1)
+            ways.append((rest[0] + weight(i, at), [(i, at), *rest[1]]))
+        ways += [best(i + 1, at), best(i, at + 1)]
+        return max(ways, key=lambda way: way[0])
+
+    return best(0, 0)[1]
+
+
+def test_pairing() -> None:
+    chance = random.Random(7)
+    for _ in range(sample(200, 2000)):
+        base, side = (
+            ["".join(f"{chance.choice('abcd')} " for _ in range(chance.randrange(4))) + "\n" for _ in range(chance.randrange(5))] for _ in "ox"
+        )
+        assert t.pair_hunk(base, side, set(), a.Budget()) == brute_pairs(base, side), (base, side)
+
+
+# Random texts.
+
+#: Words of all kinds, and what stands between them.
+WORDS = ["a", "b", "the", "milk", "10:30", "3.50", "https://a.b/c", "é", "e\u0301", "日本", "茶", "か\u3099", "갔다", "왔다", "🏳️\u200d🌈", "👍🏽", "🇩🇪", "-",
+    "...", "\u0301", "\u200d"]  # fmt: skip
+ENDS = ["\n", "\r\n", "\r"]
+Texts = tuple[str, str, str]
+
+
+class Writer:
+    """Writes texts, and edits them: equal lines, blank lines and mixed line ends are frequent."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self.chance = chance
+        self.number = 0
+        self.words = WORDS[: chance.choice([3, 9, len(WORDS)])]
+        #: Whether lines end in one way, in several ones, or are glued without spaces.
+        self.ends = chance.choice([["\n"], ["\n"], ["\r\n"], ["\r"], ENDS])
+        self.spaces = chance.choice([[" "], [" ", " ", "\t", "\u3000", "  "], [" ", ""]])
+
+    def word(self) -> str:
+        self.number += 1
+        return self.chance.choice(self.words) if self.chance.randrange(3) else f"w{self.number}"
+
+    def line(self) -> str:
+        if self.chance.randrange(5) == 0:
+            return ""
+        return self.chance.choice(self.spaces).join(self.word() for _ in range(self.chance.choice([1, 1, 2, 3, 5])))
+
+    def text(self, lines: list[str]) -> str:
+        text = "".join(line + self.chance.choice(self.ends) for line in lines)
+        return k.split_end(text)[0] if self.chance.randrange(3) == 0 else text
+
+    def edited(self, lines: list[str]) -> list[str]:
+        found = list(lines)
+        for _ in range(self.chance.choice([0, 1, 1, 2, 2, 3, 5])):
+            what, at = self.chance.randrange(8), self.chance.randrange(len(found) + 1)
+            if what < 2 or not found:
+                found[at:at] = [self.line() for _ in range(self.chance.choice([1, 1, 2]))]
+            elif what == 2:
+                del found[at : at + self.chance.choice([1, 1, 2])]
+            elif what == 3:
+                found.insert(at, self.chance.choice(found))
+            else:
+                at = min(at, len(found) - 1)
+                found[at] = self.edited_line(found[at]) if what < 7 else self.line()
+        return found
+
+    def edited_line(self, line: str) -> str:
+        tokens = k.tokens(line)
+        at = self.chance.randrange(len(tokens) + 1)
+        new = self.chance.choice([[" ", self.word()], [self.word(), " "], [self.word()], []])
+        return "".join([*tokens[:at], *new, *tokens[at + self.chance.choice([0, 1, 1, 2]) :]])
+
+    def three(self) -> Texts:
+        base = [self.line() for _ in range(self.chance.randrange(9))]
+        x, y = self.edited(base), self.edited(base)
+        if self.chance.randrange(4) == 0:
+            y = self.edited(x)  # Both have edits in common.
+        return self.text(base), self.text(x), self.text(y)
+
+
+def texts(first: int, usual: int, deep: int) -> Iterator[Texts]:
+    for seed in drawn(range(first, first + usual), range(first, first + deep)):
+        yield Writer(random.Random(seed)).three()
+
+
+def bodies(text: str) -> list[str]:
+    return [k.split_end(line)[0] for line in k.lines(text)]
+
+
+def merge_clean(o: str, x: str, y: str, **options: Any) -> t.MergedText:
+    return t.merge_text(o, x, y, options.pop("unit", "word"), **options)
+
+
+def test_identity() -> None:
+    """M(o,o,y)=y, M(o,x,o)=x, M(o,x,x)=x, byte for byte and without records; by the core, and by the merge of texts alone."""
+    for o, x, _ in texts(0, 1500, 30_000):
+        for three, expected in (((o, o, x), x), ((o, x, o), x), ((o, x, x), x)):
+            found = merged(*three, "text")
+            assert found.data == expected.encode() and not found.records, three
+            alone = merge_clean(*three)
+            assert alone.text == expected and not alone.conflicts and not alone.picked_style, three
+
+
+def test_merged_again() -> None:
+    """What was merged, merged with itself over any of the three, is itself."""
+    for o, x, y in texts(50_000, 300, 5000):
+        made = merge_clean(o, x, y).text
+        assert all(merge_clean(base, made, made).text == made for base in (o, x, y))
+
+
+def test_no_token_that_nobody_wrote() -> None:
+    """Each token of a line of m is one of o, x or y; each line of m is one of these, or a clean merge by words of three alike lines."""
+    clean_merges = 0
+    for o, x, y in texts(100_000, 2000, 60_000):
+        made = merge_clean(o, x, y).text
+        three = [bodies(text) for text in (o, x, y)]
+        known = {token for lines in three for line in lines for token in k.tokens(line)}
+        lines = {line for lines in three for line in lines}
+        for line in bodies(made):
+            assert set(k.tokens(line)) <= known, (o, x, y, made)
+            if line not in lines:
+                clean_merges += 1
+                assert is_clean_merge(line, three), (o, x, y, made)
+        by_line = merge_clean(o, x, y, unit="line").text
+        assert set(bodies(by_line)) <= lines, (o, x, y, by_line)
+    assert clean_merges > sample(100, 1000)
+
+
+def is_clean_merge(line: str, three: list[list[str]]) -> bool:
+    """Whether it is a merge by words of a line of each, of which both sides' are alike that of o."""
+    for base in set(three[0]):
+        alike = [[side for side in set(lines) if t.pair_hunk([base], [side], set(), a.Budget())] for lines in three[1:]]
+        for x in alike[0]:
+            if any(w.merge_line(base, x, y, "word", a.Budget()) == line for y in alike[1]):
+                return True
+    return False
+
+
+def told_of(found: t.MergedText, swapped: bool = False) -> list[tuple[str, str, str, str]]:
+    """What is told, in any order: kinds and parts. What stands depends on roles."""
+    return sorted((one.kind, one.base, *((one.older, one.newer) if swapped else (one.newer, one.older))) for one in found.conflicts)
+
+
+def test_roles() -> None:
+    """What is told, and the lines that come out without a record in any order, do not depend on who is newer."""
+    with_records = 0
+    for o, x, y in texts(200_000, 2000, 60_000):
+        one, other = merge_clean(o, x, y), merge_clean(o, y, x)
+        assert told_of(one) == told_of(other, swapped=True) and one.picked_style == other.picked_style, (o, x, y)
+        with_records += bool(one.conflicts)
+        if not one.conflicts and not one.picked_style:
+            assert Counter(k.whole_lines(one.text)) == Counter(k.whole_lines(other.text)), (o, x, y)
+        # `pick: older` is the other role where a side is picked, and nothing else.
+        assert told_of(merge_clean(o, x, y, newer_wins=False)) == told_of(one)
+    assert with_records > sample(200, 5000)
+
+
+def test_line_ends_before_or_after() -> None:
+    """Converting all line ends before or after gives the same, records included."""
+    for o, x, y in texts(300_000, 1500, 30_000):
+        plain = [k.convert(text, "\n") for text in (o, x, y)]
+        first = merge_clean(*plain)
+        for end in ("\r\n", "\r"):
+            # (Texts of which none has a line end are of no style: what comes out has "\n".)
+            if not any(k.style(text) for text in plain):
+                continue
+            second = merge_clean(*(k.convert(text, end) for text in plain))
+            assert second.text == k.convert(first.text, end), (o, x, y)
+            of_first = [[k.convert(part, end) for part in (one.base, one.newer, one.older, one.result)] for one in first.conflicts]
+            assert [[one.base, one.newer, one.older, one.result] for one in second.conflicts] == of_first
+            if k.style(plain[0]) and k.style(plain[1]) and k.style(plain[2]):
+                mixed = merge_clean(plain[0], k.convert(plain[1], end), plain[2])
+                assert mixed.text == k.convert(first.text, end), (o, x, y)
+
+
+def test_records_are_of_whole_lines_and_say_where() -> None:
+    """The result of a record stands where the record says; parts are of whole lines of their texts; sides can be chosen."""
+    chosen = 0
+    for o, x, y in texts(400_000, 1500, 30_000):
+        found = merge_clean(o, x, y)
+        places = [(one.start, one.start + len(one.result)) for one in found.conflicts]
+        assert all(end <= start for (_, end), (start, _) in zip(places, places[1:]))
+        for one in found.conflicts:
+            assert one.result and found.text[one.start : one.start + len(one.result)] == one.result, (o, x, y)
+            assert t.lines_of_part(found.text, one.start, len(one.result)) is not None
+            if t.choose(found.text, one.start, len(one.result), one.result, found.text) is None:
+                continue
+            chosen += 1
+            other = t.choose(found.text, one.start, len(one.result), one.older, found.text)
+            assert other is not None
+            rest = found.text[: one.start], found.text[one.start + len(one.result) :]
+            if one.older and k.style(found.text) is not None and one.start + len(one.result) < len(found.text):
+                assert other == rest[0] + one.older + rest[1], (o, x, y, one)
+    assert chosen > sample(200, 5000)
+
+
+def unique_words(text: str) -> Counter[str]:
+    return Counter(word for word in k.words(text) if word[0] == "w")
+
+
+def test_what_was_added_or_removed_is_there_or_told() -> None:
+    """A word that only one text has, because a side wrote it, is in m or in a record. A word that a side removed is gone, or told.
+
+    A line that was rewritten beyond likeness beside one that both wrote is what the specification allows to be lost (9).
+    """
+    lost, looked_at = 0, 0
+    for o, x, y in texts(500_000, 2000, 60_000):
+        found = merge_clean(o, x, y)
+        recorded = Counter(word for one in found.conflicts for part in (one.base, one.newer, one.older) for word in unique_words(part))
+        in_o, in_x, in_y, in_m = map(unique_words, (o, x, y, found.text))
+        for word in in_o.keys() | in_x.keys() | in_y.keys():
+            if in_o[word] > 1 or in_x[word] > 1 or in_y[word] > 1 or word in recorded:
+                continue
+            is_there = in_o[word] == in_x[word] == in_y[word] or bool(in_o[word]) != bool(in_x[word] and in_y[word])
+            added = not in_o[word] and (in_x[word] or in_y[word])
+            removed = in_o[word] and not (in_x[word] and in_y[word])
+            looked_at += is_there
+            lost += bool(added and not in_m[word]) or bool(removed and in_m[word])
+    assert looked_at > sample(2000, 50_000)
+    assert lost <= looked_at / 5000, lost
+
+
+# Other programs' merges.
+
+
+def run_merge(command: Callable[[list[str]], list[str]], o: str, x: str, y: str, folder: Path) -> Optional[str]:
+    """What another program makes of the three; None if it has a conflict."""
+    for name, text in (("o", o), ("x", x), ("y", y)):
+        (folder / name).write_bytes(text.encode())
+    done = subprocess.run(command([str(folder / name) for name in "xoy"]), capture_output=True, check=False)
+    return done.stdout.decode() if done.returncode == 0 else None
+
+
+def by_git(algorithm: str) -> Callable[[list[str]], list[str]]:
+    return lambda names: ["git", "merge-file", "-p", f"--diff-algorithm={algorithm}", *names]
+
+
+def lined(seed: int, repeated: bool) -> Texts:
+    """Texts of lines, with equal ones or without; what a side writes is its own, or what the other one wrote too."""
+    chance = random.Random(seed)
+    kinds = chance.choice([3, 6, 12])
+    base = [f"line {chance.randrange(kinds) if repeated else number}" for number in range(chance.randrange(4, 16))]
+    if repeated:
+        base = ["" if chance.randrange(5) == 0 else line for line in base]
+
+    def side(name: str) -> list[str]:
+        found = list(base)
+        for number in range(chance.choice([1, 1, 2, 3])):
+            at, what = chance.randrange(len(found) + 1), chance.randrange(4)
+            line = f"line {chance.randrange(kinds)}" if repeated and chance.randrange(2) else f"{name} {number} of {seed}"
+            if what == 0 and found:
+                del found[at : at + chance.choice([1, 2])]
+            elif what == 1 and at < len(found):
+                found[at] = line
+            else:
+                found.insert(at, line)
+        return found
+
+    o, x, y = ("".join(line + "\n" for line in lines) for lines in (base, side("newer"), side("older")))
+    return o, x, y
+
+
+PROGRAMS = {"histogram": by_git("histogram"), "myers": by_git("myers"), "diff3": lambda names: ["diff3", "-m", *names]}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("repeated", [False, True])
+def test_clean_merges_of_others(program: str, repeated: bool, tmp_path: Path) -> None:
+    """Merges that git merge-file or diff3 have no conflict in come out as from these, but for alignments of repeated lines."""
+    clean = differ = 0
+    for seed in drawn(range(250), range(4000)):
+        o, x, y = lined(seed, repeated)
+        other = run_merge(PROGRAMS[program], o, x, y, tmp_path)
+        if other is None:
+            continue
+        clean += 1
+        found = t.merge_text(o, x, y, "word").text if x != o != y != x else y if x == o else x
+        if found != other:
+            differ += 1
+            assert repeated, (program, o, x, y, found, other)
+    print(f"{program}, {'with' if repeated else 'without'} repeated lines: {differ} of {clean} clean merges differ")
+    assert clean > sample(80, 1000) and differ <= (clean / 8 if repeated else 0)
+
+
+# Lists.
+
+Value = Union[int, str, list[int]]
+
+
+def lists(seed: int) -> tuple[list[Any], list[Any], list[Any]]:
+    """Lists of small numbers, flags, or rows; with equal elements or without."""
+    chance = random.Random(seed)
+    kind = chance.choice(["few", "many", "flags", "rows", "unique"])
+
+    def element() -> Any:
+        if kind == "rows":
+            return [chance.randrange(3) for _ in range(chance.randrange(4))]
+        return chance.choice([True, False]) if kind == "flags" else chance.randrange({"few": 3, "many": 12, "unique": 1000}[kind])
+
+    base = [element() for _ in range(chance.randrange(8))]
+    if kind == "unique":
+        base = chance.sample(range(30), len(base))
+
+    def edited(items: list[Any]) -> list[Any]:
+        found = list(items)
+        for _ in range(chance.choice([0, 1, 1, 2, 3])):
+            what, at = chance.randrange(6), chance.randrange(len(found) + 1)
+            if what < 2 or not found:
+                found.insert(at, element())
+            elif what < 4:
+                found[min(at, len(found) - 1)] = element()
+            elif what == 4:
+                del found[min(at, len(found) - 1)]
+            else:
+                found.insert(chance.randrange(len(found)), found.pop(min(at, len(found) - 1)))
+        return found
+
+    return base, edited(base), edited(base)
+
+
+def names(items: list[Any]) -> Counter[str]:
+    return Counter(map(json.dumps, items))
+
+
+def test_lists() -> None:
+    """Identities; no element that nobody wrote; what is told, and the elements without records, do not depend on roles."""
+    for seed in drawn(range(2500), range(60_000)):
+        o, x, y = lists(seed)
+        for three, expected in (((o, o, y), y), ((o, x, o), x), ((o, x, x), x)):
+            same = merged(*three)
+            assert same.data == json.dumps(expected).encode() and not same.records, three
+        one, other = merged(o, x, y), merged(o, y, x)
+        found, swapped = json.loads(one.data or b""), json.loads(other.data or b"")
+        assert names(found).keys() <= names([*o, *x, *y]).keys(), (o, x, y, found)
+        first, second = (
+            sorted(json.dumps([e["kind"], e.get("o"), *(e.get(name) for name in order)]) for e in told(both))
+            for both, order in ((one, "xy"), (other, "yx"))
+        )
+        assert first == second, (o, x, y)
+        if not one.records:
+            assert names(found) == names(swapped), (o, x, y, found, swapped)
+
+
+def test_what_was_added_to_lists_is_there_or_told() -> None:
+    """A value that one side alone has is in m or in a record; one that a side removed and that was there once is gone or told."""
+    for seed in drawn(range(100_000, 102_500), range(100_000, 160_000)):
+        o, x, y = lists(seed)
+        found = merged(o, x, y)
+        result, in_o, in_x, in_y = (names(items) for items in (json.loads(found.data or b""), o, x, y))
+        recorded = {json.dumps(one[name]) for one in told(found) for name in ("o", "x", "y") if name in one}
+        for name in in_o.keys() | in_x.keys() | in_y.keys():
+            if max(in_o[name], in_x[name], in_y[name]) > 1 or name in recorded:
+                continue
+            added = not in_o[name] and (in_x[name] or in_y[name])
+            removed = in_o[name] and not (in_x[name] and in_y[name])
+            assert not (added and not result[name]) and not (removed and result[name]), (o, x, y, result)
+
+
+def test_flips() -> None:
+    """Arrays of flags or numbers in which each side sets one or two slots keep all of them."""
+    for seed in drawn(range(2500), range(60_000)):
+        chance = random.Random(seed)
+        size, kinds = chance.randrange(2, 12), chance.choice([2, 3, 10])
+        base = [chance.randrange(kinds) for _ in range(size)]
+        if len(set(base)) == size:
+            continue
+        places = chance.sample(range(size), min(size, chance.choice([2, 3, 4])))
+        half = chance.randrange(1, len(places))
+        x, y, both = list(base), list(base), list(base)
+        for number, at in enumerate(places):
+            side = x if number < half else y
+            side[at] = both[at] = (base[at] + chance.randrange(1, kinds)) % kinds
+        if sum(one != other for one, other in zip(base, x)) > 2 or sum(one != other for one, other in zip(base, y)) > 2:
+            continue
+        found = merged(base, x, y)
+        assert json.loads(found.data or b"") == both and not found.records, (base, x, y)
