@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -17,10 +18,12 @@ import pytest
 from documents import alignment as a
 from documents import json_model as j
 from documents import merge as m
+from documents import plain_lists as p
 from documents import rules as r
 from documents import text as t
 from documents import tokens as k
 from documents import words as w
+from documents.sequences import keys_of
 from sampling import drawn, sample
 
 VECTORS = Path(__file__).resolve().parents[1] / "Vectors" / "documents"
@@ -84,7 +87,7 @@ def test_lines_words_and_tokens() -> None:
     assert k.lines("a\nb\r\nc\rd\x0b\x85\u2028e") == ["a\n", "b\r\n", "c\r", "d\x0b\x85\u2028e"]
     assert k.words("- Hi, naïve 日本x\u3000y。\n") == ["Hi", "naïve", "日", "本", "x", "y。"]
     assert not k.has_word("--- *** \t\u3000\r\n")
-    assert k.tokens("At 10:30, 3.50\t  http://a/b?c 갔다 왔다") == ["At", " ", "10:30,", " ", "3.50", "\t  ", "http://a/b?c", " ", "갔다", " ", "왔다"]
+    assert k.tokens("At 10:30, 3.50\t  http://a/b?c 갔다") == ["At", " ", "10:30,", " ", "3.50", "\t  ", "http://a/b?c", " ", "갔다"]
     assert k.tokens("日\u0301本\U000e0100x\u0301 か\u3099") == ["日\u0301", "本\U000e0100", "x\u0301", " ", "か\u3099"]
     assert k.tokens("🏳\ufe0f\u200d🌈👍🏽 🇩🇪") == ["🏳\ufe0f\u200d🌈👍🏽", " ", "🇩🇪"]
 
@@ -124,8 +127,8 @@ def test_limits() -> None:
     one, other = ([chance.choice("ab") for _ in range(4000)] for _ in range(2))
     budget = a.Budget()
     assert not a.align(one, [*other, "c"], budget)[50:] and budget.limited and budget.steps == 1025 * 1026 // 2
-    budget = a.Budget(a.MAX_STEPS - 2)
-    assert a.align("ab", "ba", budget) == [] and budget.limited and budget.left == 1
+    budget = a.Budget(a.MAX_STEPS - 5)
+    assert a.align("abab", "baba", budget) == [] and budget.limited and budget.left == 2
     budget = a.Budget(a.MAX_STEPS - 6)
     assert a.align("abab", "baba", budget) == [(1, 0), (2, 1), (3, 2)] and not budget.limited and budget.left == 0
 
@@ -175,9 +178,12 @@ def test_pairing() -> None:
 # Random texts.
 
 #: Words of all kinds, and what stands between them.
-WORDS = ["a", "b", "the", "milk", "10:30", "3.50", "https://a.b/c", "é", "e\u0301", "日本", "茶", "か\u3099", "갔다", "왔다", "🏳️\u200d🌈", "👍🏽", "🇩🇪", "-",
-    "...", "\u0301", "\u200d"]  # fmt: skip
-ENDS = ["\n", "\r\n", "\r"]
+WORDS = [
+    "a", "b", "the", "milk", "10:30", "3.50", "https://a.b/c", "é", "e\u0301", "日本", "茶", "か\u3099", "갔다", "왔다", "🏳️\u200d🌈", "👍🏽",
+    "🇩🇪", "-", "...", "\u0301", "\u200d",
+]  # fmt: skip
+#: Texts that mix line ends. (With `\\n` and `\\r` a blank line may come behind a line that ends in `\\r`, and is no line then.)
+MIXED = [["\n", "\r\n"], ["\r", "\r\n"]]
 Texts = tuple[str, str, str]
 
 
@@ -189,7 +195,7 @@ class Writer:
         self.number = 0
         self.words = WORDS[: chance.choice([3, 9, len(WORDS)])]
         #: Whether lines end in one way, in several ones, or are glued without spaces.
-        self.ends = chance.choice([["\n"], ["\n"], ["\r\n"], ["\r"], ENDS])
+        self.ends = chance.choice([["\n"], ["\n"], ["\r\n"], ["\r"], *MIXED])
         self.spaces = chance.choice([[" "], [" ", " ", "\t", "\u3000", "  "], [" ", ""]])
 
     def word(self) -> str:
@@ -199,11 +205,15 @@ class Writer:
     def line(self) -> str:
         if self.chance.randrange(5) == 0:
             return ""
-        return self.chance.choice(self.spaces).join(self.word() for _ in range(self.chance.choice([1, 1, 2, 3, 5])))
+        return self.chance.choice(self.spaces).join(self.word() for _ in range(self.chance.choice([1, 2, 3, 5, 8])))
 
     def text(self, lines: list[str]) -> str:
-        text = "".join(line + self.chance.choice(self.ends) for line in lines)
+        text = "".join(line + self.end(line) for line in lines)
         return k.split_end(text)[0] if self.chance.randrange(3) == 0 else text
+
+    def end(self, line: str) -> str:
+        """The end of a line: mostly the same one if texts mix them."""
+        return self.chance.choice(self.ends) if self.chance.randrange(20) == 0 else self.ends[sum(map(ord, line)) % len(self.ends)]
 
     def edited(self, lines: list[str]) -> list[str]:
         found = list(lines)
@@ -216,7 +226,7 @@ class Writer:
             elif what == 3:
                 found.insert(at, self.chance.choice(found))
             else:
-                at = min(at, len(found) - 1)
+                at = min(at, len(found) - 1) // 2
                 found[at] = self.edited_line(found[at]) if what < 7 else self.line()
         return found
 
@@ -228,6 +238,11 @@ class Writer:
 
     def three(self) -> Texts:
         base = [self.line() for _ in range(self.chance.randrange(9))]
+        if self.chance.randrange(3) == 0:
+            # Both edit the same lines.
+            base = [" ".join(self.word() for _ in range(self.chance.randrange(4, 10))) for _ in range(self.chance.randrange(1, 3))]
+            x, y = ([self.edited_line(line) for line in base] for _ in "xy")
+            return self.text(base), self.text(x), self.text(y)
         x, y = self.edited(base), self.edited(base)
         if self.chance.randrange(4) == 0:
             y = self.edited(x)  # Both have edits in common.
@@ -265,7 +280,7 @@ def test_merged_again() -> None:
 
 
 def test_no_token_that_nobody_wrote() -> None:
-    """Each token of a line of m is one of o, x or y; each line of m is one of these, or a clean merge by words of three alike lines."""
+    """Each token of a line of m that is no white space is one of o, x or y; each line of m is one of these, or a clean merge by words of three alike lines."""
     clean_merges = 0
     for o, x, y in texts(100_000, 2000, 60_000):
         made = merge_clean(o, x, y).text
@@ -273,13 +288,15 @@ def test_no_token_that_nobody_wrote() -> None:
         known = {token for lines in three for line in lines for token in k.tokens(line)}
         lines = {line for lines in three for line in lines}
         for line in bodies(made):
-            assert set(k.tokens(line)) <= known, (o, x, y, made)
+            # (Two insertions, each with white space at its border, may come to a run of it that nobody wrote.)
+            assert {token for token in k.tokens(line) if not k.is_space(token)} <= known, (o, x, y, made)
             if line not in lines:
                 clean_merges += 1
                 assert is_clean_merge(line, three), (o, x, y, made)
         by_line = merge_clean(o, x, y, unit="line").text
         assert set(bodies(by_line)) <= lines, (o, x, y, by_line)
-    assert clean_merges > sample(100, 1000)
+    print(clean_merges, "lines merged by words")
+    assert clean_merges > sample(50, 1500)
 
 
 def is_clean_merge(line: str, three: list[list[str]]) -> bool:
@@ -292,9 +309,20 @@ def is_clean_merge(line: str, three: list[list[str]]) -> bool:
     return False
 
 
-def told_of(found: t.MergedText, swapped: bool = False) -> list[tuple[str, str, str, str]]:
+def told_of(found: t.MergedText, swapped: bool = False) -> list[tuple[str, ...]]:
     """What is told, in any order: kinds and parts. What stands depends on roles."""
-    return sorted((one.kind, one.base, *((one.older, one.newer) if swapped else (one.newer, one.older))) for one in found.conflicts)
+
+    def plain(*parts: str) -> list[str]:
+        """A style that was picked depends on roles, too."""
+        return [k.convert(part, "\n") if found.picked_style else part for part in parts]
+
+    sides = [(one, (one.older, one.newer) if swapped else (one.newer, one.older)) for one in found.conflicts]
+    return sorted((one.kind, *plain(one.base, *both)) for one, both in sides)
+
+
+def anyhow(text: str) -> Counter[tuple[str, ...]]:
+    """The lines in any order, and the tokens of each in any order. (2.3: a blank last line may lose its end, and then is none.)"""
+    return Counter(tuple(sorted(k.tokens(line))) for line in bodies(text) if line)
 
 
 def test_roles() -> None:
@@ -305,9 +333,10 @@ def test_roles() -> None:
         assert told_of(one) == told_of(other, swapped=True) and one.picked_style == other.picked_style, (o, x, y)
         with_records += bool(one.conflicts)
         if not one.conflicts and not one.picked_style:
-            assert Counter(k.whole_lines(one.text)) == Counter(k.whole_lines(other.text)), (o, x, y)
+            # (5 c: within a line, the order of two insertions depends on roles.)
+            assert anyhow(one.text) == anyhow(other.text), (o, x, y)
         # `pick: older` is the other role where a side is picked, and nothing else.
-        assert told_of(merge_clean(o, x, y, newer_wins=False)) == told_of(one)
+        assert one.picked_style or told_of(merge_clean(o, x, y, newer_wins=False)) == told_of(one)
     assert with_records > sample(200, 5000)
 
 
@@ -337,7 +366,8 @@ def test_records_are_of_whole_lines_and_say_where() -> None:
         places = [(one.start, one.start + len(one.result)) for one in found.conflicts]
         assert all(end <= start for (_, end), (start, _) in zip(places, places[1:]))
         for one in found.conflicts:
-            assert one.result and found.text[one.start : one.start + len(one.result)] == one.result, (o, x, y)
+            stands = t.told_part(found.text, one.start, len(one.result))
+            assert one.result and k.convert(stands, "\n") == k.convert(one.result, "\n"), (o, x, y)
             assert t.lines_of_part(found.text, one.start, len(one.result)) is not None
             if t.choose(found.text, one.start, len(one.result), one.result, found.text) is None:
                 continue
@@ -345,9 +375,24 @@ def test_records_are_of_whole_lines_and_say_where() -> None:
             other = t.choose(found.text, one.start, len(one.result), one.older, found.text)
             assert other is not None
             rest = found.text[: one.start], found.text[one.start + len(one.result) :]
-            if one.older and k.style(found.text) is not None and one.start + len(one.result) < len(found.text):
+            if one.older and None not in map(k.style, (o, x, y)) and one.start + len(one.result) < len(found.text):
                 assert other == rest[0] + one.older + rest[1], (o, x, y, one)
     assert chosen > sample(200, 5000)
+
+
+def is_moved(word: str, base: str, side: str) -> bool:
+    """Whether a side has it, but not in a line that it kept, nor in one that is alike in its place: there it was written anew."""
+    o, s = k.whole_lines(k.convert(base, "\n")), k.whole_lines(k.convert(side, "\n"))
+    before, behind = (next((n for n, line in enumerate(lines) if word in k.words(line)), None) for lines in (o, s))
+    if before is None or behind is None:
+        return False
+    pairs = a.align(o, s, a.Budget())
+    if (before, behind) in pairs:
+        return False
+    for hunk in a.hunks(pairs, (0, len(o)), (0, len(s))):
+        if hunk.start <= before < hunk.end and hunk.first <= behind < hunk.last:
+            return False
+    return True
 
 
 def unique_words(text: str) -> Counter[str]:
@@ -367,10 +412,11 @@ def test_what_was_added_or_removed_is_there_or_told() -> None:
         for word in in_o.keys() | in_x.keys() | in_y.keys():
             if in_o[word] > 1 or in_x[word] > 1 or in_y[word] > 1 or word in recorded:
                 continue
-            is_there = in_o[word] == in_x[word] == in_y[word] or bool(in_o[word]) != bool(in_x[word] and in_y[word])
             added = not in_o[word] and (in_x[word] or in_y[word])
             removed = in_o[word] and not (in_x[word] and in_y[word])
-            looked_at += is_there
+            if removed and (is_moved(word, o, x) or is_moved(word, o, y)):
+                continue
+            looked_at += bool(added or removed)
             lost += bool(added and not in_m[word]) or bool(removed and in_m[word])
     assert looked_at > sample(2000, 50_000)
     assert lost <= looked_at / 5000, lost
@@ -379,16 +425,20 @@ def test_what_was_added_or_removed_is_there_or_told() -> None:
 # Other programs' merges.
 
 
+def has_program(program: str) -> bool:
+    """Whether it is installed, with the option that is asked for."""
+    if shutil.which(program if program == "diff3" else "git") is None:
+        return False
+    usage = subprocess.run(["git", "merge-file", "-h"], capture_output=True, check=False) if program == "histogram" else None
+    return usage is None or b"diff-algorithm" in usage.stdout + usage.stderr
+
+
 def run_merge(command: Callable[[list[str]], list[str]], o: str, x: str, y: str, folder: Path) -> Optional[str]:
     """What another program makes of the three; None if it has a conflict."""
     for name, text in (("o", o), ("x", x), ("y", y)):
         (folder / name).write_bytes(text.encode())
     done = subprocess.run(command([str(folder / name) for name in "xoy"]), capture_output=True, check=False)
     return done.stdout.decode() if done.returncode == 0 else None
-
-
-def by_git(algorithm: str) -> Callable[[list[str]], list[str]]:
-    return lambda names: ["git", "merge-file", "-p", f"--diff-algorithm={algorithm}", *names]
 
 
 def lined(seed: int, repeated: bool) -> Texts:
@@ -416,13 +466,20 @@ def lined(seed: int, repeated: bool) -> Texts:
     return o, x, y
 
 
-PROGRAMS = {"histogram": by_git("histogram"), "myers": by_git("myers"), "diff3": lambda names: ["diff3", "-m", *names]}
+#: Of git 2.44 and later also by its other algorithm. (Before, merge-file has no option for it.)
+PROGRAMS: dict[str, Callable[[list[str]], list[str]]] = {
+    "git": lambda names: ["git", "merge-file", "-p", *names],
+    "histogram": lambda names: ["git", "merge-file", "-p", "--diff-algorithm=histogram", *names],
+    "diff3": lambda names: ["diff3", "-m", *names],
+}
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("repeated", [False, True])
 def test_clean_merges_of_others(program: str, repeated: bool, tmp_path: Path) -> None:
     """Merges that git merge-file or diff3 have no conflict in come out as from these, but for alignments of repeated lines."""
+    if not has_program(program):
+        pytest.skip(f"{program} is not installed")
     clean = differ = 0
     for seed in drawn(range(250), range(4000)):
         o, x, y = lined(seed, repeated)
@@ -497,6 +554,21 @@ def test_lists() -> None:
             assert names(found) == names(swapped), (o, x, y, found, swapped)
 
 
+def is_moved_element(o: list[Any], x: list[Any], y: list[Any], name: str) -> bool:
+    """Whether a side has it at another place, in lists with equal elements: there it was removed and added anew."""
+    keys = [p_keys(items) for items in (o, x, y)]
+    if not p.has_equal(*keys):
+        return False
+    at = [next((n for n, item in enumerate(items) if json.dumps(item) == name), None) for items in (o, x, y)]
+    return any(
+        place is not None and p.by_place(keys[0], side, a.Budget())[place] != at[0] for place, side in zip(at[1:], keys[1:])
+    )  # fmt: skip
+
+
+def p_keys(items: list[Any]) -> list[Any]:
+    return keys_of(j.parse(json.dumps(items).encode()).items, None)  # type: ignore[union-attr]
+
+
 def test_what_was_added_to_lists_is_there_or_told() -> None:
     """A value that one side alone has is in m or in a record; one that a side removed and that was there once is gone or told."""
     for seed in drawn(range(100_000, 102_500), range(100_000, 160_000)):
@@ -508,7 +580,7 @@ def test_what_was_added_to_lists_is_there_or_told() -> None:
             if max(in_o[name], in_x[name], in_y[name]) > 1 or name in recorded:
                 continue
             added = not in_o[name] and (in_x[name] or in_y[name])
-            removed = in_o[name] and not (in_x[name] and in_y[name])
+            removed = in_o[name] and not (in_x[name] and in_y[name]) and not is_moved_element(o, x, y, name)
             assert not (added and not result[name]) and not (removed and result[name]), (o, x, y, result)
 
 

@@ -116,18 +116,15 @@ def _shortest(a: Tokens, b: Tokens, a0: int, b0: int, budget: Budget) -> list[Pa
         if d + 1 > budget.left:
             break
         budget.steps += d + 1
-        found: dict[int, int] = {}
+        before, found = reach[-1] if reach else {}, {}
         for diagonal in range(n - m - d, n - m + d + 1, 2):
-            if d == 0:
-                i = n
-            else:
+            i, least = n, max(0, diagonal)
+            if d > 0:
                 # By removing a[i] from diagonal + 1, where i falls by one, or by inserting b[k] from diagonal - 1, where it stays.
-                ways = [reach[-1][diagonal + 1] - 1] if diagonal + 1 in reach[-1] else []
-                ways += [reach[-1][diagonal - 1]] if diagonal - 1 in reach[-1] else []
-                ways = [way for way in ways if way >= max(0, diagonal)]
-                if not ways:
+                removed, inserted = before.get(diagonal + 1, 0) - 1, before.get(diagonal - 1, -1)
+                if removed < least and inserted < least:
                     continue
-                i = min(ways)
+                i = removed if inserted < least or least <= removed < inserted else inserted
             k = i - diagonal
             while i > 0 and k > 0 and a[i - 1] == b[k - 1]:
                 i, k = i - 1, k - 1

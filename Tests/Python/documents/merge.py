@@ -32,7 +32,7 @@ from .forms import is_later, lift_all
 from .plain_lists import by_place, has_equal, is_plain, keys_by_place, keys_of_places
 from .rules import ELEMENT, Rule, RuleSet, Step
 from .sequences import Key, emit, increasing, keys_of, pair, pair_saved, plain_key
-from .text import merge_text, part_in
+from .text import lines_of_part, merge_text, part_in, told_part
 
 
 @dataclass(frozen=True)
@@ -594,9 +594,9 @@ def find_part(part: Part, sides: list[Optional[Value]], values: set[bytes]) -> O
     """A part of the base's text, if it is one that merges chose, and what the others have in its place."""
     texts = [value.text if isinstance(value, j.String) else None for value in sides]
     base = texts[0]
-    if base is None or texts[1] is None or texts[2] is None or part.start + part.count > len(base):
+    if base is None or texts[1] is None or texts[2] is None or lines_of_part(base, part.start, part.count) is None:
         return None
-    own = j.String(base[part.start : part.start + part.count])
+    own = j.String(told_part(base, part.start, part.count))
     if identity(own) not in values:
         return None
     others = [None if text is None else part_in(base, text, part.start, part.start + part.count) for text in texts[1:]]

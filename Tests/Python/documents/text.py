@@ -15,6 +15,7 @@ Readings of the specification where it leaves a choice:
 - 6: An empty part is the empty string, not an absent value.
 - 6: If the result of a record ends where a text without last end ends, all four parts are told without that end, unless one of them is a
   blank line alone; then all are told with it.
+- 6: A record that is told with an end that the text has not is about the part with that end: its range ends behind the text.
 - 6, choose: The texts are compared as they are merged (line ends converted if each has one kind, each line with an end). The text keeps its
   own style and last end. The lines of the part are replaced, and what was added beside them since is not: made `a` + `R` + `b`, now `a` +
   `new` + `R` + `b`. If the part is told without its end, a line with an end is that part too.
@@ -442,14 +443,23 @@ class _Compared:
 
 
 def lines_of_part(text: str, start: int, count: int) -> Optional[Pair]:
-    """Returns which lines of a text a part of it is; None if it is not of whole lines. A part may be told without the last end."""
+    """Returns which lines of a text a part of it is; None if it is not of whole lines. A part may be told without its end, or with an end
+    that the text has not.
+    """
     places = [0]
     for line in lines(text):
         places.append(places[-1] + len(line))
     end = start + count
-    if end + len(text[end:]) == len(text) and text[end:] in ("\n", "\r\n", "\r"):
+    if end not in places and text[end:] in ("\n", "\r\n", "\r"):
+        end = len(text)
+    if len(text) < end <= len(text) + 2 and has_last_end(text) is False:
         end = len(text)
     return (places.index(start), places.index(end)) if start in places and end in places else None
+
+
+def told_part(text: str, start: int, count: int) -> str:
+    """Returns a part as it is told."""
+    return text[start : start + count] + ((style(text) or "\n") if start + count > len(text) else "")
 
 
 def part_in(base: str, side: str, start: int, end: int) -> Optional[str]:
@@ -461,7 +471,7 @@ def part_in(base: str, side: str, start: int, end: int) -> Optional[str]:
     found = "".join(compared.now[slice(*compared.region(part))])
     own = style(base)
     found = convert(found, own) if own and style(side) is not None else found
-    is_without_end = end > start and base[end - 1] not in "\r\n"
+    is_without_end = start < end <= len(base) and base[end - 1] not in "\r\n"
     return (_without_last_end(found) or found) if is_without_end else found
 
 

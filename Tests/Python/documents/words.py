@@ -7,6 +7,8 @@ Readings of the specification where it leaves a choice:
 - (d): Two tokens of the result that are side by side on one side are what that side wrote, so (d) does not ask about them. So a side may
   remove a token within a line of Chinese, as it may remove words of English (example 32): o 我很喜欢茶。, x 我喜欢茶。, y 我很喜欢绿茶。
   gives 我喜欢绿茶。. By the letter, (d) would refuse that, because 我 and 喜 have a removed part between.
+- (d): Two runs of white space may come side by side, and are read as one then: o `a b`, x `a b c`, y `a B ` gives `a B  c`. So section 9
+  ("each token of m is a token of o, x or y") holds for tokens that are no white space.
 - The last sentence: If one side inserts, and the other's touching replacement begins or ends with that insertion, only the replacement is
   written. A removal is no such replacement, since (b) refuses it.
 - (e): Both alignments are made, even if the first one met a limit.
