@@ -44,8 +44,8 @@ def _parts(text: Text, number: Optional[int]) -> Iterator[str]:
 
 
 def gaps(count: int, word: str, *last: Any) -> Text:
-    """Stretches without a word that is there once, of 511 pairs of words: to replace each second word takes 1,022 edits, 523,776 steps."""
-    return [times(count, "n# ", times(511, f"a {word} ")), *last]
+    """Stretches without a line that is there once, of 511 pairs of lines: to replace each second line takes 1,022 edits, 523,776 steps."""
+    return [times(count, "n#\n", times(511, f"a\n{word}\n")), *last]
 
 
 def deep(value: int, padding: int = 0) -> Text:
@@ -66,14 +66,15 @@ def standing(size: int, padding: int) -> tuple[Any, Text, Text, Text]:
 
 #: name, rules for the value, base, newer, older, whether the model takes minutes for it.
 CASES: list[tuple[str, Any, Text, Text, Text, bool]] = [
-    ("1,024 edits between two anchors are compared", {"as": "text", "unit": "char"}, [times(512, "ax")], [times(512, "ay")],
-     ["z", times(511, "ax"), "bx"], False),
-    ("1,025 edits are one replacement", {"as": "text", "unit": "char"}, [times(512, "ax")], [times(512, "ay"), "y"],
-     ["z", times(511, "ax"), "bx"], False),
+    ("1,024 edits between two anchors are compared", {"as": "text", "unit": "line"}, [times(512, "a\nx\n")], [times(512, "a\ny\n")],
+     ["z\n", times(511, "a\nx\n"), "b\nx\n"], False),
+    ("1,025 edits are one replacement", {"as": "text", "unit": "line"}, [times(512, "a\nx\n")], [times(512, "a\ny\n"), "y\n"],
+     ["z\n", times(511, "a\nx\n"), "b\nx\n"], False),
     # 128 gaps take 67,043,328 of 67,108,864 steps.
-    ("2^26 steps: as many as there are", "text", gaps(128, "x", "n a x a x n"), gaps(128, "y", "n a y a y n"),
-     gaps(128, "x", "n a x b x n"), True),
-    ("2^26 steps: one gap more is one replacement", "text", gaps(129, "x", "a x"), gaps(129, "y", "a y"), gaps(129, "x", "b x"), True),
+    ("2^26 steps: as many as there are", "text", gaps(128, "x", "n\na\nx\na\nx\nn\n"),
+     gaps(128, "y", "n\na\ny\na\ny\nn\n"), gaps(128, "x", "n\na\nx\nb\nx\nn\n"), True),
+    ("2^26 steps: one gap more is one replacement", "text", gaps(129, "x", "a\nx\n"), gaps(129, "y", "a\ny\n"),
+     gaps(129, "x", "b\nx\n"), True),
     # To the byte: 2 less than 4 times the inputs and 1 MiB, and 2 more.
     ("records of 4 times the inputs and 1 MiB are told", "auto", deep(0), deep(1, 186), deep(2), False),
     ("records of more than that are one", "auto", deep(0), deep(1, 185), deep(2), False),

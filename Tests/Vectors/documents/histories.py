@@ -146,23 +146,29 @@ HISTORIES: list[tuple[str, Any, list[Any]]] = [
         [1, 2], [7, 2], [9, 2], [8, 2], [9, 2, 3])),
     ("contested: an element that both kept is none", "auto", crossed([1, 2], [7, 2], [9, 2], [7, 9, 2], [9, 2, 3])),
     ("contested: equal values in another place are none", "auto", crossed([1, 2], [7, 2], [9, 2], [2, 7], [9, 2, 3])),
-    ("contested: words of a text", {"/t": "text"}, crossed(
+    ("contested: a line of a text", {"/t": "text"}, crossed(
+        {"t": "Hm.\nThe cat sat."}, {"t": "Hm.\nThe dog sat."}, {"t": "Hm.\nThe fox sat."}, {"t": "Well.\nHm.\nThe dog sat."},
+        {"t": "Oh.\nHm.\nThe fox sat."})),
+    ("contested: a line of a text as a whole", "text", crossed(
+        "The cat sat.", "The dog sat.", "The fox sat.", "The dog sat.", "The fox sat.")),
+    ("contested: words beside it were added since, so it is another line", {"/t": "text"}, crossed(
         {"t": "The cat sat."}, {"t": "The dog sat."}, {"t": "The fox sat."}, {"t": "The dog sat. It slept."}, {"t": "Well. The fox sat."})),
-    ("contested: words of a text as a whole", "text", crossed(
-        "The cat sat.", "The dog sat.", "The fox sat.", "The dog sat. It slept.", "Well. The fox sat.")),
-    ("contested: words of two places of a text", {"/t": "text"}, crossed(
-        {"t": "é a b c d e"}, {"t": "é a 1 c 2 e"}, {"t": "é a 3 c 4 e"}, {"t": "é a 1 c 4 e f"}, {"t": "0 é a 3 c 2 e"})),
-    ("contested: words between others that were replaced, too", {"/t": "text"}, crossed(
-        {"t": "a b c d"}, {"t": "a 1 c d"}, {"t": "a 2 c d"}, {"t": "a 1 x d"}, {"t": "a 2 c d e"})),
+    ("contested: lines of two places of a text", {"/t": "text"}, crossed(
+        {"t": "é\na\nb\nc\nd\ne"}, {"t": "é\na\n1\nc\n2\ne"}, {"t": "é\na\n3\nc\n4\ne"}, {"t": "é\na\n1\nc\n4\ne\nf"},
+        {"t": "0\né\na\n3\nc\n2\ne"})),
+    ("contested: lines beside others that were replaced, too", {"/t": "text"}, crossed(
+        {"t": "a\nb\nc\nd"}, {"t": "a\n1\nc\nd"}, {"t": "a\n2\nc\nd"}, {"t": "a\n1\nx\nd"}, {"t": "a\n2\nc\nd\ne"})),
+    ("contested: an edit that met a removal", {"/t": "text"}, crossed(
+        {"t": "a\nb\nc\n"}, {"t": "a\nc\n"}, {"t": "a\nb 2\nc\n"}, {"t": "a\nc\nd\n"}, {"t": "0\na\nb 2\nc\n"})),
     ("contested: lines", {"/t": {"as": "text", "unit": "line"}}, crossed(
         {"t": "a\nb\nc\n"}, {"t": "a\n1\nc\n"}, {"t": "a\n2\nc\n"}, {"t": "0\na\n1\nc\n"}, {"t": "a\n2\nc\nd\n"})),
-    ("contested: lines, where both insertions stand", {"/t": {"as": "text", "overlap": "both"}}, crossed(
-        {"t": "a b c"}, {"t": "a 1 c"}, {"t": "a 2 c"}, {"t": "a 1 c"}, {"t": "a 2 c d"})),
+    ("contested: lines of which the older's stand", {"/t": {"as": "text", "pick": "older"}}, crossed(
+        {"t": "a\nb\nc"}, {"t": "a\n1\nc"}, {"t": "a\n2\nc"}, {"t": "a\n1\nc"}, {"t": "a\n2\nc\nd"})),
     ("contested: a text whose line ends one side changed", {"/t": {"as": "text", "unit": "line"}}, crossed(
         {"t": "a\nb\nc\n"}, {"t": "a\r\n1\r\nc\r\n"}, {"t": "a\n2\nc\n"}, {"t": "0\r\na\r\n1\r\nc\r\n"},
         {"t": "a\r\n2\r\nc\r\nd\r\n"})),
     ("contested: a text in a paired element", {"/*/t": "text"}, crossed(
-        [{"t": "a b c"}, 0], [{"t": "a 1 c"}, 0], [{"t": "a 2 c"}, 0], [{"t": "a 1 c"}, 0], [{"t": "a 2 c"}, 0, 1])),
+        [{"t": "a\nb"}, 0], [{"t": "a\n1"}, 0], [{"t": "a\n2"}, 0], [{"t": "a\n1"}, 0], [{"t": "a\n2"}, 0, 1])),
 ]  # fmt: skip
 
 
