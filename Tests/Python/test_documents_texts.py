@@ -170,7 +170,8 @@ def test_pairing() -> None:
     chance = random.Random(7)
     for _ in range(sample(200, 2000)):
         base, side = (
-            ["".join(f"{chance.choice('abcd')} " for _ in range(chance.randrange(4))) + "\n" for _ in range(chance.randrange(5))] for _ in "ox"
+            ["".join(chance.choice(["a ", "b ", "c ", "d "]) for _ in range(chance.randrange(4))) + "\n" for _ in range(chance.randrange(5))]
+            for _ in "ox"
         )
         assert t.pair_hunk(base, side, set(), a.Budget()) == brute_pairs(base, side), (base, side)
 
@@ -280,7 +281,9 @@ def test_merged_again() -> None:
 
 
 def test_no_token_that_nobody_wrote() -> None:
-    """Each token of a line of m that is no white space is one of o, x or y; each line of m is one of these, or a clean merge by words of three alike lines."""
+    """Each token of a line of m that is no white space is one of o, x or y. Each line of m is one of these, or a clean merge by words of
+    three alike lines.
+    """
     clean_merges = 0
     for o, x, y in texts(100_000, 2000, 20_000):
         made = merge_clean(o, x, y).text

@@ -3,8 +3,8 @@
 Readings of the specification where it leaves a choice:
 - 4.2: A line "that stands in the place on both sides" is a line of a side that the other side has too, anywhere in the place. With
   o `a b`, x `a c` + `a b d`, y `a c` + `q`, x's `a c` weighs 2, as `a b d` does, and comes first. So it is the pair of `a b`.
-- 4.2: The words and lines that are counted are those of the hunk. A hunk that stays unpaired because of its cost takes no steps and makes no
-  record `limit`: what comes of it is an overlap or a cluster, which is recorded.
+- 4.2: The words and lines that are counted are those of the hunk. A hunk that stays unpaired because of its cost takes no steps and makes
+  no record `limit`: what comes of it is an overlap or a cluster, which is recorded.
 - 4.3: A pair of 4.2 may be of equal lines (if an alignment kept another one, or none). On one side alone it is a kept line.
 - 4.4: What one side inserts is left out only if what the other wrote there stands: the result of the cluster of the touching lines has to
   begin or end with it too. With o `s` + `t`, x `p` + `s` + `T u v`, y `p` + `q` (in the place of both), the cluster is an overlap that x

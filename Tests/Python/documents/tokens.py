@@ -1,12 +1,13 @@
 """Lines, line ends, words and tokens of texts: section 2 of the specification of texts. No Unicode database is used.
 
 Readings of the specification where it leaves a choice:
-- 2.2: If no side has a line end, the style is the base's. If no text has one, it is `\\n`: o empty, x `foo`, y `bar` gives `bar\\nfoo`.
-- 2.2: A base without line ends is a style like others: o `a`, x `a\\n`, y `a\\r\\nb\\r\\n` is a style that both changed, each otherwise.
 - 2.1: In texts that mix line ends a line that ends in `\\r` may come before a blank line that ends in `\\n`. They are read as one line
   then. Nothing in the specification forbids it.
+- 2.2: If no side has a line end, the style is the base's. If no text has one, it is `\\n`: o empty, x `foo`, y `bar` gives `bar\\nfoo`.
+- 2.2: A base without line ends is a style like others: o `a`, x `a\\n`, y `a\\r\\nb\\r\\n` is a style that both changed, each otherwise.
 - 2.3: A last line that is blank is no line any more when its end is taken off: `a` and a blank line come to `a\\n`. With o `a` + `b`,
-  x `a` + a blank line + `b` (both without last end), y empty, what stands is a blank line without its end, which is the empty text; the record tells it.
+  x `a` + a blank line + `b` (both without last end) and y empty, the blank line stands, which without its end is the empty text. A
+  record says so.
 - 2.3: If one side has no say, the other one's end is the result's. If neither has a say, the result is empty.
 - 2.3: In texts that are merged as they stand, a last line without an end gets `\\n` too, whatever ends the text has.
 - 2.5: A scalar that attaches, but does not stand behind one of the four ranges, is one of all others: in `a \\u0301b` the mark and the b

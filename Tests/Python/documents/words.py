@@ -11,6 +11,8 @@ Readings of the specification where it leaves a choice:
   ("each token of m is a token of o, x or y") holds for tokens that are no white space.
 - The last sentence: If one side inserts, and the other's touching replacement begins or ends with that insertion, only the replacement is
   written. A removal is no such replacement, since (b) refuses it.
+- (c): The order of two insertions within a line depends on roles (example 7), so section 9 ("the multiset of lines without records does not
+  depend on roles") holds for the tokens of each line in any order.
 - (e): Both alignments are made, even if the first one met a limit.
 """
 
