@@ -170,7 +170,7 @@ def test_pairing() -> None:
     chance = random.Random(7)
     for _ in range(sample(200, 2000)):
         base, side = (
-            ["".join(chance.choice(["a ", "b ", "c ", "d "]) for _ in range(chance.randrange(4))) + "\n" for _ in range(chance.randrange(5))]
+            ["".join(chance.choices(["a ", "b ", "c ", "d "], k=chance.randrange(4))) + "\n" for _ in range(chance.randrange(5))]
             for _ in "ox"
         )
         assert t.pair_hunk(base, side, set(), a.Budget()) == brute_pairs(base, side), (base, side)
