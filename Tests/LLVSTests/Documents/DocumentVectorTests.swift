@@ -82,8 +82,8 @@ import Testing
         }
     }
 
-    /// The texts of the slow vectors, with fewer gaps: a comparison takes all of its steps, and with one step less its last gap is one
-    /// replacement.
+    /// Texts like those of the slow vectors, but shorter. With exactly the steps that it needs, a comparison finds everything; with one
+    /// step less, its last gap becomes one replacement.
     @Test func stepsOfATextAreCounted() throws {
         #expect(TextAlignment.stepLimit == 1 << 26)
         // Every gap is two anchors with 600 tokens between them, which both sides have in another order.
@@ -112,8 +112,8 @@ import Testing
         let found = try JSONDecoder().decode(Vectors.self, from: Data(contentsOf: file))
         #expect(found.format == 1 && found.vectors.count >= 8)
         for vector in found.vectors {
-            // The two that take 2^26 steps take a debug build half a minute each. The test below counts fewer steps to the same end, and
-            // Python runs both.
+            // Two vectors take 2^26 steps, in a debug build half a minute each. `stepsOfATextAreCounted` tests the same limit with fewer
+            // steps, and Python runs both vectors.
             if vector.isSlow, !Sample.isDeep { continue }
             let texts = [vector.base, vector.newer, vector.older].map { parts in
                 var text = ""

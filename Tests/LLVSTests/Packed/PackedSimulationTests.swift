@@ -25,7 +25,7 @@ import Glibc
     }
 
     /// The control of pitfall 3: where most uploads are torn, or their answers lost, it is the missing salt alone that loses something.
-    /// Seed 4 is one at which that is noticed, below.
+    /// Seed 4 is one of those at which `rulesThatAreBrokenAreNoticed` notices the missing salt.
     @Test func nothingIsLostWhereItIsRough() throws {
         var wrong: [String] = []
         for seed in Sample.seeds(usual: 5, deep: 100) {

@@ -1,4 +1,4 @@
-// Structures that cannot be models: the compiler says what scripts/suites/13-swift-models expects here.
+// What cannot be a model. The compiler has to report exactly these errors (scripts/suites/13-swift-models).
 import LLVSModel
 
 @Model(prefix: "a/") struct WithoutDefaults {
