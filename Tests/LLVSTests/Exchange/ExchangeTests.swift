@@ -196,7 +196,7 @@ import Testing
     }
 
     /// The form in which we wrote version files before, which other implementations cannot read.
-    /// More than are looked at in one send, which are the newest and as many others; and few, of which some are large.
+    /// First with more files than the sample that a send begins with (the newest and as many others), then with a few, some of them large.
     @Test(arguments: [(2 * ExchangeLimits.verifiedCount + 50, 0), (30, 100_000)]) func filesOfTheOldFormAreWrittenAnew(
         count: Int, metadataSize: Int
     ) throws {
