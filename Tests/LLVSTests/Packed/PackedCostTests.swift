@@ -128,8 +128,9 @@ import Testing
         }
         // Of what is not read the usual run takes every fourth one.
         let nth = sample(usual: 4, deep: 1)
-        let others = segments.filter { !$0.isRead }.enumerated().filter { $0.offset % nth == 0 }.map { $0.element.at }
-        for at in [0, 30, 100, 170] + segments.filter { $0.isRead }.map { $0.at } + others + [good.bytes.count - 1] {
+        let seen = segments.filter(\.isRead).map(\.at), others = segments.filter { !$0.isRead }.map(\.at)
+        let tried = seen + stride(from: 0, to: others.count, by: nth).map { others[$0] }
+        for at in [0, 30, 100, 170] + tried + [good.bytes.count - 1] {
             var bad = good.bytes
             bad[at] ^= 1
             let (device, ranges) = try read(bad)
