@@ -67,12 +67,6 @@ if Context.environment["LLVS_WHOLE_TREE"] != nil {
         .target(name: "LLVSModel", dependencies: ["LLVS", "LLVSModelMacros"], path: "bindings/swift/Sources/LLVSModel"),
         .executableTarget(
             name: "Contacts", dependencies: ["LLVSModel"], path: "bindings/swift/Examples/Contacts", exclude: ["expected.txt"]),
-        .testTarget(
-            name: "LLVSModelTests",
-            dependencies: [
-                "LLVSModel", "LLVSModelMacros",
-                .product(name: "SwiftSyntaxMacrosGenericTestSupport", package: "swift-syntax"),
-            ],
-            path: "bindings/swift/Tests/LLVSModelTests"),
+        .testTarget(name: "LLVSModelTests", dependencies: ["LLVSModel"], path: "bindings/swift/Tests/LLVSModelTests"),
     ]
 }

@@ -43,8 +43,8 @@ def free_port() -> int:
 
 
 def started_in(folder: Path, start: Callable[[Path], T]) -> T:
-    """What `start` makes in an empty folder below this one. Tried anew, so with another port, when it raises `OSError`: between `free_port`
-    and the server that asked for it, somebody else may have taken that port."""
+    """Returns what `start` makes in a new folder below `folder`. When it raises `OSError`, it is called again, up to five times in all:
+    somebody else may have taken the server's port after `free_port` returned it, and the next call gets another port."""
     for attempt in range(5):
         own = folder / str(attempt)
         own.mkdir()
@@ -152,14 +152,17 @@ class Server:
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             if self._process is not None and self._process.poll() is not None:
-                break
+                raise OSError(f"{self.name} does not start: {self._log()}")
             try:
                 socket.create_connection(("127.0.0.1", self._inner_port), 1).close()
                 return
             except OSError:
                 time.sleep(0.02)
+        raise RuntimeError(f"{self.name} does not answer: {self._log()}")
+
+    def _log(self) -> str:
         log = self.folder / "log"
-        raise OSError(f"{self.name} does not start: {log.read_text() if log.exists() else 'it says nothing'}")
+        return log.read_text() if log.exists() else "it says nothing"
 
     def _run(self, *command: str) -> None:
         with open(self.folder / "log", "wb") as log:

@@ -58,8 +58,9 @@ class SFTPServer:
                 return
             except OSError:
                 time.sleep(0.02)
+        has_ended = self._process.poll() is not None
         self.close()
-        raise OSError(f"sshd does not start: {self.log}")
+        raise OSError(f"sshd does not start: {self.log}") if has_ended else RuntimeError(f"sshd does not answer: {self.log}")
 
     def __len__(self) -> int:
         """How many requests that name a file or folder were made, as the server itself logs them."""

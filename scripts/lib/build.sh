@@ -14,7 +14,7 @@ build_debug() {
     say "Building (debug) into .build"
     run_logged swift-build whole_tree swift build --build-tests
 }
-debug_folder() { whole_tree swift build --show-bin-path; }
+debug_folder() { (cd -P .build/debug && pwd); }
 
 # no_warnings <log>: fails if a compiler warned of a file of this tree in that build. It repeats none of files that it did not compile.
 no_warnings() { ! grep -E "^$root/.*: warning: " "$logs/$1.log"; }

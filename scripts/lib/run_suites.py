@@ -29,7 +29,7 @@ BUILD = Path(os.environ.get("LLVS_BUILD", ROOT / "build"))
 LOGS = BUILD / "logs"
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 2
 BUILDS = {"release": "build-release", "debug": "build-debug"}
-#: What a suite's log says of a test that failed: Swift Testing, cmocka, pytest, `check`, programs that count by themselves.
+#: What a suite's log says of a test that failed: Swift Testing, cmocka, pytest, `check`, scripts/lib/strict.sh, ctest.
 FAILURES = re.compile(
     r"^(?:✘ Test (?!run)(?P<swift>.+?) (?:failed after|recorded an issue)"
     r"|\[  FAILED  \] (?P<cmocka>\w+)$"

@@ -39,7 +39,7 @@ import Testing
     @Test("marks that others forged are looked at on the way, and lead nowhere") func forgedMarks() throws {
         let notes = try StoreCoordinator(store: memoryStore(), options: options("a"))
         try save(notes, "1", [UndoMarks.descriptionKey: "mine"])
-        let ids = (0..<100_000).map { VersionID(high: 0x4000 | UInt64($0) << 16, low: 1 << 63) }
+        let ids = (0..<25_000).map { VersionID(high: 0x4000 | UInt64($0) << 16, low: 1 << 63) }
         for forged in [[UndoMarks.undoKey: UndoMarks.json(ids)], [UndoMarks.redoKey: UndoMarks.json(ids)]] {
             var marks = try Metadata(forged.map { ($0.key, $0.value) })
             marks[UndoMarks.deviceKey] = bytes("\"a\"")
@@ -52,8 +52,8 @@ import Testing
             OperationControl(progress: { _ in
                 looks.withLock { $0 += 1 }; return true
             }))
-        #expect(found.undo?.description == "mine" && looks.withLock { $0 } > 100)
-        looks.withLock { $0 = 50 }
+        #expect(found.undo?.description == "mine" && looks.withLock { $0 } > 25)
+        looks.withLock { $0 = 20 }
         #expect(throws: StoreError.self) {
             try notes.undoable(
                 OperationControl(progress: { _ in

@@ -38,7 +38,7 @@ import Testing
         #expect(identity.recipient.description == cases.recipient)
         #expect(try AgeTools.plain(identity.text()) == Array(cases.identity.utf8))
         #expect(cases.cases.count > 90)
-        for one in cases.cases {
+        for (number, one) in cases.cases.enumerated() {
             let bytes = try [UInt8](Data(contentsOf: file(one.name)))
             let key: AgeReader.Key = one.passphrase.isEmpty ? .identities([identity]) : .passphrase(try Secret(one.passphrase))
             var found = "ok"
@@ -46,6 +46,8 @@ import Testing
                 #expect(hex(LLVS.SHA256.digest(try open(bytes, key))) == one.plain, "\(one.name)")
             } catch let fault as AgeFault { found = name(fault.kind) }
             #expect(found == one.expect, "\(one.name)")
+            // The usual run asks the program about every fourth file: each is a process.
+            guard Sample.isDeep || number % 4 == 0 else { continue }
             let tool =
                 one.passphrase.isEmpty
                 ? try AgeTools.open(bytes, identity, in: folder.path)
@@ -65,7 +67,7 @@ import Testing
         #expect(shown.split(separator: "\n").first.map(String.init) == made.recipient.description)
         #expect(try AgeRecipient(made.recipient.description) == made.recipient)
 
-        for size in [0, 1, 100, 65_535, 65_536, 65_537, 131_072, 300_000] {
+        for size in sample(usual: [0, 65_536, 65_537, 131_072], deep: [0, 1, 100, 65_535, 65_536, 65_537, 131_072, 300_000]) {
             let plain = AgeTools.bytes(size)
             let ours = try AgeWriter.encrypt(plain, for: .recipients([other.recipient, mine.recipient, made.recipient]), crypto)
             for identity in [mine, other, made] {
@@ -114,12 +116,13 @@ import Testing
 
     @Test func aFileThatIsCutShortIsNoticed() throws {
         let identity = try AgeIdentity(crypto)
-        let good = try AgeWriter.encrypt(AgeTools.bytes(65_600), for: .recipients([identity.recipient]), crypto)
+        let plain = AgeTools.bytes(65_600), first = AgeTools.bytes(65_536)
+        let good = try AgeWriter.encrypt(plain, for: .recipients([identity.recipient]), crypto)
         let ends =
-            Array(stride(from: 0, to: 200, by: sample(usual: 20, deep: 4))) + [
+            Array(stride(from: 0, to: 200, by: sample(usual: 40, deep: 4))) + [
                 5_000, 65_719, 65_720, 65_735, 65_736, 65_737, 65_751, 65_752, 65_753,
             ]
-            + Array(good.count - 20..<good.count)
+            + sample(usual: [20, 17, 16, 15, 1], deep: Array(1...20)).map { good.count - $0 }
         for end in ends {
             do {
                 _ = try open(Array(good[..<end]), .identities([identity]))
@@ -139,7 +142,7 @@ import Testing
                     given += piece[..<count]
                 }
             }
-            #expect(given.isEmpty || given == AgeTools.bytes(65_536))
+            #expect(given.isEmpty || given == first)
         }
     }
 

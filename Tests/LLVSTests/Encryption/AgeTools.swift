@@ -41,10 +41,16 @@ enum AgeTools {
     }
 
     static func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
-        var random = TestRandom(state: seed), out: [UInt8] = []
-        out.reserveCapacity(count + 8)
-        while out.count < count { withUnsafeBytes(of: random.next()) { out.append(contentsOf: $0) } }
-        return Array(out.prefix(count))
+        var random = TestRandom(state: seed)
+        return [UInt8](unsafeUninitializedCapacity: count + 8) { buffer, filled in
+            let raw = UnsafeMutableRawBufferPointer(buffer)
+            var at = 0
+            while at < count {
+                raw.storeBytes(of: random.next(), toByteOffset: at, as: UInt64.self)
+                at += 8
+            }
+            filled = count
+        }
     }
     static func plain(_ secret: Secret) -> [UInt8] { secret.withBytes { Array($0) } }
 }

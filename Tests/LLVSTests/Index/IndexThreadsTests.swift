@@ -7,7 +7,7 @@ import Testing
 /// What is read and written at once, ThreadSanitizer sees here (`scripts/sanitize threads`).
 @Suite struct IndexThreadsTests {
     private let directory = TemporaryDirectory()
-    private static let count = 3_000, changed = 30
+    private static let count = 1_500, changed = 15
 
     private static func value(_ a: Int) -> [UInt8] {
         let text = String(repeating: "some text that is deflated ", count: 12)

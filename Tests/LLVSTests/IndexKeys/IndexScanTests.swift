@@ -28,11 +28,14 @@ import Testing
         try text.withUnsafeBytes { data in
             var expected: [[UInt8]] = []
             _ = try IndexTuples.forEach(data, definition, DocumentControl()) { expected.append(key($0, definition)) }
-            let about = "\(String(decoding: text.prefix(300), as: UTF8.self)) by \(String(decoding: definition.text, as: UTF8.self))"
+            // Made if something is wrong.
+            var about: Comment {
+                "\(String(decoding: text.prefix(300), as: UTF8.self)) by \(String(decoding: definition.text, as: UTF8.self))"
+            }
             switch scan.read(data) {
             case .unsure: return (false, false)
-            case .absent: #expect(expected.isEmpty, "\(about)")
-            case .found: #expect(expected == [key(scan.tuple, definition)], "\(about)")
+            case .absent: #expect(expected.isEmpty, about)
+            case .found: #expect(expected == [key(scan.tuple, definition)], about)
             }
             return (true, !expected.isEmpty)
         }
@@ -107,7 +110,8 @@ import Testing
         }
         let definitions = try Self.definitions.map { try Self.definition($0) }, scans = definitions.compactMap { IndexScan($0) }
         #expect(scans.count == definitions.count)
-        for _ in 0..<2_000 {
+        let count = sample(usual: 700, deep: 2_000)
+        for _ in 0..<count {
             var text = Array(value(0).utf8)
             for turn in 0..<3 {
                 for (definition, scan) in zip(definitions, scans) {
@@ -120,6 +124,6 @@ import Testing
                 if Bool.random(using: &random) { text.remove(at: at) } else { text[at] = UInt8.random(in: 0...255, using: &random) }
             }
         }
-        #expect(sure > 8_000 && found > 500, "\(sure) were read, and \(found) found")
+        #expect(sure > 4 * count && found > count / 4, "\(sure) were read, and \(found) found")
     }
 }

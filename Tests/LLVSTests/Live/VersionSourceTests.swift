@@ -10,7 +10,7 @@ import Testing
         var options = Store.Options()
         options.storage = .memory
         let store = try Store(path: "", options: options)
-        let values = (0..<2).map { n in (0..<(3 << 20)).map { UInt8(truncatingIfNeeded: $0 / 7 + n) } }
+        let values = (0..<2).map { n in Filling.runs(of: 7, count: 3 << 20, from: UInt8(n)) }
         var source = VersionSource(store), last: Version?
         for (n, value) in [values[0], values[1], values[0]].enumerated() {
             last = try store.makeVersion(basedOn: last?.id, changes: [.insert(try ValueID("large \(n)"), data: value)])

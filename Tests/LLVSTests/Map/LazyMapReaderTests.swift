@@ -135,7 +135,7 @@ import Testing
                 try store.close()
             }
             var void = 0
-            for _ in 0..<20 {
+            for _ in 0..<sample(usual: 8, deep: 20) {
                 var bytes = whole
                 let at = Int.random(in: 0..<whole.count, using: &random), count = min(9_000, whole.count - at)
                 for i in at..<at + count { bytes[i] ^= 0x20 }

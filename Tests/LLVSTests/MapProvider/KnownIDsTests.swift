@@ -8,13 +8,13 @@ import Testing
     private static func bytes(_ i: Int) -> [UInt8] { Array("\(UInt64(truncatingIfNeeded: i) &* 0x9E37_79B9_7F4A_7C15)".utf8) }
 
     @Test func aFilterHoldsWhatWasInserted() {
-        let filter = IDFilter(most: 1 << 20)
+        let filter = IDFilter(most: 1 << 18)
         var inserted = 0
-        while filter.reserve(20_000), inserted < 400_000 {
-            for i in inserted..<inserted + 20_000 { Self.bytes(i).withUnsafeBytes { filter.insert($0) } }
-            inserted += 20_000
+        while filter.reserve(5_000), inserted < 100_000 {
+            for i in inserted..<inserted + 5_000 { Self.bytes(i).withUnsafeBytes { filter.insert($0) } }
+            inserted += 5_000
         }
-        #expect(inserted >= 400_000 && filter.memory <= 1 << 20)
+        #expect(inserted >= 100_000 && filter.memory <= 1 << 18)
         #expect((0..<inserted).allSatisfy { i in Self.bytes(i).withUnsafeBytes { filter.layersThatMayHold($0) != 0 } })
         // One in a hundred at most is taken for one that was.
         let wrong = (inserted..<2 * inserted).count { i in Self.bytes(i).withUnsafeBytes { filter.layersThatMayHold($0) != 0 } }
@@ -27,14 +27,15 @@ import Testing
         #expect(!IDFilter(most: 0).reserve(1))
     }
 
-    private static let size = 5_000
+    /// So many that ids are learned rather than looked up in a map.
+    private static let size = MapPolicy.manyChanges + 4
 
     /// Random ids, some of them those of versions before, some taken away.
     private func change(_ state: inout [ValueID: UInt8], _ random: inout SeededRandom, _ batch: UInt8, again: Int, range: Int = 1 << 40)
         -> (given: [Value.Change], kinds: [ValueID: Value.Change.Kind])
     {
         var given: [ValueID: Value.Change] = [:], kinds: [ValueID: Value.Change.Kind] = [:]
-        let known = state.keys.sorted()
+        let known = again == 0 ? [] : state.keys.sorted()
         // Half of those at most, so that one that is not taken yet is soon found.
         let again = min(again, known.count / 2)
         while given.count < Self.size {
@@ -65,8 +66,8 @@ import Testing
         var state: [ValueID: UInt8] = [:], last: VersionID?
         for opening in 0..<2 {
             let store = try Store(path: directory.path + "/store", options: options)
-            for batch in 0..<6 {
-                let (given, kinds) = change(&state, &random, UInt8(opening * 6 + batch), again: again)
+            for batch in 0..<4 {
+                let (given, kinds) = change(&state, &random, UInt8(opening * 4 + batch), again: again)
                 last = try store.makeVersion(basedOn: last, changes: given).id
                 let ordinal = try store.requireOrdinal(try #require(last))
                 var recorded: [ValueID: Value.Change.Kind] = [:]
@@ -95,7 +96,7 @@ import Testing
                 var o = Store.Options(); o.storage = .memory; return o
             }())
         var state: [ValueID: UInt8] = [:], last: VersionID?, costs: [MapWork.Counts] = []
-        for batch in 0..<8 {
+        for batch in 0..<5 {
             let (given, _) = change(&state, &random, UInt8(batch), again: again)
             #if DEBUG
             costs.append(try MapWork.counting { last = try store.makeVersion(basedOn: last, changes: given).id })

@@ -46,7 +46,7 @@ import Testing
         let sameArbiter = mixture == .same || mixture == .rules, hasRules = mixture == .rules || mixture == .rulesAndOthers
         var worst = 0
         // The last ones once took three rounds: one side held a merge of a generation below that of the bases.
-        for seed in Sample.seeds(usual: 25, deep: 150, always: [1362, 2311, 2705, 3031, 3161, 4399, 4569]) {
+        for seed in Sample.seeds(usual: 10, deep: 150, always: [1362, 2311, 2705, 3031, 3161, 4399, 4569]) {
             var random = SeededRandom(seed: seed)
             let stores = try (0..<Int.random(in: 2...6, using: &random)).map { _ in try memoryStore() }
             let arbiters = stores.indices.map { Self.arbiter($0, of: mixture) }

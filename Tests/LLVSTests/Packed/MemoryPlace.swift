@@ -46,12 +46,17 @@ final class MemoryPlace: @unchecked Sendable {
         guard let bytes = files.removeValue(forKey: name) else { return }
         gone[name] = (clock, bytes.count)
     }
+    /// Those of a directory; in the order of their names if chance decides about each, so that a seed says all.
+    private func inside<T>(_ directory: String, _ files: [String: T]) -> [(key: String, value: T)] {
+        let found = files.filter { $0.key.hasPrefix(directory) && Paths.parent(of: $0.key) == directory }
+        return hasFaults ? found.sorted { $0.key < $1.key } : Array(found)
+    }
     func list(_ directory: String) -> [String: Int] {
         var found: [String: Int] = [:]
-        for (name, bytes) in files.sorted(by: { $0.key < $1.key }) where Paths.parent(of: name) == directory && !hides.contains(name) {
+        for (name, bytes) in inside(directory, files) where !hides.contains(name) {
             if !(isNew(name) && chance(0.3)) { found[name] = claims[name] ?? bytes.count }
         }
-        for (name, (at, size)) in gone.sorted(by: { $0.key < $1.key }) where Paths.parent(of: name) == directory {
+        for (name, (at, size)) in inside(directory, gone) {
             if clock - at < MemoryPlace.stale, chance(0.3) { found[name] = size }
         }
         return found

@@ -194,7 +194,7 @@ import Testing
         for n in 0..<12 {
             let gone = try PackedDevice(place, fanIn: 100)
             for part in 0..<3 {
-                try gone.save("large\(n) \(part)", (0..<(50 << 10)).map { _ in UInt8.random(in: 0...255, using: &random) })
+                try gone.save("large\(n) \(part)", StorageConformance.bytes(seed: random.next(), count: 50 << 10))
                 try gone.exchangeOnce()
             }
             try here.save("here\(n)")

@@ -11,7 +11,7 @@ import Testing
         try a.save()
         try a.exchangeOnce()
         var random = SeededRandom(seed: 1)
-        for n in 0..<64 { try a.save("large \(n)", (0..<65_536).map { _ in UInt8.random(in: 0...255, using: &random) }) }
+        for n in 0..<64 { try a.save("large \(n)", StorageConformance.bytes(seed: random.next(), count: 65_536)) }
         (place.carries, place.carried) = (768 << 10, 0)
         var sends = 0
         while place.versions() != a.ids, sends < 20 {
@@ -24,7 +24,7 @@ import Testing
         #expect(place.carried <= 2 * (4 << 20))
         // Nothing more is cut: the next one is as large as ever.
         place.carries = .max
-        for n in 0..<32 { try a.save("more \(n)", (0..<65_536).map { _ in UInt8.random(in: 0...255, using: &random) }) }
+        for n in 0..<32 { try a.save("more \(n)", StorageConformance.bytes(seed: random.next(), count: 65_536)) }
         let before = place.names(.log).count
         _ = try a.exchange.send()
         #expect(place.versions() == a.ids && place.names(.log).count == before + 1)
@@ -48,8 +48,7 @@ import Testing
     }
     private func fill(_ device: PackedDevice, _ values: Range<Int>, _ size: Int = 256 << 10) throws {
         for n in values {
-            var random = SeededRandom(seed: UInt64(n))
-            try device.save("\(n)", (0..<size / 8).flatMap { _ in withUnsafeBytes(of: random.next()) { Array($0) } })
+            try device.save("\(n)", StorageConformance.bytes(seed: UInt64(n), count: size))
         }
     }
     /// Whether a call came to its end within so many seconds, and that it took no more.

@@ -1,3 +1,4 @@
+import LLVSTestSupport
 import Testing
 
 @testable import LLVS
@@ -44,7 +45,7 @@ import Testing
 
     @Test func largeValuesLieBesideThePacks() throws {
         let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 2), b = try PackedDevice(place)
-        let data = (0..<(9 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 9) }
+        let data = Filling.pattern(PackFormat.partSize + 1_000)
         let version = try a.save("large", data)
         try a.exchangeOnce()
         #expect(place.names(.blob).count == 2)
@@ -75,7 +76,7 @@ import Testing
     /// A large value that is removed and set again, over and over, is fetched once: by who read it before, and by who reads all of that.
     @Test func aLargeValueThatComesBackIsFetchedOnce() throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
-        let data = (0..<(2 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 9) }, id = try ValueID("large")
+        let data = Filling.pattern(2 << 20), id = try ValueID("large")
         func parts(_ asked: [String]) -> Int { asked.count { $0.hasPrefix("read pack1/blob") } }
         var versions = [try a.save("large", data)]
         try a.exchangeOnce()
@@ -113,7 +114,7 @@ import Testing
     /// What two devices sent is read once: that the other one's files are there is seen in a listing. Those that are not are read.
     @Test(arguments: [false, true]) func aLargeValueThatLiesTwiceIsReadOnce(isLost: Bool) throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place), c = try PackedDevice(place)
-        let data = (0..<(2 << 20)).map { UInt8(truncatingIfNeeded: $0 >> 8) }
+        let data = Filling.runs(of: 256, count: 2 << 20)
         try a.save("large", data)
         try a.exchangeOnce()
         try c.exchangeOnce()
@@ -132,7 +133,7 @@ import Testing
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         try a.save("first")
         try a.exchangeOnce()
-        let data = (0..<(18 << 20)).map { UInt8(truncatingIfNeeded: $0 >> 12) }, version = try a.save("large", data)
+        let data = Filling.runs(of: 4_096, count: 2 * PackFormat.partSize + 1_000), version = try a.save("large", data)
         var parts = 0
         a.files.before = {
             guard a.files.asked.last?.hasPrefix("publish pack1/blob") == true else { return }
@@ -150,7 +151,7 @@ import Testing
         try b.exchangeOnce()
         #expect(try b.store.value(ValueID("large"), at: version)?.data == data)
         // A part that is gone meanwhile is sent again.
-        let more = data.map { $0 ^ 1 }, second = try a.save("more", more), before = Set(place.names(.blob))
+        let more = Filling.runs(of: 4_096, count: data.count, from: 1), second = try a.save("more", more), before = Set(place.names(.blob))
         parts = 0
         #expect(throws: StoreError.self) { try a.exchangeOnce() }
         a.storage.isDead = false
@@ -177,7 +178,7 @@ import Testing
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         try a.save("first")
         for device in [a, b] { try device.exchangeOnce() }
-        let data = (0..<(9 << 20)).map { UInt8(truncatingIfNeeded: $0 >> 12) }, version = try a.save("large", data)
+        let data = Filling.runs(of: 4_096, count: PackFormat.partSize + 1_000), version = try a.save("large", data)
         try sendOnePart(a)
         let orphans = Set(place.names(.blob))
         #expect(orphans.count == 1)
@@ -316,7 +317,7 @@ import Testing
         try a.save("small")
         try a.exchangeOnce()
         let backup = place.files
-        let large = (0..<(2 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
+        let large = Filling.pattern(2 << 20)
         let id = try a.save("large", large)
         try a.exchangeOnce()
         #expect(!place.names(.blob).isEmpty)
@@ -535,7 +536,7 @@ import Testing
         let place = MemoryPlace(), a = try PackedDevice(place)
         try a.save("first")
         try a.exchangeOnce()
-        let data = (0..<(9 << 20)).map { UInt8(truncatingIfNeeded: $0 >> 12) }
+        let data = Filling.runs(of: 4_096, count: PackFormat.partSize + 1_000)
         try a.save("large", data)
         try sendOnePart(a)
         let left = Set(place.names(.blob)), twin = try PackedDevice(place)

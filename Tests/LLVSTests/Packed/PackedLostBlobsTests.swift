@@ -1,3 +1,4 @@
+import LLVSTestSupport
 import LLVSTesting
 import Testing
 
@@ -12,7 +13,7 @@ import Testing
         guard isEncrypted else { return try PackedDevice(place) }
         return try PackedDevice(place, keys: Array("six words".utf8).withUnsafeBytes { try RemoteKeys(passphrase: $0) })
     }
-    private func large() -> [UInt8] { (0..<(2 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 9) } }
+    private func large() -> [UInt8] { Filling.pattern(2 << 20) }
 
     private func lose(_ place: MemoryPlace, _ how: Loss) throws -> String {
         let part = try #require(place.names(.blob).first).description

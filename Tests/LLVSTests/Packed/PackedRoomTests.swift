@@ -78,7 +78,7 @@ import Testing
         place.pace = 1
         place.most = 700 << 10
         if isTold { a.files.largestFile = place.most }
-        func large() -> [UInt8] { (0..<300 << 10).map { _ in UInt8.random(in: 0...255, using: &place.random) } }
+        func large() -> [UInt8] { StorageConformance.bytes(seed: place.random.next(), count: 300 << 10) }
         var tries = 0
         a.files.before = { if a.files.asked.last?.hasPrefix("publish pack1/base") ?? false { tries += 1 } }
         for n in 0..<4 {
@@ -104,14 +104,14 @@ import Testing
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         place.most = 600 << 10
         for n in 0..<20 {
-            try a.save("n\(n)", (0..<100 << 10).map { _ in UInt8.random(in: 0...255, using: &place.random) })
+            try a.save("n\(n)", StorageConformance.bytes(seed: place.random.next(), count: 100 << 10))
         }
         _ = try a.exchange.retrieve()
         #expect(try a.exchange.send().versions.count == 20 && place.versions() == a.ids)
         try b.exchangeOnce()
         #expect(b.ids == a.ids)
         // What is one version cannot be made smaller, and is told; the next exchange tells it again.
-        try a.save("one", (0..<900 << 10).map { _ in UInt8.random(in: 0...255, using: &place.random) })
+        try a.save("one", StorageConformance.bytes(seed: place.random.next(), count: 900 << 10))
         for _ in 0..<2 { #expect { try a.exchange.send() } throws: { ($0 as? StoreError)?.code == .tooLarge } }
     }
 

@@ -42,7 +42,7 @@ import Testing
     /// Bytes of the merged packs that were tried.
     final class Sizes { var all: [Int] = [] }
 
-    private func value(_ place: MemoryPlace) -> [UInt8] { (0..<300 << 10).map { _ in UInt8.random(in: 0...255, using: &place.random) } }
+    private func value(_ place: MemoryPlace) -> [UInt8] { StorageConformance.bytes(seed: place.random.next(), count: 300 << 10) }
     private func retired(_ place: MemoryPlace) throws -> [PackedDevice] {
         let devices = try (0..<2).map { _ in try PackedDevice(place) }
         for n in 0..<3 {

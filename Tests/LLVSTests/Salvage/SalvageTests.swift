@@ -157,7 +157,7 @@ import Testing
     @Test func aDatabaseThatSQLiteRefusesIsSalvaged() throws {
         try withTemporaryDirectory { directory in
             let store = try StoreOnDiskTests.open(1, directory)
-            let large = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
+            let large = Filling.pattern(200_000)
             var version = try store.makeVersion(basedOn: nil, changes: [.insert(id("large"), data: large)])
             for i in 0..<50 { version = try store.set(["k": String(repeating: "\(i)", count: i * 20)], version) }
             let state = try store.value(id("k"), at: version.id)?.data
@@ -179,7 +179,7 @@ import Testing
     @Test func aLargeValueIsSalvagedWithItsFile() throws {
         try withTemporaryDirectory { directory in
             let store = try StoreOnDiskTests.open(0, directory)
-            let large = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
+            let large = Filling.pattern(3_000_000)
             let a = try store.makeVersion(basedOn: nil, changes: [.insert(id("large"), data: large), .insert(id("b"), data: [1])])
             try store.close()
             for target in [0, 1] {

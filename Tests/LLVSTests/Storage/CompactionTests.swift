@@ -173,7 +173,7 @@ import Testing
 
     @Test func aRecordIsRewrittenAFewTimesOnly() throws {
         var written: UInt64 = 0, size: UInt64 = 0
-        for i in 0..<40 {
+        for i in 0..<24 {
             let storage = try open { $0.compactionThreshold = 8 }
             for j in 0..<8 {
                 let one = try open()
@@ -187,7 +187,7 @@ import Testing
         }
         #expect(try names().count < 30)
         #expect(written > size / 2 && written < size * 7, "\(written) of \(size)")
-        #expect(try records().count == 320)
+        #expect(try records().count == 192)
     }
 
     // MARK: Readers
@@ -443,7 +443,8 @@ import Testing
     @Test(arguments: [false, true]) func aSegmentThatBecomesShorterMeanwhileIsFoldedAnotherTime(_ inPlace: Bool) throws {
         let all = Set(try fill(0..<4, size: 4_000))
         var givenUp = 0, made = 0
-        for name in try names() {
+        // Of the four segments the usual run takes two.
+        for name in try names().enumerated().filter({ $0.offset % sample(usual: 2, deep: 1) == 0 }).map({ $0.element }) {
             var step = 1
             while true {
                 let copied = directory.path + "/copy", file = copied + "/segments/" + name, whole = try contents(path + "/segments/" + name)
@@ -480,7 +481,7 @@ import Testing
                 step += 1
             }
         }
-        #expect(givenUp > 4 && made > 4, "\(givenUp) given up, \(made) made")
+        #expect(givenUp > 2 && made > 2, "\(givenUp) given up, \(made) made")
     }
 
     @Test func aDamagedSegmentStaysWhereItIs() throws {

@@ -28,18 +28,29 @@ import Testing
         return forged
     }
 
-    @Test(arguments: [0, 1], Forgery.allCases) func aForgedCacheIsToldAndGoes(kind: Int, forgery: Forgery) throws {
-        try withTemporaryDirectory { directory in
-            var store = try StoreOnDiskTests.open(kind, directory)
-            var last = try store.makeVersion(basedOn: nil, changes: (0..<6_000).map { .insert(try id("v \($0)"), data: [1]) })
-            for i in 0..<1_500 {
+    /// So many versions that the history is cached, each of which changes a value; and so many values that their map is.
+    private static let versions = 1_100, values = 4_500
+
+    /// One store for all forgeries of it: each is told in a copy.
+    @Test(arguments: [0, 1]) func aForgedCacheIsToldAndGoes(kind: Int) throws {
+        try withTemporaryDirectory { original in
+            let store = try StoreOnDiskTests.open(kind, original)
+            var last = try store.makeVersion(basedOn: nil, changes: (0..<Self.values).map { .insert(try id("v \($0)"), data: [1]) })
+            for i in 0..<Self.versions {
                 last = try store.makeVersion(basedOn: last.id, changes: [.update(id("v \(i)"), data: [UInt8(i & 0xFF), 2])])
             }
-            try store.close()
-            store = try StoreOnDiskTests.open(kind, directory)
-            #expect(store.caches.versions == 1_501 && store.maps.persisted != nil)
             #expect(try store.verify().isWhole)
-            #expect(!store.caches.areWrong)
+            try store.close()
+            for forgery in Forgery.allCases { try Self.tell(forgery, kind, original, last) }
+        }
+    }
+
+    private static func tell(_ forgery: Forgery, _ kind: Int, _ original: String, _ last: Version) throws {
+        try withTemporaryDirectory { directory in
+            try RepairedStoreTests.copy(original, directory)
+            var store = try StoreOnDiskTests.open(kind, directory)
+            #expect(store.caches.versions == Self.versions + 1 && store.maps.persisted != nil, "\(forgery)")
+            #expect(!store.caches.areWrong, "\(forgery)")
 
             let ordinal = try #require(store.quietHistory.ordinal(of: last.id)), before = try store.maps.map(ordinal - 1)
             switch forgery {
@@ -66,17 +77,20 @@ import Testing
             try store.storage.close(discarding: false)
 
             store = try StoreOnDiskTests.open(kind, directory)
-            #expect(store.caches.rows > 0)
+            #expect(store.caches.rows > 0, "\(forgery)")
             let damages = try store.verify().damages
             #expect(
                 damages.map(\.lost) == [.nothing]
-                    && damages[0].file.contains(forgery == .map || forgery == .patchedMap ? "map-" : "history"), "\(damages)")
+                    && damages[0].file.contains(forgery == .map || forgery == .patchedMap ? "map-" : "history"), "\(forgery): \(damages)")
             try store.close()
 
             store = try StoreOnDiskTests.open(kind, directory)
-            #expect(store.caches.rows == 0)
-            #expect(try store.verify().isWhole)
-            #expect(try store.heads().map(\.id) == [last.id] && store.value(id("v 1499"), at: last.id)?.data == [UInt8(1_499 & 0xFF), 2])
+            #expect(store.caches.rows == 0, "\(forgery)")
+            #expect(try store.verify().isWhole, "\(forgery)")
+            let newest = Self.versions - 1
+            #expect(
+                try store.heads().map(\.id) == [last.id] && store.value(id("v \(newest)"), at: last.id)?.data == [UInt8(newest & 0xFF), 2],
+                "\(forgery)")
             try store.close()
         }
     }

@@ -153,7 +153,7 @@ import Testing
             }
         }
         if Sample.seed == nil {
-            #expect(short > 5 * seeds.count && settled > seeds.count / 5, "\(short) short ways, \(settled) settled")
+            #expect(short > 2 * seeds.count && settled > seeds.count / 5, "\(short) short ways, \(settled) settled")
         }
     }
 

@@ -60,7 +60,7 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
 
     @Test(arguments: [0, 1]) func everythingIsThereAgain(kind: Int) throws {
         try withTemporaryDirectory { directory in
-            let large = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }, text = [UInt8](repeating: 0x61, count: 5_000)
+            let large = Filling.pattern(3_000_000), text = [UInt8](repeating: 0x61, count: 5_000)
             var a: Version?, b: Version?, m: Version?
             do {
                 let store = try Self.open(kind, directory, durability: .full)
@@ -206,7 +206,7 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
             let name = try #require(try System.names(in: directory + "/store/segments").first { $0.hasSuffix(".seg") })
             let path = "\(directory)/store/segments/\(name)"
             let whole = try readFile(path)
-            for offset in whole.indices {
+            for offset in stride(from: 0, to: whole.count, by: sample(usual: 2, deep: 1)) {
                 var bytes = whole
                 bytes[offset] ^= 0x40
                 try writeFile(path, bytes)
@@ -266,7 +266,7 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
             // Any byte flipped: detected, and all is read from the records.
             for name in names {
                 let whole = try readFile("\(caches)/\(name)")
-                for offset in stride(from: 0, to: whole.count, by: max(1, whole.count / 12)) {
+                for offset in stride(from: 0, to: whole.count, by: max(1, whole.count / sample(usual: 6, deep: 12))) {
                     var bytes = whole
                     bytes[offset] ^= 0x10
                     try writeFile("\(caches)/\(name)", bytes)

@@ -5,7 +5,7 @@ import Testing
 
 /// Values that are read in parts: the same bytes as when they are read whole, checked, and not more of them than needed.
 @Suite struct ValueReaderTests {
-    private static let sizes = [0, 1, 65_535, 65_536, 65_537, 1 << 20, 1 << 20 + 1, 1_700_000]
+    private static let sizes = [0, 1, 65_535, 65_536, 65_537, 1 << 20, 1 << 20 + 1, 1_200_000]
 
     /// No compression makes these smaller; with a mask, deflate does.
     private func random(_ size: Int, _ seed: UInt64 = 1, mask: UInt64 = .max) -> [UInt8] {
@@ -56,7 +56,7 @@ import Testing
                 #expect(try part(reader, 0, value.count + 100) == value)
                 #expect(try part(reader, value.count, 10).isEmpty && part(reader, .max, 10).isEmpty && part(reader, 0, 0).isEmpty)
                 var random = SeededRandom(seed: UInt64(value.count))
-                for _ in 0..<12 {
+                for _ in 0..<6 {
                     let offset = Int(random.next() % UInt64(value.count + 1)), limit: UInt64 = random.next() % 4 == 0 ? 500_000 : 70_000
                     let count = Int(random.next() % limit)
                     #expect(

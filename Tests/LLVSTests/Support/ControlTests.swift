@@ -58,7 +58,7 @@ import Testing
     /// Whole ones are gone over when they are read, settled (twice), looked for in the new store, and looked for among what is lost
     /// (twice).
     @Test func salvagingLooksAtEachVersionAndChange() throws {
-        let temporary = TemporaryFolder(), count = 400
+        let temporary = TemporaryFolder(), count = 200
         func salvaged(_ path: String, _ target: String) throws -> Int {
             try Self.steps { _ = try Salvage.run(temporary.path + path, into: temporary.path + target, Store.Options(), $0) }
         }

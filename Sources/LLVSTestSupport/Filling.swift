@@ -1,0 +1,43 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Large values for tests. Whole blocks are copied: a debug build takes a second for ten million bytes that are computed one by one.
+public enum Filling {
+    /// Returns runs of `length` equal bytes. Each run has the byte after that of the run before it. Deflate makes them much smaller.
+    public static func runs(of length: Int, count: Int, from first: UInt8 = 0) -> [UInt8] {
+        made(count) { bytes in
+            var at = 0, byte = first
+            while at < count {
+                let size = min(length, count - at)
+                memset(bytes + at, Int32(byte), size)
+                at += size
+                byte &+= 1
+            }
+        }
+    }
+
+    /// Returns bytes of which 512 in a row differ from each other and from the next 512. They repeat after 128 KiB.
+    public static func pattern(_ count: Int) -> [UInt8] {
+        made(count) { bytes in
+            var at = 0
+            while at < count {
+                let size = min(period.count, count - at)
+                period.withUnsafeBytes { _ = $0.baseAddress.map { memcpy(bytes + at, $0, size) } }
+                at += size
+            }
+        }
+    }
+    private static let period = (0..<128 << 10).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 9) }
+
+    private static func made(_ count: Int, _ fill: (UnsafeMutablePointer<UInt8>) -> Void) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            buffer.baseAddress.map(fill)
+            filled = count
+        }
+    }
+}
