@@ -24,11 +24,11 @@ final class DocumentMergeRun {
     private let budget: ConflictRecordBudget
     /// Of the records.
     @exclusivity(unchecked) private(set) var places = KeptPlaces()
-    /// Steps that comparing the texts of the value may still take.
+    /// Steps that comparing the texts and lists of the value may still take.
     var textSteps = TextAlignment.stepLimit
 
     private static let auto = MergeRule()
-    /// Where both sides moved more elements of a list to different places, that is one record, of the list.
+    /// If more moves of a list's elements are to be told, one record of the list tells them.
     private static let mostMoves = 64
 
     init(
@@ -103,7 +103,7 @@ final class DocumentMergeRun {
             while frame.next < frame.count {
                 let i = frame.next
                 let place = Place(frame: frame, child: i)
-                guard let done = try begin(frame.o(i), frame.x(i), frame.y(i), state(frame, i), place) else { break }
+                guard let done = try pickedRow(place) ?? begin(frame.o(i), frame.x(i), frame.y(i), state(frame, i), place) else { break }
                 frame.deliver(done)
                 if let told { frame.deliverTold(told) }
                 if hasPlainMembers { try deliverScalars(frame) }
@@ -212,6 +212,17 @@ final class DocumentMergeRun {
         }
     }
 
+    /// Returns the row that stands, with a record, if an element of a list of plain values is one that both sides changed, each otherwise:
+    /// an array of plain values, for which no rule is given. Nil if it is none.
+    private func pickedRow(_ place: Place) throws -> ValueRef? {
+        guard let frame = place.frame, frame.isOfPlain, !saves, state(frame, place.child) == RuleStates.none else { return nil }
+        let i = place.child, inputs = RecordDraft.Inputs(o: frame.o(i), x: frame.x(i), y: frame.y(i), state: RuleStates.none)
+        let (o, x, y) = (inputs.o, inputs.x, inputs.y)
+        guard values.isKind(o, .array), values.isKind(x, .array), values.isKind(y, .array) else { return nil }
+        if try !frame.isKnownToDiffer(i) && (values.same(x, o) || values.same(y, o) || values.same(x, y)) { return nil }
+        return try ShortLists.areRows(o, x, y, values) ? pick(inputs, Self.auto, place) : nil
+    }
+
     private func rule(_ state: Int) -> MergeRule {
         guard let index = rules.rule(state) else { return Self.auto }
         return rules.rules.rules[index]
@@ -296,11 +307,12 @@ final class DocumentMergeRun {
             let key = rule.kind == .list ? rule.key : nil
             // (Where elements come out, and what an app made of which, frames of whole lists know.)
             if rule.kind == .auto, !saves, !tellsPlaces, values.isKind(o, .array),
-                let paired = try ShortLists.aligned(o, x, y, values)
+                let found = try ShortLists.aligned(o, x, y, values)
             {
-                return try open(.elements(paired: paired), inputs, place)
+                return try open(.elements(paired: found.paired, isOfPlain: found.isOfPlain), inputs, place)
             }
-            return try open(.list(try ListAlignment(values, o, x, y, key: key, saves: saves)), inputs, place)
+            let plan = try ListAlignment(values, o, x, y, key: key, saves: saves, steps: &textSteps)
+            return try open(.list(plan), inputs, place)
         case (.set, .array, .array): return try open(.set(try SetPlan(values, o, x, y, key: rule.key, saves: saves)), inputs, place)
         case (.tuple, .array, .array) where isTuple(inputs): return try open(.tuple, inputs, place)
         case (.text, .string, .string): return try text(inputs, rule, place)
@@ -418,7 +430,7 @@ final class DocumentMergeRun {
         case .object: try frame.openMembers(values)
         case .tuple: frame.openSlots(values)
         case .chain(let chain): frame.open(chain)
-        case .elements(let paired): frame.openElements(values, differing: paired)
+        case .elements(let paired, _): frame.openElements(values, differing: paired)
         case .list(let plan): plan.children(of: frame)
         case .set(let plan): plan.children(of: frame)
         }
@@ -457,14 +469,18 @@ final class DocumentMergeRun {
                 return list
             }
             for move in moved {
-                let sides = (frame.inputs.o, frame.inputs.x, frame.inputs.y), nodes = move.nodes
+                func element(_ list: ValueRef, _ node: UInt32) -> ValueRef {
+                    node == MergeFrame.none ? .absent : ValueRef(tree: list.tree, node: node)
+                }
                 let inputs = RecordDraft.Inputs(
-                    o: ValueRef(tree: sides.0.tree, node: nodes.base), x: ValueRef(tree: sides.1.tree, node: nodes.newer),
-                    y: ValueRef(tree: sides.2.tree, node: nodes.older), state: frame.state)
+                    o: element(frame.inputs.o, move.nodes.base), x: element(frame.inputs.x, move.nodes.newer),
+                    y: element(frame.inputs.y, move.nodes.older), state: frame.state)
                 try record(.moveMove, inputs, frame.result(move.key), Place(frame: frame, child: move.key))
             }
             frame.close()
-            return values.add(.array(elements))
+            let list = values.add(.array(elements))
+            if plan.isLimited { try record(.limit, frame.inputs, list, frame.place) }
+            return list
         case .set(let plan):
             frame.closeChildren()
             defer { frame.close() }

@@ -154,10 +154,10 @@ struct ElementKeys {
     /// No more elements will be looked for: what finds them is let go.
     mutating func close() { slots = .none }
 
-    /// Whether there was an element with the same key.
-    func contains(_ element: ValueRef) throws -> Bool {
-        if !shortest.isEmpty, let place = placeInShortest(element), shortest[place] != .max { return true }
-        return try slots[find(element).slot] != .max
+    /// Whether there was an element with the same key, the digest of that key, and its source. The element gets no number.
+    func find(like element: ValueRef) throws -> (isKnown: Bool, digest: UInt32, source: Source) {
+        let (slot, digest, source) = try find(element)
+        return (slots[slot] != .max, digest, source)
     }
 
     /// The slot where the key is, or where it goes.

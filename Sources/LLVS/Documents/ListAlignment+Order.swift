@@ -3,10 +3,30 @@ extension ListAlignment {
     /// Two runs of a gap of so few pairs are compared with each other; for more it is noted where each key is.
     private static let fewPairs = 1 << 12
 
-    /// An element that both sides moved to different places.
+    /// A move that is told; a node is `MergeFrame.none` if that side removed the element.
     struct Move {
         var key: Int
         var nodes: (base: UInt32, newer: UInt32, older: UInt32)
+    }
+
+    /// The keys of moves that are told.
+    private struct Moved {
+        let count: Int, most: Int
+        private var members = TokenBits(count: 0)
+        /// As far as they are not too many: one more than that at the most.
+        private(set) var keys: [Int] = []
+
+        init(below count: Int, most: Int) { (self.count, self.most) = (count, most) }
+
+        var areTooMany: Bool { keys.count > most }
+
+        /// Adds the key of a surviving element of the base.
+        mutating func add(_ key: UInt32) {
+            if keys.isEmpty { members = TokenBits(count: count) }
+            guard !areTooMany, !members[Int(key)] else { return }
+            members[Int(key)] = true
+            keys.append(Int(key))
+        }
     }
 
     /// Takes the places of the keys back.
@@ -29,11 +49,11 @@ extension ListAlignment {
         return (base[key], node(newer, newerKeys), node(older, olderKeys))
     }
 
-    /// The elements that came out, in order, and those that both sides moved to different places; nil: more than so many.
+    /// Returns the elements that came out, in order, and the moves that are told; nil: more than so many.
     func emit(_ frame: MergeFrame, mostMoves: Int, tellsPlaces: Bool) throws -> (elements: ValueRefs, moved: [Move]?) {
         takeKeys(from: frame)
         var (order, moved) = try self.order(frame, mostMoves: mostMoves)
-        let moves = moved.count > mostMoves ? nil : moved.sorted().map { Move(key: $0, nodes: nodes(of: $0)) }
+        let moves = moved.areTooMany ? nil : moved.keys.sorted().map { Move(key: $0, nodes: nodes(of: $0)) }
         (newerKeys, olderKeys, newer, older) = ([], [], ElementNodes(), ElementNodes())
         if tellsPlaces {
             outcomes = [UInt32](repeating: MergeFrame.none, count: keyCount)
@@ -53,12 +73,14 @@ extension ListAlignment {
         return (elements, moves)
     }
 
-    /// The keys of what came out, in order; and those that both sides moved, as far as they are not too many.
-    private func order(_ frame: MergeFrame, mostMoves: Int) throws -> (keys: [UInt32], moved: [Int]) {
-        let inNewer = inRuns(newerKeys, newerAnchors, frame), inOlder = inRuns(olderKeys, olderAnchors, frame), count = frame.next
+    /// Returns the keys of what came out, in order, and the keys of moves that are told: of elements that both sides moved to different
+    /// places, and of those that one side moved behind an element which the other one moved away.
+    private func order(_ frame: MergeFrame, mostMoves: Int) throws -> (keys: [UInt32], moved: Moved) {
+        let inNewer = inRuns(newerKeys, newerAnchors), inOlder = inRuns(olderKeys, olderAnchors), count = frame.next
         let results = frame.results, newerKeys = self.newerKeys, olderKeys = self.olderKeys
         let newerAnchors = self.newerAnchors, olderAnchors = self.olderAnchors
-        var order: [UInt32] = [], moved: [Int] = [], i = 0, j = 0, left: [UInt32] = [], right: [UInt32] = []
+        var order: [UInt32] = [], moved = Moved(below: base.count, most: mostMoves), i = 0, j = 0
+        var left: [UInt32] = [], right: [UInt32] = []
         // Where in a run a key is.
         var place: [Int32] = []
         order.reserveCapacity(count)
@@ -83,8 +105,12 @@ extension ListAlignment {
             if !left.isEmpty || !right.isEmpty {
                 let isLong = left.count * right.count > Self.fewPairs
                 if isLong, place.isEmpty { place = [Int32](repeating: -1, count: count) }
-                try weave(left, right, inNewer, inOlder, &place, &order, &moved)
-                if moved.count > mostMoves { moved.removeLast(moved.count - mostMoves - 1) }
+                // If the older side alone replaced the element behind the gap, or moved it away, the newer side's run comes first: it
+                // comes before what stands there now.
+                let hasNewer = i < newerKeys.count && newerKeys[i] == gap, hasOlder = j < olderKeys.count && olderKeys[j] == gap
+                try weave(left, right, inNewer, inOlder, isNewerFirst: hasNewer && !hasOlder, &place, &order, &moved)
+                if gap > 0, inOlder[gap - 1] { for key in left where key < base.count { moved.add(key) } }
+                if gap > 0, inNewer[gap - 1] { for key in right where key < base.count { moved.add(key) } }
             }
             if gap < base.count, !inNewer[gap], !inOlder[gap], !results.isAbsent(gap) { order.append(UInt32(truncatingIfNeeded: gap)) }
         }
@@ -101,18 +127,18 @@ extension ListAlignment {
         }
     }
 
-    /// The keys that a side has in runs, by key.
-    private func inRuns(_ sideKeys: [UInt32], _ anchors: TokenBits, _ frame: MergeFrame) -> TokenBits {
+    /// The keys that a side has in runs, by key: those of the base are moved.
+    private func inRuns(_ sideKeys: [UInt32], _ anchors: TokenBits) -> TokenBits {
         var keys = TokenBits(count: keyCount)
-        let results = frame.results
-        for (i, key) in sideKeys.enumerated() where !anchors[i] && !results.isAbsent(Int(key)) { keys[Int(key)] = true }
+        for (i, key) in sideKeys.enumerated() where !anchors[i] { keys[Int(key)] = true }
         return keys
     }
 
-    /// The runs of one gap: shared elements hold them together; in each piece between those the older side's come first.
+    /// Appends the runs of one gap. Shared elements hold them together; in each piece between those the older side's come first, unless the
+    /// newer side's do.
     private func weave(
-        _ left: [UInt32], _ right: [UInt32], _ inNewer: TokenBits, _ inOlder: TokenBits, _ place: inout [Int32], _ order: inout [UInt32],
-        _ moved: inout [Int]
+        _ left: [UInt32], _ right: [UInt32], _ inNewer: TokenBits, _ inOlder: TokenBits, isNewerFirst: Bool, _ place: inout [Int32],
+        _ order: inout [UInt32], _ moved: inout Moved
     ) throws {
         let isLong = left.count * right.count > Self.fewPairs
         if isLong {
@@ -128,14 +154,15 @@ extension ListAlignment {
         var i = 0, j = 0
         for end in 0...left.count where end == left.count || shared[end] {
             let to = end == left.count ? right.count : Int(places[end])
+            if isNewerFirst { order.append(contentsOf: left[i..<end]) }
             while j < to {
                 // What the newer side has in a run of its own stands there.
                 if !inNewer[Int(right[j])] { order.append(right[j]) }
                 j += 1
             }
+            if !isNewerFirst { order.append(contentsOf: left[i..<end]) }
             while i < end {
-                order.append(left[i])
-                if left[i] < base.count, inOlder[Int(left[i])] { moved.append(Int(left[i])) }
+                if left[i] < base.count, inOlder[Int(left[i])] { moved.add(left[i]) }
                 i += 1
             }
             guard end < left.count else { break }

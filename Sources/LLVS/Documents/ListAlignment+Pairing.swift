@@ -1,4 +1,4 @@
-/// Where both sides replaced as many elements one for one: those are edits of the elements that they replaced.
+/// If both sides replaced as many elements one for one, these are edits of the elements that they replaced.
 extension ListAlignment {
     /// What of a side there is, by key: all that it has, and what it moved.
     private struct Held {
@@ -15,7 +15,8 @@ extension ListAlignment {
         }
     }
 
-    /// Where as many elements were replaced on both sides, one for one, gives them the keys of those that they replaced.
+    /// If as many elements were replaced on both sides, one for one, gives them the keys of the elements that they replaced (8.1 of the
+    /// specification of texts and lists of plain values).
     func pair() throws {
         paired = TokenBits(count: base.count)
         let inNewer = Held(newerKeys, newerAnchors, of: keyCount, base: base.count)
@@ -24,18 +25,29 @@ extension ListAlignment {
         var from = (o: 0, x: 0, y: 0), x = 0, y = 0
 
         func areValues(_ keys: some Sequence<UInt32>) -> Bool { keys.allSatisfy { self.keys.source(Int(classes[Int($0)])) == .value } }
-        // An element of the base in a slice must be where it was; one that is new must not be on the other side.
-        func areInPlace(_ slice: ArraySlice<UInt32>, _ anchors: TokenBits, _ other: Held) -> Bool {
-            slice.indices.allSatisfy { slice[$0] < end ? anchors[$0] : !other.all[Int(slice[$0])] }
+        // An element of the base in a slice must not be moved.
+        func areInPlace(_ slice: ArraySlice<UInt32>, _ anchors: TokenBits) -> Bool {
+            slice.indices.allSatisfy { slice[$0] >= end || anchors[$0] }
         }
+        // An element of the base that a side has must be at its place in the side's slice (a).
+        func stays(_ element: UInt32, as one: UInt32, _ side: Held) -> Bool { one == element || !side.all[Int(element)] }
+        // A new element that the other side has, too, must be at the same place of the other side's slice (b).
+        func isAlone(_ one: UInt32, beside other: UInt32, _ side: Held) -> Bool { one < end || one == other || !side.all[Int(one)] }
         func replaces(_ o: Range<Int>, _ p: Range<Int>, _ q: Range<Int>) -> Bool {
             guard o.count == p.count, o.count == q.count, !o.isEmpty else { return false }
             let left = newerKeys[p], right = olderKeys[q], middle = o.lazy.map { UInt32(truncatingIfNeeded: $0) }
             guard !left.elementsEqual(right), !left.elementsEqual(middle), !right.elementsEqual(middle) else { return false }
             guard areValues(middle), areValues(left), areValues(right) else { return false }
             guard o.allSatisfy({ !inNewer.moved[$0] && !inOlder.moved[$0] }) else { return false }
-            return o.contains { !inNewer.all[$0] && !inOlder.all[$0] } && areInPlace(left, newerAnchors, inOlder)
-                && areInPlace(right, olderAnchors, inNewer)
+            guard o.contains(where: { !inNewer.all[$0] && !inOlder.all[$0] }), areInPlace(left, newerAnchors),
+                areInPlace(right, olderAnchors)
+            else { return false }
+            return (0..<o.count).allSatisfy { k in
+                let element = UInt32(truncatingIfNeeded: o.lowerBound + k)
+                let one = left[p.lowerBound + k], other = right[q.lowerBound + k]
+                return stays(element, as: one, inNewer) && stays(element, as: other, inOlder)
+                    && isAlone(one, beside: other, inOlder) && isAlone(other, beside: one, inNewer)
+            }
         }
         for place in 0...end {
             // The anchors of a side are in the order of the base.
@@ -59,20 +71,28 @@ extension ListAlignment {
         try values.work.done(base.count + newerKeys.count + olderKeys.count)
     }
 
-    /// In a save the base is what an app makes of the older side, which then has as many elements in the same order: those that it spells
-    /// otherwise, or knows a part of, are told by their places; and where it replaced elements one for one, they are edits of these.
-    /// False where it cannot be so, since the older side was changed: an element is at another place, or known by another key.
-    func pairSaved() throws -> Bool {
+    private func isValue(_ key: Int) -> Bool { keys.source(Int(classes[key])) == .value }
+    private func isAtPlace(_ i: Int) -> Bool { classes[Int(olderKeys[i])] == classes[i] }
+
+    /// Whether the base can be what an app makes of the older side: that then has as many elements in the same order, and the app spells some
+    /// otherwise, or knows a part of them. False if the older side was changed: an element is elsewhere, or known by another key.
+    func isMadeOfOlder() -> Bool {
         let count = base.count
         guard count > 0, olderKeys.count == count else { return false }
-        func isValue(_ key: Int) -> Bool { keys.source(Int(classes[key])) == .value }
-        func isAtPlace(_ i: Int) -> Bool { classes[Int(olderKeys[i])] == classes[i] }
         var others = TokenBits(count: keys.count)
         for i in 0..<count where !isAtPlace(i) { others[Int(classes[i])] = true }
         for i in 0..<count where !isAtPlace(i) {
             let key = Int(olderKeys[i])
             if others[Int(classes[key])] || !isValue(key) && !isValue(i) { return false }
         }
+        return true
+    }
+
+    /// In a save, gives each element of the older side the key of the base's at its place. If the app replaced elements one for one, these
+    /// are edits. False if the base cannot be what the app makes of the older side.
+    func pairSaved() throws -> Bool {
+        guard isMadeOfOlder() else { return false }
+        let count = base.count
         paired = TokenBits(count: count)
         for i in 0..<count {
             if !isAtPlace(i) { paired[i] = true }

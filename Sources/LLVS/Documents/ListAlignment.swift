@@ -21,8 +21,12 @@ final class ListAlignment {
     @exclusivity(unchecked) var occurrences: [UInt32] = []
     @exclusivity(unchecked) var keys: ElementKeys
     @exclusivity(unchecked) var touched: UInt32 = 0
-    /// Elements of the base that others replaced on both sides.
+    /// Elements of the base that are not equal to what stands for them on a side.
     @exclusivity(unchecked) var paired = TokenBits(count: 0)
+    /// Whether all elements are known by all they are, without a declared key.
+    @exclusivity(unchecked) private(set) var isOfPlain = false
+    /// Whether the elements are merged by place, and whether comparing them met a limit.
+    @exclusivity(unchecked) var isByPlace = false, isLimited = false
     @exclusivity(unchecked) var newerAnchors = TokenBits(count: 0)
     @exclusivity(unchecked) var olderAnchors = TokenBits(count: 0)
     /// The places in the base of its items, made when a record asks for one.
@@ -32,8 +36,12 @@ final class ListAlignment {
     /// Where each key came out, when that is asked for.
     @exclusivity(unchecked) var outcomes: [UInt32] = []
 
-    /// - Parameter saves: the base is what an app makes of the older side.
-    init(_ values: DocumentValues, _ o: ValueRef, _ x: ValueRef, _ y: ValueRef, key: [[[UInt8]]]?, saves: Bool = false) throws {
+    /// - Parameters:
+    ///   - saves: the base is what an app makes of the older side.
+    ///   - steps: how many steps comparing may still take in this value.
+    init(
+        _ values: DocumentValues, _ o: ValueRef, _ x: ValueRef, _ y: ValueRef, key: [[[UInt8]]]?, saves: Bool = false, steps: inout Int
+    ) throws {
         self.values = values
         self.saves = saves
         declared = key
@@ -51,16 +59,34 @@ final class ListAlignment {
         if 2 * inRuns < counts[0] { runs = [] }
         let largest = (counts.max() ?? 0) - (runs.isEmpty ? 0 : inRuns)
         try Memory.expect(48 * (counts.reduce(0, +) - (runs.isEmpty ? 0 : 3 * inRuns)), "Merging a list")
-        if try runs.isEmpty || !plan(sides, trees, runs, atMost: largest) { _ = try plan(sides, trees, [], atMost: counts.max() ?? 0) }
+        if try runs.isEmpty || !plan(sides, trees, runs, atMost: largest, &steps) {
+            if !runs.isEmpty { try Memory.expect(48 * counts.reduce(0, +), "Merging a list") }
+            _ = try plan(sides, trees, [], atMost: counts.max() ?? 0, &steps)
+        }
         keys.close()
     }
 
-    /// False when a run is none: it would be moved.
-    private func plan(_ sides: [ListRuns.Elements], _ trees: [UInt32], _ runs: [ListRun], atMost count: Int) throws -> Bool {
+    /// Aligns the elements.
+    /// - Returns: false if there may be no runs: one would be moved, or the list is merged by place.
+    private func plan(
+        _ sides: [ListRuns.Elements], _ trees: [UInt32], _ runs: [ListRun], atMost count: Int, _ steps: inout Int
+    ) throws -> Bool {
         let total = sides.reduce(0) { $0 + $1.nodes.count } - 3 * runs.reduce(0) { $0 + $1.count - 1 }
         keys = ElementKeys(values, declared: declared, usesID: true, atMost: count, of: total)
         (keyCount, classes) = (0, [])
-        try number(sides, trees, runs.isEmpty ? [] : split(runs, sides, trees))
+        var rest: [ListRun] = [], areRunsOfPlain = true
+        if !runs.isEmpty {
+            guard let split = try split(runs, sides, trees) else { return false }
+            (rest, areRunsOfPlain) = split
+        }
+        try number(sides, trees, rest)
+        isOfPlain = declared == nil && areRunsOfPlain && areOutsideOfRunsPlain(keys)
+        if isOfPlain, keyCount - runCount > keys.count {
+            // Some class has two elements on one side.
+            if runCount > 0 { return false }
+            try findPlaces(isSaved: saves && isMadeOfOlder(), &steps)
+            return true
+        }
         try findAnchors()
         guard areAnchors else { return false }
         if saves, try pairSaved() { return true }
@@ -79,9 +105,16 @@ final class ListAlignment {
 
     // MARK: Keys
 
-    /// The runs without those elements that are of a class with one that is in no run: which of a class an element is, is told by
-    /// counting all of them.
-    private func split(_ runs: [ListRun], _ sides: [ListRuns.Elements], _ trees: [UInt32]) throws -> [ListRun] {
+    /// Whether the elements outside of runs, which have numbers, are known by all they are.
+    private func areOutsideOfRunsPlain(_ keys: ElementKeys) -> Bool { (0..<keys.count).allSatisfy { keys.source($0) == .value } }
+
+    /// Returns the runs without those elements that are of a class with one that is in no run: which of a class an element is, is told by
+    /// counting all of them. Returns as well whether all elements in runs are known by all they are.
+    ///
+    /// Returns nil if two equal elements were found before any element that is known otherwise: then the list is compared without runs.
+    private func split(
+        _ runs: [ListRun], _ sides: [ListRuns.Elements], _ trees: [UInt32]
+    ) throws -> (runs: [ListRun], areOfPlain: Bool)? {
         var keys = ElementKeys(values, declared: nil, usesID: false, atMost: 0)
         swap(&keys, &self.keys)
         defer { self.keys = keys }
@@ -94,7 +127,9 @@ final class ListAlignment {
                 at = r < runs.count ? end + runs[r].count : end
             }
         }
-        var out: [ListRun] = []
+        func element(_ i: Int) -> ValueRef { ValueRef(tree: trees[0], node: sides[0].nodes[i]) }
+        let arePlain = declared == nil && areOutsideOfRunsPlain(keys)
+        var plain = arePlain ? try DistinctElements(values, atMost: runs.reduce(0) { $0 + $1.count }) : nil, out: [ListRun] = []
         for run in runs {
             var rest = run, i = 0
             func cut(at end: Int, skipping: Int) {
@@ -104,12 +139,20 @@ final class ListAlignment {
                 i = 0
             }
             while i < rest.count {
-                let element = ValueRef(tree: trees[0], node: sides[0].nodes[rest.base + i])
-                if try keys.contains(element) { cut(at: i, skipping: 1) } else { i += 1 }
+                let found = try keys.find(like: element(rest.base + i))
+                if found.source != .value {
+                    plain = nil
+                } else if plain != nil {
+                    if found.isKnown { return nil }
+                    if try plain?.add(element(rest.base + i), found.digest) == false { return nil }
+                }
+                if found.isKnown { cut(at: i, skipping: 1) } else { i += 1 }
             }
             cut(at: rest.count, skipping: 0)
         }
-        return out
+        guard let plain else { return (out, false) }
+        let all = runs.lazy.flatMap { $0.base..<$0.base + $0.count }.map(element)
+        return try plain.areDistinct(all) ? (out, true) : nil
     }
 
     /// Gives each item its key: the first of a class has one, the next of that class the one after it.
@@ -266,6 +309,8 @@ final class ListAlignment {
     }
 
     func contestedStep(_ child: Int) throws -> ContestedValues.Step {
+        // An element that is new by its place, and did not come out, is found nowhere again. (No value is written with a zero byte.)
+        if isByPlace, child >= base.count { return .key(.value, [0], occurrence: child) }
         let kind = Int(classes[child]), source = keys.source(kind)
         return .key(source, try keys.bytes(of: keys.element(kind), source), occurrence: occurrence(child))
     }

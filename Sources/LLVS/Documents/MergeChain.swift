@@ -1,5 +1,7 @@
-/// Containers in containers that have the same in all three sides but for one child each: members of one name, elements of one `id`, or
-/// such that pairing pairs, since they are known by all they are, and differ. What is merged is what is in the innermost.
+/// Containers in containers that have the same in all three sides except one child each: members of one name, elements of one `id`, or
+/// elements that pairing pairs, since they are known by all they are, and differ. What is merged is what is in the innermost.
+///
+/// Rows that are picked are not gone into, nor are lists that are merged by place.
 final class MergeChain {
     /// The child of the innermost on the three sides.
     private(set) var base: UInt32
@@ -88,7 +90,11 @@ final class MergeChain {
         let base = ShortLists.id(of: o, values), newer = ShortLists.id(of: x, values), older = ShortLists.id(of: y, values)
         if let base, let newer, let older { return try values.same(newer, base) && values.same(older, base) }
         guard base == nil, newer == nil, older == nil else { return false }
-        return try isAlone(o, in: lists.base, values) && isAlone(x, in: lists.newer, values) && isAlone(y, in: lists.older, values)
+        guard try isAlone(o, in: lists.base, values), try isAlone(x, in: lists.newer, values), try isAlone(y, in: lists.older, values)
+        else { return false }
+        let list = ValueRef(tree: trees.0, node: lists.base)
+        guard try ShortLists.isPlain(list, values) else { return true }
+        return try ShortLists.areDistinct(list, values) && !ShortLists.areRows(o, x, y, values)
     }
 
     /// Whether no other element is the same. (The others are the same on all sides.)

@@ -5,8 +5,9 @@ final class MergeFrame {
         /// Containers in containers, each of which has one child on all sides, which differ: as one.
         case chain(MergeChain)
         case list(ListAlignment)
-        /// A list of few elements that stand where they stood, but for those that are paired, in bits.
-        case elements(paired: UInt8)
+        /// A list of few elements that stand where they stood, except those that are paired, in bits; and whether all elements are known by
+        /// all they are.
+        case elements(paired: UInt8, isOfPlain: Bool)
         case set(SetPlan)
     }
 
@@ -44,6 +45,14 @@ final class MergeFrame {
     }
 
     var isObject: Bool { if case .object = shape { true } else { false } }
+    /// Whether it is a list whose elements are all known by all they are.
+    var isOfPlain: Bool {
+        switch shape {
+        case .list(let plan): plan.isOfPlain
+        case .elements(_, let isOfPlain): isOfPlain
+        default: false
+        }
+    }
     var state: Int { Int(inputs.state) }
     var count: Int { list?.keyCount ?? base.count }
     var next: Int { results.count }

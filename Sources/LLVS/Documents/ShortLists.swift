@@ -37,20 +37,43 @@ enum ShortLists {
         return .id(first ?? id, occurrence: occurrence)
     }
 
-    /// Whether a list has as many elements on all sides, a few, and each of the base is known by the same as that in its place on both
-    /// sides; or is such as pairing pairs: known by all that it is, gone from both sides, which have others there that are nowhere else.
-    /// - Returns: those that are paired, in bits; nil where it is not so.
-    static func aligned(_ o: ValueRef, _ x: ValueRef, _ y: ValueRef, _ values: DocumentValues) throws -> UInt8? {
+    /// Whether all elements of a list are known by all they are.
+    static func isPlain(_ list: ValueRef, _ values: DocumentValues) throws -> Bool {
+        let tree = values.tree(list), end = tree.next(list.node)
+        var i = list.node + JSONTree.containerSize, count = 0
+        while i < end {
+            if id(of: ValueRef(tree: list.tree, node: i), values) != nil { return false }
+            i = tree.next(i)
+            count += 1
+        }
+        try values.work.done(count)
+        return true
+    }
+
+    /// Whether all three are arrays of plain values.
+    static func areRows(_ o: ValueRef, _ x: ValueRef, _ y: ValueRef, _ values: DocumentValues) throws -> Bool {
+        for row in [o, x, y] { guard values.isKind(row, .array), try isPlain(row, values) else { return false } }
+        return true
+    }
+
+    /// Whether a list has as many elements on all sides, a few, and each of the base is known by the same as the one in its place on both
+    /// sides; or is one that pairing pairs: known by all that it is, gone from both sides, which have others there that are nowhere else.
+    /// Lists of plain values must have no equal elements: else they are merged by place.
+    /// - Returns: those that are paired, in bits, and whether all elements are known by all they are; nil where it is not so.
+    static func aligned(
+        _ o: ValueRef, _ x: ValueRef, _ y: ValueRef, _ values: DocumentValues
+    ) throws -> (paired: UInt8, isOfPlain: Bool)? {
         let b = values.tree(o), p = values.tree(x), q = values.tree(y)
         let ends = (b.next(o.node), p.next(x.node), q.next(y.node)), first = JSONTree.containerSize
         var (i, j, k) = (o.node + first, x.node + first, y.node + first), count = 0
         // Those that are paired, in bits; and the kinds of those before, where each is of another kind, and of the same on all sides.
-        var paired: UInt8 = 0, kinds: UInt8 = 0, areTold = true
+        var paired: UInt8 = 0, kinds: UInt8 = 0, areTold = true, isOfPlain = true
         while j < ends.1 {
             guard i < ends.0, k < ends.2, count < most else { return nil }
             let before = ValueRef(tree: o.tree, node: i), one = ValueRef(tree: x.tree, node: j), other = ValueRef(tree: y.tree, node: k)
             let ids = (id(of: before, values), id(of: one, values), id(of: other, values))
             if let id = ids.0 {
+                isOfPlain = false
                 guard let newer = ids.1, let older = ids.2, try values.same(newer, id), try values.same(older, id) else { return nil }
             } else {
                 guard ids.1 == nil, ids.2 == nil else { return nil }
@@ -68,12 +91,14 @@ enum ShortLists {
         }
         guard i == ends.0, k == ends.2 else { return nil }
         // (Those in one place are known to differ from the base's.)
-        guard paired != 0 else { return 0 }
-        if areTold { return paired }
+        guard paired != 0 else { return (0, isOfPlain) }
+        if areTold { return (paired, isOfPlain) }
         let areAlone =
             try areApart(o, x, paired, values, known: true) && areApart(o, y, paired, values, known: true)
-            && areApart(x, y, paired, values, known: false) && areDistinct(o, paired, values)
-        return areAlone ? paired : nil
+            && areApart(x, y, paired, values, known: false)
+        guard areAlone else { return nil }
+        guard isOfPlain else { return try areDistinct(o, values, among: paired) ? (paired, false) : nil }
+        return try areDistinct(o, values) && areDistinct(x, values) && areDistinct(y, values) ? (paired, true) : nil
     }
 
     /// Whether no element of one list that is paired is in the other, nor the other way round.
@@ -101,15 +126,20 @@ enum ShortLists {
         return true
     }
 
-    /// Whether those of the base that are paired are each another.
-    private static func areDistinct(_ list: ValueRef, _ paired: UInt8, _ values: DocumentValues) throws -> Bool {
+    /// Whether no two elements of a list are the same.
+    /// - Parameter some: among these elements, in bits; nil for all.
+    static func areDistinct(_ list: ValueRef, _ values: DocumentValues, among some: UInt8? = nil) throws -> Bool {
         let tree = values.tree(list), end = tree.next(list.node)
         var i = list.node + JSONTree.containerSize, bit: UInt8 = 1
         while i < end {
             var j = tree.next(i), other = bit << 1
             while j < end {
-                let areBoth = paired & bit != 0 && paired & other != 0
-                if areBoth, try values.same(ValueRef(tree: list.tree, node: i), ValueRef(tree: list.tree, node: j)) { return false }
+                let areAmong = some.map { $0 & bit != 0 && $0 & other != 0 } ?? true
+                if areAmong, tree.kind(i) == tree.kind(j),
+                    try values.same(ValueRef(tree: list.tree, node: i), ValueRef(tree: list.tree, node: j))
+                {
+                    return false
+                }
                 j = tree.next(j)
                 other <<= 1
             }

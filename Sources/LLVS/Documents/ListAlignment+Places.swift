@@ -1,0 +1,129 @@
+/// Lists of plain values with equal elements: which element of a side is which one of the base is told by place and hunk, as of texts (8.2 of
+/// the specification of texts and lists of plain values).
+extension ListAlignment {
+    /// Gives the elements of both sides the keys of the base's elements that they are, and others if they are new.
+    ///
+    /// Before, the keys are those of classes and occurrences.
+    /// - Parameters:
+    ///   - isSaved: the older side is the base, element by element.
+    ///   - steps: how many steps comparing may still take.
+    func findPlaces(isSaved: Bool, _ steps: inout Int) throws {
+        let count = base.count
+        isByPlace = true
+        // Sides as classes, which take the room of the keys.
+        for i in newerKeys.indices { newerKeys[i] = classes[Int(newerKeys[i])] }
+        for i in olderKeys.indices { olderKeys[i] = classes[Int(olderKeys[i])] }
+        classes.removeLast(classes.count - count)
+        let newerClasses = newerKeys, olderClasses = olderKeys
+        newerKeys = try places(of: newerClasses, &steps)
+        olderKeys = try isSaved ? (0..<count).map { UInt32(truncatingIfNeeded: $0) } : places(of: olderClasses, &steps)
+        paired = TokenBits(count: count)
+        for (keys, side) in [(newerKeys, newerClasses), (olderKeys, olderClasses)] {
+            for (key, kind) in zip(keys, side) where key < count && classes[Int(key)] != kind { paired[Int(key)] = true }
+        }
+        for i in newerKeys.indices where newerKeys[i] == .max { newerKeys[i] = addKey(of: newerClasses[i]) }
+        shareNew(newerClasses, olderClasses)
+        for i in olderKeys.indices where olderKeys[i] == .max { olderKeys[i] = addKey(of: olderClasses[i]) }
+        keyCount = classes.count
+        newerAnchors = anchors(newerKeys)
+        olderAnchors = anchors(olderKeys)
+        try values.work.done(4 * (count + newerKeys.count + olderKeys.count))
+    }
+
+    /// Adds a key for a new element of a class.
+    private func addKey(of kind: UInt32) -> UInt32 {
+        classes.append(kind)
+        return UInt32(truncatingIfNeeded: classes.count - 1)
+    }
+
+    /// Which elements are in the base: nothing is moved.
+    private func anchors(_ sideKeys: [UInt32]) -> TokenBits {
+        var anchors = TokenBits(count: sideKeys.count)
+        for (i, key) in sideKeys.enumerated() where key < base.count { anchors[i] = true }
+        return anchors
+    }
+
+    /// Returns of each element of a side the place of the element of the base that it is; `.max` for a new one.
+    /// - Parameter side: the classes of the elements. (Those of the base are all classes that there are now.)
+    private func places(of side: [UInt32], _ steps: inout Int) throws -> [UInt32] {
+        let base = classes, largest = base.max().map { Int($0) + 1 } ?? 0
+        let alignment = try TextAlignment(base, side, count: largest, steps: &steps, work: values.work)
+        let keptBase = alignment.keptBase, keptSide = alignment.keptSide
+        isLimited = isLimited || alignment.isLimited
+        if base.count == side.count {
+            var edits = 0, differing = 0
+            for i in base.indices {
+                edits += (keptBase[i] ? 0 : 1) + (keptSide[i] ? 0 : 1)
+                differing += base[i] == side[i] ? 0 : 1
+            }
+            if differing <= edits { return (0..<base.count).map { UInt32(truncatingIfNeeded: $0) } }
+        }
+        var places = [UInt32](repeating: .max, count: side.count), i = 0, j = 0
+        while i < base.count || j < side.count {
+            let start = (base: i, side: j)
+            while i < base.count, j < side.count, keptBase[i], keptSide[j] {
+                places[j] = UInt32(truncatingIfNeeded: i)
+                i += 1
+                j += 1
+            }
+            // A hunk. If it has as many elements on both sides, these are paired one by one.
+            let hunk = (base: i, side: j)
+            while i < base.count, !keptBase[i] { i += 1 }
+            while j < side.count, !keptSide[j] { j += 1 }
+            if i - hunk.base == j - hunk.side {
+                for k in 0..<j - hunk.side { places[hunk.side + k] = UInt32(truncatingIfNeeded: hunk.base + k) }
+            }
+            guard i > start.base || j > start.side else { break }
+        }
+        return places
+    }
+
+    /// If both sides have new elements in a gap, and one side has all of the other's in their order, these are the same elements: gives the
+    /// older side's the keys of the newer side's.
+    private func shareNew(_ newerClasses: [UInt32], _ olderClasses: [UInt32]) {
+        var i = 0, j = 0
+        guard var left = nextNew(newerKeys, &i), var right = nextNew(olderKeys, &j) else { return }
+        while true {
+            if left.gap == right.gap {
+                let (p, q) = (left.range, right.range)
+                if p.count <= q.count {
+                    if Self.has(olderClasses[q], all: newerClasses[p], { _, _ in }) {
+                        _ = Self.has(olderClasses[q], all: newerClasses[p]) { olderKeys[$1] = newerKeys[$0] }
+                    }
+                } else if Self.has(newerClasses[p], all: olderClasses[q], { _, _ in }) {
+                    _ = Self.has(newerClasses[p], all: olderClasses[q]) { olderKeys[$0] = newerKeys[$1] }
+                }
+            }
+            let (one, other) = (left.gap, right.gap)
+            if one <= other {
+                guard let next = nextNew(newerKeys, &i) else { return }
+                left = next
+            }
+            if other <= one {
+                guard let next = nextNew(olderKeys, &j) else { return }
+                right = next
+            }
+        }
+    }
+
+    /// Returns the next new elements of a side that stand together, and the place in the base before which they stand.
+    private func nextNew(_ sideKeys: [UInt32], _ at: inout Int) -> (gap: UInt32, range: Range<Int>)? {
+        while at < sideKeys.count, sideKeys[at] < base.count { at += 1 }
+        guard at < sideKeys.count else { return nil }
+        let start = at
+        while at < sideKeys.count, sideKeys[at] >= base.count { at += 1 }
+        return (start == 0 ? 0 : sideKeys[start - 1] + 1, start..<at)
+    }
+
+    /// Whether all elements of a part are in a whole in their order, each as soon as it can be. Calls with the places of both.
+    private static func has(_ whole: ArraySlice<UInt32>, all part: ArraySlice<UInt32>, _ body: (Int, Int) -> Void) -> Bool {
+        var at = whole.startIndex
+        for i in part.indices {
+            while at < whole.endIndex, whole[at] != part[i] { at += 1 }
+            guard at < whole.endIndex else { return false }
+            body(i, at)
+            at += 1
+        }
+        return true
+    }
+}
