@@ -74,8 +74,8 @@ extension ListAlignment {
     private func isValue(_ key: Int) -> Bool { keys.source(Int(classes[key])) == .value }
     private func isAtPlace(_ i: Int) -> Bool { classes[Int(olderKeys[i])] == classes[i] }
 
-    /// Whether the base can be what an app makes of the older side: that then has as many elements in the same order, and the app spells some
-    /// otherwise, or knows a part of them. False if the older side was changed: an element is elsewhere, or known by another key.
+    /// Whether the base can be what an app makes of the older side: then both have as many elements in the same order, and the app spells
+    /// some otherwise, or knows a part of them. False if the older side was changed: an element is elsewhere, or known by another key.
     func isMadeOfOlder() -> Bool {
         let count = base.count
         guard count > 0, olderKeys.count == count else { return false }

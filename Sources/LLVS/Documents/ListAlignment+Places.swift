@@ -1,5 +1,5 @@
-/// Lists of plain values with equal elements: which element of a side is which one of the base is told by place and hunk, as of texts (8.2 of
-/// the specification of texts and lists of plain values).
+/// Lists of plain values with equal elements: place and hunk tell which element of a side is which one of the base, as in texts (8.2 of the
+/// specification of texts and lists of plain values).
 extension ListAlignment {
     /// Gives the elements of both sides the keys of the base's elements that they are, and others if they are new.
     ///
@@ -16,7 +16,7 @@ extension ListAlignment {
         classes.removeLast(classes.count - count)
         let newerClasses = newerKeys, olderClasses = olderKeys
         newerKeys = try places(of: newerClasses, &steps)
-        olderKeys = try isSaved ? (0..<count).map { UInt32(truncatingIfNeeded: $0) } : places(of: olderClasses, &steps)
+        olderKeys = try isSaved ? Self.numbers(count) : places(of: olderClasses, &steps)
         paired = TokenBits(count: count)
         for (keys, side) in [(newerKeys, newerClasses), (olderKeys, olderClasses)] {
             for (key, kind) in zip(keys, side) where key < count && classes[Int(key)] != kind { paired[Int(key)] = true }
@@ -29,6 +29,9 @@ extension ListAlignment {
         olderAnchors = anchors(olderKeys)
         try values.work.done(4 * (count + newerKeys.count + olderKeys.count))
     }
+
+    /// Numbers from 0 on.
+    private static func numbers(_ count: Int) -> [UInt32] { (0..<count).map { UInt32(truncatingIfNeeded: $0) } }
 
     /// Adds a key for a new element of a class.
     private func addKey(of kind: UInt32) -> UInt32 {
@@ -47,16 +50,17 @@ extension ListAlignment {
     /// - Parameter side: the classes of the elements. (Those of the base are all classes that there are now.)
     private func places(of side: [UInt32], _ steps: inout Int) throws -> [UInt32] {
         let base = classes, largest = base.max().map { Int($0) + 1 } ?? 0
+        let differing = base.count == side.count ? zip(base, side).reduce(0) { $0 + ($1.0 == $1.1 ? 0 : 1) } : nil
+        // If one element was replaced by another, the script removes one and inserts one: distances 0, 1 and 2 are looked for.
+        if differing == 1, steps >= 1 + 2 + 3 {
+            steps -= 1 + 2 + 3
+            return Self.numbers(base.count)
+        }
         let alignment = try TextAlignment(base, side, count: largest, steps: &steps, work: values.work)
         let keptBase = alignment.keptBase, keptSide = alignment.keptSide
         isLimited = isLimited || alignment.isLimited
-        if base.count == side.count {
-            var edits = 0, differing = 0
-            for i in base.indices {
-                edits += (keptBase[i] ? 0 : 1) + (keptSide[i] ? 0 : 1)
-                differing += base[i] == side[i] ? 0 : 1
-            }
-            if differing <= edits { return (0..<base.count).map { UInt32(truncatingIfNeeded: $0) } }
+        if let differing, differing <= base.indices.reduce(0, { $0 + (keptBase[$1] ? 0 : 1) + (keptSide[$1] ? 0 : 1) }) {
+            return Self.numbers(base.count)
         }
         var places = [UInt32](repeating: .max, count: side.count), i = 0, j = 0
         while i < base.count || j < side.count {

@@ -129,7 +129,7 @@ final class ListAlignment {
         }
         func element(_ i: Int) -> ValueRef { ValueRef(tree: trees[0], node: sides[0].nodes[i]) }
         let arePlain = declared == nil && areOutsideOfRunsPlain(keys)
-        var plain = arePlain ? try DistinctElements(values, atMost: runs.reduce(0) { $0 + $1.count }) : nil, out: [ListRun] = []
+        var plain = try arePlain ? DistinctElements(values, atMost: runs.reduce(0) { $0 + $1.count }) : nil, out: [ListRun] = []
         for run in runs {
             var rest = run, i = 0
             func cut(at end: Int, skipping: Int) {
