@@ -16,8 +16,8 @@ from sampling import drawn, sample
 
 #: Such as lead to conflicts in elements of lists that are paired, in texts, and in both.
 RULES: list[Any] = [
-    "auto", "text", {"as": "text", "unit": "line"}, {"as": "text", "unit": "char"}, {"as": "text", "overlap": "both"}, {"/t": "text"},
-    {"/*": "text"}, {"/*/t": {"as": "text", "unit": "char"}}, {"": "list", "/*": "tuple"}, {"/t": "list", "/t/*/t": "text"},
+    "auto", "text", {"as": "text", "unit": "line"}, {"as": "text", "pick": "older"}, {"/t": "text"}, {"/*": "text"},
+    {"/*/t": {"as": "text", "unit": "line"}}, {"": "list", "/*": "tuple"}, {"/t": "list", "/t/*/t": "text"},
     {"": {"as": "list", "key": ["/k"]}, "/*/t": "text"},
 ]  # fmt: skip
 

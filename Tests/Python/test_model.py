@@ -300,7 +300,7 @@ RULES: list[tuple[Any, Any]] = [
     (Optional[Annotated[int, llvs.Counter()]], {"/m": "counter"}),
     (Annotated[Optional[int], llvs.Counter()], {"/m": "counter"}),
     (Annotated[str, llvs.Text()], {"/m": "text"}),
-    (Annotated[str, llvs.Text("line", "both")], {"/m": {"as": "text", "unit": "line", "overlap": "both"}}),
+    (Annotated[str, llvs.Text("line")], {"/m": {"as": "text", "unit": "line"}}),
     (Annotated[str, llvs.Pick("older")], {"/m": {"pick": "older"}}),
     (Annotated[str, llvs.Pick("arbiter")], {"/m": {"pick": "arbiter"}}),
     (Annotated[Tag, llvs.Register(), llvs.Pick(max="weight")], {"/m": {"as": "register", "pick": {"max": "/weight"}}}),

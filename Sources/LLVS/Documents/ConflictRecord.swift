@@ -4,13 +4,13 @@ public struct ConflictRecord: Sendable, Equatable {
     public enum Kind: UInt32, Sendable, CaseIterable {
         /// Both sides changed a value that is not merged inside: one stands.
         case pick = 1
-        /// One side removed what the other changed.
+        /// One side removed what the other changed: a value, or lines of a text.
         case deleteEdit
         /// The sides are of different types, or of one that the rule is not for.
         case type
         /// A side is no JSON that can be merged.
         case notJSON
-        /// Both sides replaced the same words of a text.
+        /// Both sides changed the same lines of a text, each otherwise.
         case overlap
         /// Both sides moved an element, to different places.
         case moveMove
@@ -56,6 +56,9 @@ public struct ConflictRecord: Sendable, Equatable {
     public let rule: (prefix: [UInt8], pattern: [UInt8])?
 
     public static func == (a: ConflictRecord, b: ConflictRecord) -> Bool { a.json(id: []) == b.json(id: []) }
+
+    /// Whether it is about lines of a text. (Where one side removed a value that the other changed, one side has none.)
+    var isOfText: Bool { kind == .overlap || kind == .deleteEdit && newer != nil && older != nil }
 
     /// Bytes that a record has as JSON besides its parts, about.
     static let ownSize = 64

@@ -148,18 +148,16 @@ final class ContestedSides {
     private let inInputs: ContestedPlaces
     private let inResult: ContestedPlaces?
     private let roots: [ContestedPlaces.Place]
-    private let rules: ValueRules
     private var texts: [[UInt64]: TextParts] = [:]
     private var textSteps = TextAlignment.stepLimit
 
     /// - Parameters:
     ///   - inputs: the base, the newer and the older side.
     ///   - made: what came of them; nil where nothing did.
-    init(_ values: DocumentValues, _ states: RuleStates, _ rules: ValueRules, _ inputs: [ValueRef], made: DocumentValues?) {
+    init(_ values: DocumentValues, _ states: RuleStates, _ inputs: [ValueRef], made: DocumentValues?) {
         inInputs = ContestedPlaces(values, states)
         inResult = made.map { ContestedPlaces($0, states) }
         roots = inputs.map { ContestedPlaces.Place(value: $0) } + [made == nil ? .none : ContestedPlaces.Place()]
-        self.rules = rules
     }
 
     private func places(_ side: Int) -> ContestedPlaces { side < 3 ? inInputs : inResult ?? inInputs }
@@ -199,41 +197,38 @@ final class ContestedSides {
         _ isContested: (ValueRef) throws -> Bool
     ) throws -> Found? {
         let values = inInputs.values
-        guard (0..<3).allSatisfy({ values.isKind(at[$0].value, .string) }) else { return nil }
+        guard from >= 0, count >= 0, (0..<3).allSatisfy({ values.isKind(at[$0].value, .string) }) else { return nil }
         let whole = values.text(at[0].value)
-        guard from >= 0, count >= 0, from <= whole.count, count <= whole.count - from else { return nil }
-        func add(_ bytes: UnsafeRawBufferPointer, _ range: Range<Int>) -> ValueRef {
-            values.add(.text(Array(UnsafeRawBufferPointer(rebasing: bytes[range]))))
+        // (A part may be told with a line end that the text has not.)
+        guard from <= whole.count, count <= whole.count - from + 2, let own = TextParts.told(from..<from + count, of: whole) else {
+            return nil
         }
-        let base = add(whole, from..<from + count)
+        let base = values.add(.text(own))
         // Another merge may have moved it.
         guard try isContested(base) else { return nil }
-        var found: [Range<Int>?] = []
+        let isWithoutEnd = count > 0 && from + count <= whole.count && !(own.last.map(TextLines.isEnd) ?? false)
+        var found: [(bytes: [UInt8], from: Int)?] = []
         for side in 1..<4 {
             let values = places(side).values
             guard values.isKind(at[side].value, .string) else { found.append(nil); continue }
             let key = [UInt64(side), UInt64(at[0].value.node), UInt64(at[side].value.node)]
             if texts[key] == nil {
-                let unit = inInputs.rule(at[0]).map { rules.rules[$0].unit } ?? .word
-                texts[key] = try TextParts(
-                    whole, values.text(at[side].value), unit: unit, steps: &textSteps, work: inInputs.values.work)
+                texts[key] = try TextParts(whole, values.text(at[side].value), steps: &textSteps, work: inInputs.values.work)
             }
-            found.append(texts[key]?.inPlace(of: from..<from + count))
+            found.append(texts[key]?.inPlace(of: from..<from + count, isWithoutEnd: isWithoutEnd))
         }
         guard let newer = found[0], let older = found[1] else { return nil }
-        let result = found[2].map { add(places(3).values.text(at[3].value), $0) } ?? .absent
+        // (What stands is put among the inputs' values, as all that is made here.)
+        let result = found[2].map { values.add(.text($0.bytes)) } ?? .absent
         return Found(
-            base: base, newer: add(values.text(at[1].value), newer), older: add(values.text(at[2].value), older), result: result,
+            base: base, newer: values.add(.text(newer.bytes)), older: values.add(.text(older.bytes)), result: result,
             resultValues: values, state: at[1].state, path: RecordPath.json(path),
             // Also where nothing of it stands any more: the place is a part, and never the whole text.
-            place: RecordPath.json((found[2] == nil ? path : place) + [Array("{\"from\":\(found[2]?.lowerBound ?? from)}".utf8)]))
+            place: RecordPath.json((found[2] == nil ? path : place) + [Array("{\"from\":\(found[2]?.from ?? from)}".utf8)]))
     }
 }
 
 extension ContestedPlaces {
-    /// Which of the rules is for a place.
-    func rule(_ place: Place) -> Int? { rules.rule(place.state) }
-
     /// Where an element stands, as places in results are told.
     fileprivate func step(to element: Place, of list: Place) throws -> [UInt8] {
         guard !element.value.isAbsent, !list.value.isAbsent else { return [] }

@@ -218,7 +218,7 @@ public struct DocumentMerge {
         _ budget: inout ConflictRecordBudget
     ) throws -> [(record: ConflictRecord, place: [UInt8]?)] {
         try withMade(result, kind) { made in
-            let sides = ContestedSides(merge.values, merge.rules, rules, inputs, made: made)
+            let sides = ContestedSides(merge.values, merge.rules, inputs, made: made)
             var records: [(record: ConflictRecord, place: [UInt8]?)] = []
             for (place, digests) in contested.ordered {
                 func isContested(_ value: ValueRef) throws -> Bool {

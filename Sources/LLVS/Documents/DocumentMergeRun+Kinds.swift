@@ -1,4 +1,4 @@
-/// What becomes of single values: one of them is picked, numbers are added up, texts are woven.
+/// What becomes of single values: one of them is picked, numbers are added up, texts are merged by their lines.
 extension DocumentMergeRun {
     // MARK: Picks
 
@@ -93,24 +93,25 @@ extension DocumentMergeRun {
 
     func text(_ inputs: RecordDraft.Inputs, _ rule: MergeRule, _ place: Place) throws -> ValueRef {
         let base = values.isKind(inputs.o, .string) ? values.text(inputs.o) : UnsafeRawBufferPointer(start: nil, count: 0)
-        let newerWins = saves || !rule.pick.isOlder
         let merged: TextMerge.Merged
         do {
             merged = try TextMerge.merge(
-                base, values.text(inputs.x), values.text(inputs.y), unit: rule.unit, keepsBoth: rule.keepsBoth,
-                newerWins: newerWins, steps: &textSteps, work: values.work)
+                base, values.text(inputs.x), values.text(inputs.y), unit: rule.unit, newerWins: saves || !rule.pick.isOlder,
+                steps: &textSteps, work: values.work)
         } catch is TokenTable.TooManyTokens { return try pick(inputs, rule, place, as: .limit) }
         let result = values.add(.text(merged.text))
-        for overlap in merged.overlaps {
+        for conflict in merged.conflicts {
             let part = RecordDraft.Inputs(
-                o: values.add(.text(overlap.base)), x: values.add(.text(overlap.newer)), y: values.add(.text(overlap.older)),
+                o: values.add(.text(conflict.base)), x: values.add(.text(conflict.newer)), y: values.add(.text(conflict.older)),
                 state: Int(inputs.state))
             // What stands is told once where it is a side's.
-            let result = rule.keepsBoth ? values.add(.text(overlap.result)) : newerWins ? part.x : part.y
-            if tellsPlaces { starts[records.count] = overlap.start }
-            try record(.overlap, part, result, place)
+            let result =
+                conflict.result == conflict.newer
+                ? part.x : conflict.result == conflict.older ? part.y : values.add(.text(conflict.result))
+            if tellsPlaces { starts[records.count] = conflict.start }
+            try record(conflict.kind, part, result, place)
         }
-        if merged.areEndsPicked { try record(.pick, inputs, result, place) }
+        if merged.isStylePicked { try record(.pick, inputs, result, place) }
         if merged.isLimited { try record(.limit, inputs, result, place) }
         return result
     }

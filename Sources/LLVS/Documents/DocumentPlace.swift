@@ -18,8 +18,6 @@ struct DocumentPlace {
     private var madeValue: ValueRef
     /// Where in the text that the merge made a part begins.
     private var start: Int?
-    /// What the parts of a text there are made of; as fine as can be where the store has no rule of a text there.
-    private var unit = MergeRule.Unit.char
     /// An element on the way cannot be told from others, or what the place is in is not there any more.
     private(set) var isLost = false
     private var levels: [Level] = []
@@ -73,7 +71,6 @@ struct DocumentPlace {
             }
             try go(step, &state, states, isLast ? wanted : .absent)
         }
-        if let rule = states.rule(state), states.rules.rules[rule].kind == .text { unit = states.rules.rules[rule].unit }
     }
 
     /// JSON of any type, as the one element of an array: what is parsed has a container at its top.
@@ -222,32 +219,37 @@ struct DocumentPlace {
         return both[0] == both[1]
     }
 
-    /// Where a part stands in the string that is there, as whole tokens: where it came out of the merge, when what is before or behind it
-    /// is what it was; else where it stands once, when it stood once in what the merge made.
-    func range(ofPart part: [UInt8]) throws -> Range<Int>? {
-        guard values.isKind(value, .string), let text = try Self.string(part), !text.isEmpty else { return nil }
-        let whole = values.text(value), tokens = TextTokens(unit, work: values.work)
-        if let start, values.isKind(madeValue, .string) {
-            let old = values.text(madeValue), end = start + text.count, by = whole.count - old.count
-            let before = Bytes.common(old, 0, whole, 0)
-            if by == 0, before == old.count { return start..<end }
-            if end <= before, try tokens.areWhole(start..<end, of: whole) { return start..<end }
-            if old.count - start <= Bytes.common(old, before: old.count, whole, before: whole.count),
-                try tokens.areWhole(start + by..<end + by, of: whole)
-            {
-                return start + by..<end + by
-            }
-            // Of two, the one that is left may be the other.
-            if try tokens.onlyPlace(of: text, in: old) == nil { return nil }
+    /// A part of the text that the merge made, and where its lines are in the string that is there now.
+    struct Part {
+        fileprivate let parts: TextParts
+        fileprivate let lines: Range<Int>
+    }
+
+    /// Where the lines of a part, as a record tells it, stand now: between the lines around it that were kept, if they stand there once.
+    /// Where it is not known where they came out, they are to stand once in the whole text.
+    func part(_ told: [UInt8]) throws -> Part? {
+        guard values.isKind(value, .string), let text = try Self.string(told), !text.isEmpty else { return nil }
+        func compared(_ made: UnsafeRawBufferPointer) throws -> TextParts? {
+            var steps = TextAlignment.stepLimit
+            return try TextParts(made, values.text(value), steps: &steps, work: values.work)
         }
-        return try tokens.onlyPlace(of: text, in: whole)
+        let first: Int, parts: TextParts?
+        if let start, let made, values.isKind(madeValue, .string) {
+            let text = values.text(madeValue)
+            guard start <= text.count else { return nil }
+            (first, parts) = (start, try tables.parts(value.node, of: made, madeValue.node) { try compared(text) })
+        } else {
+            (first, parts) = (0, try text.withUnsafeBytes { try compared($0) })
+        }
+        guard let parts else { return nil }
+        return try parts.onlyPlace(of: first..<first + text.count, values.work).map { Part(parts: parts, lines: $0) }
     }
 
     /// Whether what the merge made stands there.
     /// - Parameter isPart: the record is about a part of the text there.
     func holds(_ record: ConflictRecord, isPart: Bool) throws -> Bool {
         let result = record.result
-        if isPart { return try result.map { try range(ofPart: $0) != nil } ?? false }
+        if isPart { return try result.map { try part($0) != nil } ?? false }
         return try !isLost && Self.areSame(json(), result)
     }
 
@@ -271,15 +273,17 @@ struct DocumentPlace {
 
     // MARK: Another value
 
+    /// The text that is there with other lines in the place of a part.
+    func text(with chosen: [UInt8], inPlaceOf part: Part) throws -> [UInt8] {
+        try part.parts.replacing(part.lines, with: chosen)
+    }
+
     /// The value as a whole, with what was given as `other` in this place, or nothing; nil when nothing is left of it.
-    /// - Parameter part: the part of the string there which is replaced by the string given.
+    /// - Parameter text: a string to put there instead of what was given.
     /// - Returns: canonical bytes; nil as well where there is no way to the place.
-    func replaced(isAbsent: Bool, part: Range<Int>? = nil) throws -> [UInt8]? {
+    func replaced(isAbsent: Bool, text: [UInt8]? = nil) throws -> [UInt8]? {
         var new = isAbsent ? ValueRef.absent : ValueRef(tree: Tree.other, node: JSONTree.containerSize)
-        if let part {
-            let whole = Array(values.text(value))
-            new = values.add(.text(Array(whole[..<part.lowerBound]) + Array(values.text(new)) + Array(whole[part.upperBound...])))
-        }
+        if let text { new = values.add(.text(text)) }
         for level in levels.reversed() {
             guard !level.container.isAbsent else { return nil }
             let tree = values.tree(level.container), children = tree.children(of: level.container.node)

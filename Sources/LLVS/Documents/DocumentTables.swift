@@ -12,8 +12,9 @@ final class DocumentTables {
     private var digests: [UInt32: [UInt64: [Int]]] = [:]
     private var sources: [UInt32: [[UInt8]: [Int]]] = [:]
     private var same: [Pair: (first: Int, last: Int)] = [:]
+    private var texts: [Pair: TextParts?] = [:]
 
-    /// An array here, and another one.
+    /// An array or a string here, and another one.
     private struct Pair: Hashable { let node: UInt32, other: ObjectIdentifier, otherNode: UInt32 }
 
     /// - Parameter bytes: holds those of the text; nil where they outlive this.
@@ -92,6 +93,15 @@ final class DocumentTables {
         while ends.first + ends.last < most, try isSame(count - 1 - ends.last, own - 1 - ends.last) { ends.last += 1 }
         same[pair] = ends
         return ends
+    }
+
+    /// A string beside one of another value, which came before it and lives as long as this one.
+    func parts(_ node: UInt32, of other: DocumentTables, _ otherNode: UInt32, _ make: () throws -> TextParts?) throws -> TextParts? {
+        let pair = Pair(node: node, other: ObjectIdentifier(other), otherNode: otherNode)
+        if let known = texts[pair] { return known }
+        let made = try make()
+        texts[pair] = .some(made)
+        return made
     }
 
     /// All children of a digest.

@@ -2,7 +2,7 @@
 final class MergeRule: @unchecked Sendable {
     // Sendable: it is filled while the rules are parsed and does not change after that.
     enum Kind: String, CaseIterable { case auto, register, counter, set, list, tuple, text, bytes }
-    enum Unit: String, CaseIterable { case word, line, char }
+    enum Unit: String, CaseIterable { case word, line }
     enum Pick: Equatable {
         case newer, older, arbiter
         case extreme(greatest: Bool, pointer: [[UInt8]])
@@ -22,7 +22,6 @@ final class MergeRule: @unchecked Sendable {
     var max: JSONDecimal?
     var identity: [[[UInt8]]]?
     var unit = Unit.word
-    var keepsBoth = false
 
     /// Where it stands in the rules: the prefix of ids, and the pattern.
     var prefix: [UInt8] = []

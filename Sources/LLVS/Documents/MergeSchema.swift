@@ -62,7 +62,7 @@ private struct MergeSchemaReader {
     private static let mostPointers = 16
     /// Bytes of what a missing member stands for.
     private static let mostAbsent = 1_024
-    private static let members = ["as", "key", "pick", "delete", "absent", "from", "min", "max", "identity", "unit", "overlap"]
+    private static let members = ["as", "key", "pick", "delete", "absent", "from", "min", "max", "identity", "unit"]
     private let text: JSONText
     private let tree: JSONTree
 
@@ -235,9 +235,6 @@ private struct MergeSchemaReader {
         case "unit":
             try only([.text])
             rule.unit = MergeRule.Unit(rawValue: try oneOf(value, MergeRule.Unit.allCases.map(\.rawValue), pointer)) ?? .word
-        case "overlap":
-            try only([.text])
-            rule.keepsBoth = try oneOf(value, ["pick", "both"], pointer) == "both"
         default:
             let known = Self.members.map { "\"\($0)\"" }.joined(separator: ", ")
             throw InvalidRules(pointer, "a rule has no member of that name, but \(known)")

@@ -143,7 +143,7 @@ extension MergeRule {
                 of: ValueRef(tree: 0, node: node), in: DocumentValues([text], work: DocumentControl()), normalises: true)
         }
         return kind == rule.kind && key == rule.key && pick == rule.pick && deletes == rule.deletes && from == rule.from && min == rule.min
-            && max == rule.max && identity == rule.identity && unit == rule.unit && keepsBoth == rule.keepsBoth
+            && max == rule.max && identity == rule.identity && unit == rule.unit
             && stand(self, text) == stand(rule, other)
     }
 }

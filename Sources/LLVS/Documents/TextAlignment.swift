@@ -1,5 +1,5 @@
-/// Which tokens of a text a side kept: the common prefix and suffix, tokens that are there once on both sides, and what a
-/// shortest edit script keeps between those.
+/// Which tokens of a text a side kept (texts.md, 3): the common prefix and suffix, tokens that are there once on both sides, and what a
+/// shortest edit script keeps between those. Tokens are lines, those of a line, or elements of a list.
 struct TextAlignment {
     /// Steps of comparing that one value may take.
     static let stepLimit = 1 << 26
@@ -209,33 +209,86 @@ struct TextAlignment {
 
     // MARK: Sliding
 
-    /// Moves what was inserted where nothing was deleted as far to the right as it can go, the last insertion first; it takes along
-    /// insertions that it meets.
+    /// From the end on, moves each hunk that only inserts or only removes to the right while its first token equals the kept token behind
+    /// it. It joins what it meets, and goes on while it only inserts or only removes.
     private mutating func slide() throws {
-        var j = side.count - 1, partner = base.count
-        while j >= 0 {
-            if keptSide[j] {
-                // As many as are kept on both sides at once.
-                let kept = min(keptSide.run(before: j + 1), keptBase.run(before: partner))
-                partner -= kept
+        var i = base.count, j = side.count, steps = base.count + side.count
+        while i > 0 || j > 0 {
+            // As many as are kept on both sides at once.
+            let kept = min(keptBase.run(before: i), keptSide.run(before: j))
+            if kept > 0 {
+                i -= kept
                 j -= kept
-                if kept == 0 { partner -= 1 }
                 continue
             }
-            var end = j + 1
-            while j >= 0, !keptSide[j] { j -= 1 }
-            // The base's token before the insertion, and the one behind it.
-            var before = partner - 1, first = j + 1
-            guard partner < base.count, before < 0 || keptBase[before], (before >= 0) == (j >= 0) else { continue }
-            while end < side.count, before + 1 < base.count, keptBase[before + 1], side[first] == side[end] {
-                keptSide[first] = true
-                keptSide[end] = false
-                before += 1
-                first += 1
-                end += 1
-                while end < side.count, !keptSide[end] { end += 1 }
+            var o = i..<i, s = j..<j
+            while i > 0, !keptBase[i - 1] { i -= 1 }
+            while j > 0, !keptSide[j - 1] { j -= 1 }
+            o = i..<o.upperBound
+            s = j..<s.upperBound
+            while o.upperBound < base.count, s.upperBound < side.count {
+                if o.isEmpty, !s.isEmpty, side[s.lowerBound] == side[s.upperBound] {
+                    keptSide[s.lowerBound] = true
+                    keptSide[s.upperBound] = false
+                } else if s.isEmpty, !o.isEmpty, base[o.lowerBound] == base[o.upperBound] {
+                    keptBase[o.lowerBound] = true
+                    keptBase[o.upperBound] = false
+                } else {
+                    break
+                }
+                o = o.lowerBound + 1..<o.upperBound + 1
+                s = s.lowerBound + 1..<s.upperBound + 1
+                var (p, q) = (o.upperBound, s.upperBound)
+                while p < base.count, !keptBase[p] { p += 1 }
+                while q < side.count, !keptSide[q] { q += 1 }
+                o = o.lowerBound..<p
+                s = s.lowerBound..<q
+                steps += 1
             }
         }
-        try work.done(base.count + side.count)
+        try work.done(steps)
+    }
+}
+
+/// A longest place between kept tokens: some of the base, and some of a side in their place. One of both may be empty.
+struct TextHunk: Equatable {
+    var base: Range<Int>
+    var side: Range<Int>
+
+    var inserts: Bool { base.isEmpty }
+    var removes: Bool { side.isEmpty }
+
+    /// Whether it inserts strictly inside the other's range.
+    func isInside(_ other: TextHunk) -> Bool {
+        inserts && other.base.lowerBound < base.lowerBound && base.lowerBound < other.base.upperBound
+    }
+
+    /// Whether hunks of two sides share a token of the base, or one inserts strictly inside the other's range.
+    func overlaps(_ other: TextHunk) -> Bool {
+        max(base.lowerBound, other.base.lowerBound) < min(base.upperBound, other.base.upperBound) || isInside(other) || other.isInside(self)
+    }
+
+    /// Whether it comes before one of the other side, which is the newer's if this is the older's: an insertion comes before a replacement
+    /// that begins there, and the older's of two insertions first.
+    func isBefore(_ other: TextHunk, isOlder: Bool) -> Bool {
+        let (a, b) = (base, other.base)
+        if a.lowerBound != b.lowerBound { return a.lowerBound < b.lowerBound }
+        return a.upperBound != b.upperBound ? a.upperBound < b.upperBound : isOlder
+    }
+}
+
+extension TextAlignment {
+    /// The hunks within a range of the base and one of the side, which both begin behind a kept token, or at the beginning.
+    func hunks(_ o: Range<Int>, _ s: Range<Int>) -> [TextHunk] {
+        var found: [TextHunk] = [], i = o.lowerBound, j = s.lowerBound
+        while true {
+            let (p, q) = (i, j)
+            while i < o.upperBound, !keptBase[i] { i += 1 }
+            while j < s.upperBound, !keptSide[j] { j += 1 }
+            if p < i || q < j { found.append(TextHunk(base: p..<i, side: q..<j)) }
+            guard i < o.upperBound, j < s.upperBound else { return found }
+            i += 1
+            j += 1
+        }
     }
 }

@@ -1,81 +1,71 @@
-/// Merges texts: what both kept, what each inserted, and what is left where both replaced the same words.
+/// Merges texts by lines, and a line that both sides changed by its words, where that is clean (texts.md, 1 to 6).
 struct TextMerge {
-    struct Overlap {
+    /// A part of a text that both sides changed: whole lines of all three, and what stands now.
+    struct Conflict: Equatable {
+        var kind: ConflictRecord.Kind
         var base: [UInt8]
         var newer: [UInt8]
         var older: [UInt8]
         var result: [UInt8]
-        /// Where in the text the result begins.
+        /// Where in the text that came out the result begins.
         var start: Int
     }
 
-    struct Merged {
+    struct Merged: Equatable {
         var text: [UInt8]
-        var overlaps: [Overlap]
-        /// Whether a part was compared as one replacement, since it was too different.
+        var conflicts: [Conflict]
+        /// Whether an alignment met a limit.
         var isLimited: Bool
-        /// Whether both sides wrote all line ends otherwise, each in its own way: those of one of them stand.
-        var areEndsPicked = false
+        /// Whether both sides changed the line ends, each otherwise: those of one of them stand.
+        var isStylePicked = false
     }
 
+    /// - Parameters:
+    ///   - unit: with `.line` no line is merged by its words.
+    ///   - newerWins: whose lines stand where both sides wrote.
+    ///   - steps: how many comparing may still take.
     static func merge(
-        _ o: UnsafeRawBufferPointer, _ x: UnsafeRawBufferPointer, _ y: UnsafeRawBufferPointer, unit: MergeRule.Unit, keepsBoth: Bool,
-        newerWins: Bool, steps: inout Int, work: DocumentControl
+        _ o: UnsafeRawBufferPointer, _ x: UnsafeRawBufferPointer, _ y: UnsafeRawBufferPointer, unit: MergeRule.Unit, newerWins: Bool,
+        steps: inout Int, work: DocumentControl
     ) throws -> Merged {
-        guard let ends = LineEnds.common(LineEnds(o), LineEnds(x), LineEnds(y), newerWins: newerWins) else {
-            return try compare([o, x, y], unit, keepsBoth, newerWins, &steps, work)
-        }
-        let texts = [o, x, y].map(LineEnds.unified)
-        var merged = try texts[0].withUnsafeBytes { o in
-            try texts[1].withUnsafeBytes { x in
-                try texts[2].withUnsafeBytes { y in try compare([o, x, y], unit, keepsBoth, newerWins, &steps, work) }
+        let style = LineEnds.merged(LineEnds(o), LineEnds(x), LineEnds(y), newerWins: newerWins)
+        let whole = try [o, x, y].map { try WholeLines($0, unifies: style != nil) }
+        let hasEnd = TextLines.mergedLastEnd(TextLines.hasLastEnd(o), TextLines.hasLastEnd(x), TextLines.hasLastEnd(y))
+        var merged = try whole[0].withBytes { o in
+            try whole[1].withBytes { x in
+                try whole[2].withBytes { y in try lines([o, x, y], unit, newerWins, &steps, work) }
             }
         }
-        merged.areEndsPicked = ends.arePicked
-        let unified = merged.text
-        merged.text = LineEnds.write(merged.text, ends.style)
-        // As they are in the text, where what stands is looked for. They are in the order of the text.
-        var at = 0, start = 0
-        for i in merged.overlaps.indices {
-            let part = merged.overlaps[i]
-            func written(_ text: [UInt8]) -> [UInt8] { LineEnds.write(text, ends.style) }
-            if part.start < at { (at, start) = (0, 0) }
-            start += written(Array(unified[at..<part.start])).count
-            try work.done(1 + (part.start - at) >> 5)
-            at = part.start
-            merged.overlaps[i] = Overlap(
-                base: written(part.base), newer: written(part.newer), older: written(part.older), result: written(part.result),
-                start: start)
-        }
+        if !hasEnd { merged.endWithoutLineEnd() }
+        guard let style else { return merged }
+        merged.isStylePicked = style.isPicked
+        if style.style == .crlf || style.style == .cr { try merged.write(in: style.style, work) }
         return merged
     }
 
-    private static func compare(
-        _ texts: [UnsafeRawBufferPointer], _ unit: MergeRule.Unit, _ keepsBoth: Bool, _ newerWins: Bool, _ steps: inout Int,
-        _ work: DocumentControl
+    private static func lines(
+        _ texts: [UnsafeRawBufferPointer], _ unit: MergeRule.Unit, _ newerWins: Bool, _ steps: inout Int, _ work: DocumentControl
     ) throws -> Merged {
-        // What was replaced on both sides is copied when all that was needed to find it is gone.
-        let (text, overlaps, isLimited) = try places(texts, unit, keepsBoth, newerWins, &steps, work)
-        return Merged(
-            text: text,
-            overlaps: overlaps.map { overlap in
-                func part(_ text: Int, _ range: Range<Int>) -> [UInt8] { Array(texts[text][range]) }
-                let parts = (part(0, overlap.base), part(1, overlap.newer), part(2, overlap.older))
-                let result = keepsBoth ? Array(text[overlap.result]) : newerWins ? parts.1 : parts.2
-                return Overlap(base: parts.0, newer: parts.1, older: parts.2, result: result, start: overlap.result.lowerBound)
-            }, isLimited: isLimited)
+        var merge = try TextMerge(texts, unit, newerWins, steps, work)
+        try merge.run()
+        steps = merge.steps
+        let (text, drafts, isLimited, tokens) = (merge.out, merge.drafts, merge.isLimited, merge.tokens)
+        func part(_ side: [UInt32], _ range: Range<Int>) -> [UInt8] {
+            var out: [UInt8] = []
+            tokens.write(side[range], to: &out)
+            return out
+        }
+        let conflicts = drafts.map { draft in
+            Conflict(
+                kind: draft.kind, base: part(merge.base, draft.base), newer: part(merge.newer, draft.newer),
+                older: part(merge.older, draft.older), result: Array(text[draft.result]), start: draft.result.lowerBound)
+        }
+        return Merged(text: text, conflicts: conflicts, isLimited: isLimited)
     }
 
-    private static func places(
-        _ texts: [UnsafeRawBufferPointer], _ unit: MergeRule.Unit, _ keepsBoth: Bool, _ newerWins: Bool, _ steps: inout Int,
-        _ work: DocumentControl
-    ) throws -> (text: [UInt8], overlaps: [Place], isLimited: Bool) {
-        var merge = try TextMerge(texts, unit, keepsBoth, newerWins, work)
-        return try merge.run(&steps, work)
-    }
-
-    /// What both sides replaced: where it is in the three texts and in what comes out, in bytes.
-    private struct Place {
+    /// A conflict: lines of the three texts, and bytes of what comes out.
+    private struct Draft {
+        var kind: ConflictRecord.Kind
         var base: Range<Int>
         var newer: Range<Int>
         var older: Range<Int>
@@ -83,45 +73,52 @@ struct TextMerge {
     }
 
     private let texts: [UnsafeRawBufferPointer]
+    private let unit: MergeRule.Unit
+    private let newerWins: Bool
+    private let work: DocumentControl
     private let tokens: TextTokens
     private let base: [UInt32]
     private let newer: [UInt32]
     private let older: [UInt32]
-    /// Where the base's tokens begin.
+    /// Where the base's lines begin.
     private let places: TokenPlaces
-    /// One more than the largest token of the base.
+    /// One more than the largest line of the base.
     private let known: Int
-    private let keepsBoth: Bool
-    private let newerWins: Bool
+    private var steps: Int
+    private var isLimited = false
     private var out: [UInt8] = []
-    private var overlaps: [Place] = []
+    private var drafts: [Draft] = []
     /// In bytes, how far each of the three texts is written.
     private var written = (o: 0, x: 0, y: 0)
+    private var pairs = LinePairs()
+    /// Of each line, by its number, on which sides it stands in a place: 1 the newer, 2 the older.
+    private var marks: [UInt8] = []
 
     private init(
-        _ texts: [UnsafeRawBufferPointer], _ unit: MergeRule.Unit, _ keepsBoth: Bool, _ newerWins: Bool, _ work: DocumentControl
+        _ texts: [UnsafeRawBufferPointer], _ unit: MergeRule.Unit, _ newerWins: Bool, _ steps: Int, _ work: DocumentControl
     ) throws {
-        self.texts = texts
-        tokens = TextTokens(unit, work: work)
+        (self.texts, self.unit, self.newerWins, self.steps, self.work) = (texts, unit, newerWins, steps, work)
+        tokens = TextTokens(.line, work: work)
         base = try tokens.tokens(of: texts[0])
         known = tokens.count
         places = try TokenPlaces(base, tokens)
         newer = try tokens.tokens(of: texts[1], like: (texts[0], places))
         older = try tokens.tokens(of: texts[2], like: (texts[0], places))
         tokens.close()
-        self.keepsBoth = keepsBoth
-        self.newerWins = newerWins
         // Room for a text as large as the largest: seldom is there more.
         let size = texts.reduce(0) { max($0, $1.count) }
         try Memory.grow(&out, by: size + size / 64, "Merging a text")
     }
 
-    private mutating func run(_ steps: inout Int, _ work: DocumentControl) throws -> (text: [UInt8], overlaps: [Place], isLimited: Bool) {
+    // MARK: Places between lines that both kept (4.1)
+
+    private mutating func run() throws {
         let left = try TextAlignment(base, newer, count: known, steps: &steps, work: work)
         let right = try TextAlignment(base, older, count: known, steps: &steps, work: work)
+        isLimited = left.isLimited || right.isLimited
         var from = (o: 0, x: 0, y: 0), i = 0, x = 0, y = 0
         while true {
-            // Up to the next token that both kept, or the end.
+            // Up to the next line that both kept, or the end.
             var start = i
             while i < base.count, !(left.keptBase[i] && right.keptBase[i]) {
                 if left.keptBase[i] { while !left.keptSide[x] { x += 1 }; x += 1 }
@@ -130,7 +127,7 @@ struct TextMerge {
             }
             while x < newer.count, !left.keptSide[x] { x += 1 }
             while y < older.count, !right.keptSide[y] { y += 1 }
-            if from.x < x || from.y < y || start < i { chunk(from.o..<i, from.x..<x, from.y..<y, left, right) }
+            if from.x < x || from.y < y || start < i { try place(from.o..<i, from.x..<x, from.y..<y, left, right) }
             guard i < base.count else { break }
             // What both kept goes on as it is.
             start = i
@@ -148,116 +145,334 @@ struct TextMerge {
             from = (i, x, y)
         }
         try work.done(base.count + newer.count + older.count)
-        return (out, overlaps, left.isLimited || right.isLimited)
     }
 
-    private mutating func chunk(_ o: Range<Int>, _ x: Range<Int>, _ y: Range<Int>, _ left: TextAlignment, _ right: TextAlignment) {
+    private mutating func place(
+        _ o: Range<Int>, _ x: Range<Int>, _ y: Range<Int>, _ left: TextAlignment, _ right: TextAlignment
+    ) throws {
         let ends = (o: written.o + tokens.size(base[o]), x: written.x + tokens.size(newer[x]), y: written.y + tokens.size(older[y]))
-        let bytes = (o: written.o..<ends.o, x: written.x..<ends.x, y: written.y..<ends.y), start = out.count
+        let bytes = (x: written.x..<ends.x, y: written.y..<ends.y)
         written = ends
-        func write(_ text: Int, _ range: Range<Int>) { out.append(contentsOf: UnsafeRawBufferPointer(rebasing: texts[text][range])) }
-        if newer[x] == base[o] { return write(2, bytes.y) }
-        if older[y] == base[o] || newer[x] == older[y] { return write(1, bytes.x) }
-        let bothDeleted = o.contains { !left.keptBase[$0] && !right.keptBase[$0] }
-        guard bothDeleted, x.contains(where: { !left.keptSide[$0] }), y.contains(where: { !right.keptSide[$0] }) else {
-            return weave(o, x, y, left, right)
-        }
-        if keepsBoth { weave(o, x, y, left, right) } else if newerWins { write(1, bytes.x) } else { write(2, bytes.y) }
-        overlaps.append(Place(base: bytes.o, newer: bytes.x, older: bytes.y, result: start..<out.count))
-    }
-
-    /// At each gap what the older side inserted, then what the newer did; what both begin or end with once.
-    private mutating func weave(_ o: Range<Int>, _ x: Range<Int>, _ y: Range<Int>, _ left: TextAlignment, _ right: TextAlignment) {
-        var i = x.lowerBound, j = y.lowerBound
-        for place in o.lowerBound...o.upperBound {
-            let isEnd = place == o.upperBound
-            var inserted = (newer: i..<i, older: j..<j)
-            if isEnd || left.keptBase[place] {
-                let start = i
-                while i < x.upperBound, !left.keptSide[i] { i += 1 }
-                inserted.newer = start..<i
-                if !isEnd { i += 1 }
-            }
-            if isEnd || right.keptBase[place] {
-                let start = j
-                while j < y.upperBound, !right.keptSide[j] { j += 1 }
-                inserted.older = start..<j
-                if !isEnd { j += 1 }
-            }
-            insert(inserted.newer, inserted.older)
+        if newer[x] == base[o] {
+            out.append(contentsOf: UnsafeRawBufferPointer(rebasing: texts[2][bytes.y]))
+        } else if older[y] == base[o] || newer[x] == older[y] {
+            out.append(contentsOf: UnsafeRawBufferPointer(rebasing: texts[1][bytes.x]))
+        } else {
+            try anchors(o, x, y, left, right)
         }
     }
 
-    private mutating func insert(_ x: Range<Int>, _ y: Range<Int>) {
-        var (i, p) = (x.lowerBound, x.upperBound), (j, q) = (y.lowerBound, y.upperBound)
-        while i < p, j < q, newer[i] == older[j] { i += 1; j += 1 }
-        while i < p, j < q, newer[p - 1] == older[q - 1] { p -= 1; q -= 1 }
-        tokens.write(newer[x.lowerBound..<i], to: &out)
-        tokens.write(older[j..<q], to: &out)
-        tokens.write(newer[i..<p], to: &out)
-        tokens.write(newer[p..<x.upperBound], to: &out)
+    // MARK: Lines that are paired on both sides (4.2, 4.3)
+
+    private mutating func anchors(
+        _ o: Range<Int>, _ x: Range<Int>, _ y: Range<Int>, _ left: TextAlignment, _ right: TextAlignment
+    ) throws {
+        if marks.isEmpty {
+            try Memory.grow(&marks, by: tokens.count, "Merging a text")
+            marks.append(contentsOf: repeatElement(0, count: tokens.count))
+        }
+        for line in newer[x] { marks[Int(line)] |= 1 }
+        for line in older[y] { marks[Int(line)] |= 2 }
+        let toX = try paired(o, newer, x, left), toY = try paired(o, older, y, right)
+        for line in newer[x] { marks[Int(line)] = 0 }
+        for line in older[y] { marks[Int(line)] = 0 }
+        try work.done(4 * (x.count + y.count) + o.count)
+        var from = (o: o.lowerBound, x: x.lowerBound, y: y.lowerBound)
+        for i in o where toX[i - o.lowerBound] >= 0 && toY[i - o.lowerBound] >= 0 {
+            let p = toX[i - o.lowerBound], q = toY[i - o.lowerBound]
+            try section(LineSides(o: from.o..<i, x: from.x..<p, y: from.y..<q), toX, toY, o.lowerBound)
+            try line(i, p, q)
+            from = (i + 1, p + 1, q + 1)
+        }
+        try section(LineSides(o: from.o..<o.upperBound, x: from.x..<x.upperBound, y: from.y..<y.upperBound), toX, toY, o.lowerBound)
+    }
+
+    /// For each line of the base in a place which one of a side it is: one that was kept, or one that it is paired with; -1: none.
+    private mutating func paired(_ o: Range<Int>, _ side: [UInt32], _ s: Range<Int>, _ alignment: TextAlignment) throws -> [Int] {
+        var to = [Int](repeating: -1, count: o.count), i = o.lowerBound, j = s.lowerBound
+        let (tokens, texts, marks) = (self.tokens, self.base, self.marks)
+        while true {
+            let (p, q) = (i, j)
+            while i < o.upperBound, !alignment.keptBase[i] { i += 1 }
+            while j < s.upperBound, !alignment.keptSide[j] { j += 1 }
+            if p < i, q < j {
+                // (That is asked first, so that lines of a hunk that is too large are not looked at.)
+                try pairs.find(
+                    i - p, j - q, { tokens.line(texts[p + $0]) }, { tokens.line(side[q + $0]) },
+                    isOnBoth: { marks[Int(side[q + $0])] == 3 }, steps: &steps, work: work
+                ) { to[p + $0 - o.lowerBound] = q + $1 }
+            }
+            guard i < o.upperBound, j < s.upperBound else { return to }
+            to[i - o.lowerBound] = j
+            i += 1
+            j += 1
+        }
+    }
+
+    /// A line that both sides have (5).
+    private mutating func line(_ i: Int, _ p: Int, _ q: Int) throws {
+        let (o, x, y) = (base[i], newer[p], older[q]), start = out.count
+        if x == o { return tokens.write(y, to: &out) }
+        if y == o || x == y { return tokens.write(x, to: &out) }
+        let lines = [o, x, y].map(tokens.line)
+        let bodies = lines.map { UnsafeRawBufferPointer(rebasing: $0.dropLast(TextLines.endSize(of: $0))) }
+        let ends = zip(lines, bodies).map { UnsafeRawBufferPointer(rebasing: $0[$1.count...]) }
+        /// Which of the sides stands if not both changed it, each otherwise.
+        func standing(_ all: [UnsafeRawBufferPointer]) -> Int? {
+            if Bytes.equal(all[1], all[0]) { return 2 }
+            return Bytes.equal(all[2], all[0]) || Bytes.equal(all[1], all[2]) ? 1 : nil
+        }
+        if let end = standing(ends) {
+            var isClean = true
+            if let body = standing(bodies) {
+                out.append(contentsOf: bodies[body])
+            } else if unit == .word {
+                isClean = try TextWords.merge(
+                    bodies[0], bodies[1], bodies[2], to: &out, steps: &steps, isLimited: &isLimited, work: work)
+            } else {
+                isClean = false
+            }
+            if isClean { return out.append(contentsOf: ends[end]) }
+        }
+        tokens.write(newerWins ? x : y, to: &out)
+        drafts.append(Draft(kind: .overlap, base: i..<i + 1, newer: p..<p + 1, older: q..<q + 1, result: start..<out.count))
+    }
+
+    // MARK: What is between those (4.4)
+
+    /// Hunks that are merged together, and what comes of them.
+    private struct Cluster {
+        var sides: LineSides
+        /// Which of the hunks of each side.
+        var newer: Range<Int>
+        var older: Range<Int>
+        var result: ArraySlice<UInt32> = []
+        var conflict: (kind: ConflictRecord.Kind, sides: LineSides, before: Int, count: Int)?
+    }
+
+    private mutating func section(_ sides: LineSides, _ toX: [Int], _ toY: [Int], _ first: Int) throws {
+        let o = base[sides.o], x = newer[sides.x], y = older[sides.y]
+        if x == o { return tokens.write(y, to: &out) }
+        if y == o || x == y { return tokens.write(x, to: &out) }
+        let hunks = (x: hunks(sides.o, sides.x, newer, toX, first), y: hunks(sides.o, sides.y, older, toY, first))
+        var clusters = clusters(hunks.x, hunks.y)
+        for i in clusters.indices {
+            let isPaired = clusters[i].sides.o.contains { toX[$0 - first] >= 0 || toY[$0 - first] >= 0 }
+            try resolve(&clusters[i], hunks.x, hunks.y, isPaired: isPaired)
+        }
+        for (i, cluster) in clusters.enumerated() {
+            let isElsewhere = [i - 1, i + 1].contains {
+                clusters.indices.contains($0) && isWritten(cluster, in: clusters[$0], hunks.x, hunks.y)
+            }
+            if isElsewhere { continue }
+            if let conflict = cluster.conflict {
+                let start = out.count + tokens.size(cluster.result.prefix(conflict.before))
+                let size = tokens.size(cluster.result.dropFirst(conflict.before).prefix(conflict.count)), sides = conflict.sides
+                drafts.append(
+                    Draft(kind: conflict.kind, base: sides.o, newer: sides.x, older: sides.y, result: start..<start + size))
+            }
+            tokens.write(cluster.result, to: &out)
+        }
+        try work.done(4 * (o.count + x.count + y.count))
+    }
+
+    /// The hunks of a side: what is between the lines that it kept. Other pairs count as replaced.
+    private func hunks(_ o: Range<Int>, _ s: Range<Int>, _ side: [UInt32], _ to: [Int], _ first: Int) -> [TextHunk] {
+        var found: [TextHunk] = [], from = (o: o.lowerBound, s: s.lowerBound)
+        func add(_ i: Int, _ j: Int) { if from.o < i || from.s < j { found.append(TextHunk(base: from.o..<i, side: from.s..<j)) } }
+        for i in o {
+            let j = to[i - first]
+            guard j >= 0, side[j] == base[i] else { continue }
+            add(i, j)
+            from = (i + 1, j + 1)
+        }
+        add(o.upperBound, s.upperBound)
+        return found
+    }
+
+    /// The clusters, in the order of the text.
+    private func clusters(_ x: [TextHunk], _ y: [TextHunk]) -> [Cluster] {
+        var found: [Cluster] = [], i = 0, j = 0
+        while i < x.count || j < y.count {
+            var (mine, others) = (i..<i, j..<j)
+            // The last hunk of each side is the only one that the next of the other may meet.
+            while i < x.count || j < y.count {
+                let isOlder = i == x.count || j < y.count && y[j].isBefore(x[i], isOlder: true)
+                let next = isOlder ? y[j] : x[i], last = isOlder ? (mine.isEmpty ? nil : x[i - 1]) : (others.isEmpty ? nil : y[j - 1])
+                let meets = last.map { $0.overlaps(next) || $0.inserts && next.inserts && $0.base == next.base } ?? false
+                guard meets || mine.isEmpty && others.isEmpty else { break }
+                if isOlder { j += 1 } else { i += 1 }
+                (mine, others) = (mine.lowerBound..<i, others.lowerBound..<j)
+            }
+            let all = x[mine] + y[others]
+            let start = all.reduce(Int.max) { min($0, $1.base.lowerBound) }, end = all.reduce(0) { max($0, $1.base.upperBound) }
+            /// What a side has there: its hunks, and the lines that it kept.
+            func range(_ hunks: ArraySlice<TextHunk>) -> Range<Int> {
+                guard let first = hunks.first, let last = hunks.last else { return 0..<0 }
+                return first.side.lowerBound - (first.base.lowerBound - start)..<last.side.upperBound + (end - last.base.upperBound)
+            }
+            found.append(
+                Cluster(sides: LineSides(o: start..<end, x: range(x[mine]), y: range(y[others])), newer: mine, older: others))
+        }
+        return found
+    }
+
+    /// Whether a cluster is an insertion with a word that the other side wrote too, in the place of lines that touch it.
+    private func isWritten(_ cluster: Cluster, in other: Cluster, _ x: [TextHunk], _ y: [TextHunk]) -> Bool {
+        guard cluster.newer.count + cluster.older.count == 1, cluster.sides.o.isEmpty, cluster.result.contains(where: hasWord) else {
+            return false
+        }
+        let isNewer = !cluster.newer.isEmpty, new = cluster.result, place = cluster.sides.o.lowerBound
+        let side = isNewer ? older : newer
+        return (isNewer ? y[other.older] : x[other.newer]).contains { replaced in
+            guard !replaced.inserts, place == replaced.base.lowerBound || place == replaced.base.upperBound else { return false }
+            let by = side[replaced.side]
+            return by.prefix(new.count) == new && other.result.prefix(new.count) == new
+                || by.suffix(new.count) == new && other.result.suffix(new.count) == new
+        }
+    }
+
+    private func hasWord(_ line: UInt32) -> Bool { TextLines.hasWord(tokens.line(line)) }
+
+    // MARK: What comes of a cluster (4.5 to 4.7)
+
+    private mutating func resolve(_ cluster: inout Cluster, _ x: [TextHunk], _ y: [TextHunk], isPaired: Bool) throws {
+        let sides = cluster.sides
+        if cluster.older.isEmpty { cluster.result = newer[sides.x]; return }
+        if cluster.newer.isEmpty { cluster.result = older[sides.y]; return }
+        if sides.o.isEmpty { return try insert(&cluster, sides) }
+        if newer[sides.x] == older[sides.y] { cluster.result = newer[sides.x]; return }
+        let removes = (x: x[cluster.newer].allSatisfy(\.removes), y: y[cluster.older].allSatisfy(\.removes))
+        if removes.x || removes.y {
+            // Where both only remove, nothing is left.
+            guard !removes.x || !removes.y else { return }
+            let (edits, side) = removes.x ? (y[cluster.older], older) : (x[cluster.newer], newer)
+            cluster.result = left(of: edits, side, sides.o.upperBound)[...]
+            cluster.conflict = (.deleteEdit, sides, 0, cluster.result.count)
+            return
+        }
+        try bothWrote(&cluster, isPaired: isPaired)
+    }
+
+    /// What stands of a side's edits where the other side removed all: the new lines, and the lines without a word of the base right behind
+    /// each of the hunks (4.6).
+    private func left(of edits: ArraySlice<TextHunk>, _ side: [UInt32], _ end: Int) -> [UInt32] {
+        var lines: [UInt32] = []
+        for (i, edit) in zip(edits.indices, edits) {
+            lines += side[edit.side]
+            let next = i + 1 < edits.endIndex ? edits[i + 1].base.lowerBound : end
+            lines += base[edit.base.upperBound..<next].prefix { !hasWord($0) }
+        }
+        return lines
+    }
+
+    /// Both inserted at one place (4.5).
+    /// - Parameter sides: what is left of the cluster, where the lines before and behind are told already.
+    private mutating func insert(_ cluster: inout Cluster, _ sides: LineSides) throws {
+        let mine = newer[sides.x], others = older[sides.y]
+        // The same pairs, whichever side is the newer.
+        let isOlderSmaller = compare(others, mine) < 0
+        let (smaller, larger) = isOlderSmaller ? (others, mine) : (mine, others)
+        var numbers: [UInt32: UInt32] = [:]
+        let from = smaller.map { line -> UInt32 in
+            if let known = numbers[line] { return known }
+            let next = UInt32(truncatingIfNeeded: numbers.count)
+            numbers[line] = next
+            return next
+        }
+        // A line that is not in the smaller one has the number behind those of its lines.
+        let none = UInt32(truncatingIfNeeded: numbers.count), to = larger.map { numbers[$0] ?? none }
+        let alignment = try TextAlignment(from, to, count: numbers.count, steps: &steps, work: work)
+        isLimited = isLimited || alignment.isLimited
+        let kept = from.indices.filter { alignment.keptBase[$0] }, keptInLarger = to.indices.filter { alignment.keptSide[$0] }
+        if kept.count == others.count { cluster.result = mine; return }
+        if kept.count == mine.count { cluster.result = others; return }
+        func words(_ lines: ArraySlice<UInt32>) -> Int { lines.reduce(0) { $0 + (hasWord($1) ? 1 : 0) } }
+        let common = kept.reduce(0) { $0 + (hasWord(smaller[smaller.startIndex + $1]) ? 1 : 0) }
+        guard 2 * common > min(words(mine), words(others)) else { cluster.result = (others + mine)[...]; return }
+        var lines: [UInt32] = [], i = mine.startIndex, j = others.startIndex
+        for (one, other) in isOlderSmaller ? zip(keptInLarger, kept) : zip(kept, keptInLarger) {
+            let (p, q) = (mine.startIndex + one, others.startIndex + other)
+            lines += others[j..<q]
+            lines += mine[i...p]
+            (i, j) = (p + 1, q + 1)
+        }
+        lines += others[j...]
+        lines += mine[i...]
+        cluster.result = lines[...]
+        cluster.conflict = (.overlap, LineSides(o: sides.o.lowerBound..<sides.o.lowerBound, x: sides.x, y: sides.y), 0, lines.count)
+    }
+
+    /// The order of two runs of lines by code points, which is that of their bytes.
+    private func compare(_ a: ArraySlice<UInt32>, _ b: ArraySlice<UInt32>) -> Int {
+        // (Equal lines have equal numbers. The first ones that differ may be one the beginning of the other, which goes on then.)
+        let common = zip(a, b).prefix { $0 == $1 }.count
+        var parts = (a: [UInt8](), b: [UInt8]())
+        tokens.write(a.dropFirst(common), to: &parts.a)
+        tokens.write(b.dropFirst(common), to: &parts.b)
+        return Bytes.compare(parts.a, parts.b)
+    }
+
+    /// Both sides wrote lines in the place of others (4.7).
+    private mutating func bothWrote(_ cluster: inout Cluster, isPaired: Bool) throws {
+        let sides = cluster.sides
+        var first = 0, last = 0
+        if !isPaired {
+            let most = min(sides.o.count, sides.x.count, sides.y.count)
+            func isShared(_ x: Int, _ y: Int) -> Bool { newer[x] == older[y] && hasWord(newer[x]) }
+            while first < most, isShared(sides.x.lowerBound + first, sides.y.lowerBound + first) { first += 1 }
+            while first + last < most, isShared(sides.x.upperBound - 1 - last, sides.y.upperBound - 1 - last) { last += 1 }
+        }
+        func left(_ range: Range<Int>) -> Range<Int> { range.lowerBound + first..<range.upperBound - last }
+        let rest = LineSides(o: left(sides.o), x: left(sides.x), y: left(sides.y))
+        let (o, x, y) = (base[rest.o], newer[rest.x], older[rest.y])
+        if x == o || y == o {
+            cluster.result = x == o ? y : x
+        } else if o.isEmpty {
+            try insert(&cluster, rest)
+        } else {
+            let isDeleted = x.isEmpty || y.isEmpty
+            cluster.result = isDeleted ? (x.isEmpty ? y : x) : newerWins ? x : y
+            cluster.conflict = (isDeleted ? .deleteEdit : .overlap, rest, 0, cluster.result.count)
+        }
+        guard first + last > 0 else { return }
+        let around = newer[sides.x]
+        cluster.conflict?.before = first
+        cluster.result = (around.prefix(first) + cluster.result + around.suffix(last))[...]
     }
 }
 
-/// How the lines of a text end.
-enum LineEnds: Equatable {
-    /// There is one line.
-    case none
-    case lf, crlf, cr
-    case mixed
+/// Lines of the base, of the newer and of the older side.
+struct LineSides {
+    var o: Range<Int>
+    var x: Range<Int>
+    var y: Range<Int>
+}
 
-    init(_ text: UnsafeRawBufferPointer) {
-        if !Bytes.contains(0x0D, text) {
-            self = Bytes.contains(0x0A, text) ? .lf : .none
-            return
+extension TextMerge.Merged {
+    /// Takes the last line's end off (2.3). Parts at the end are told without theirs, unless one would be a blank line alone then.
+    fileprivate mutating func endWithoutLineEnd() {
+        for i in conflicts.indices.reversed() where conflicts[i].start + conflicts[i].result.count == text.count {
+            let parts = [conflicts[i].base, conflicts[i].newer, conflicts[i].older, conflicts[i].result]
+            let shorter = parts.map(TextLines.withoutLastEnd)
+            if zip(parts, shorter).contains(where: { !$0.isEmpty && $1.isEmpty }) { continue }
+            (conflicts[i].base, conflicts[i].newer, conflicts[i].older, conflicts[i].result) = (shorter[0], shorter[1], shorter[2], shorter[3])
         }
-        var style = LineEnds.none, i = 0
-        while i < text.count {
-            let byte = text[i]
-            i += 1
-            guard byte == 0x0A || byte == 0x0D else { continue }
-            var found = byte == 0x0A ? LineEnds.lf : .cr
-            if found == .cr, i < text.count, text[i] == 0x0A { found = .crlf; i += 1 }
-            if style == .none { style = found } else if style != found { self = .mixed; return }
-        }
-        self = style
+        text = TextLines.withoutLastEnd(text)
     }
 
-    /// The style to write where each text has one style but not all the same, and whether it was picked since both sides changed it; else
-    /// nil: the texts are merged as they are.
-    static func common(_ o: LineEnds, _ x: LineEnds, _ y: LineEnds, newerWins: Bool) -> (style: LineEnds, arePicked: Bool)? {
-        let styles = [o, x, y].filter { $0 != .none }
-        guard !styles.contains(.mixed), let first = styles.first, styles.contains(where: { $0 != first }) else { return nil }
-        // Who has no line ends takes those of the other.
-        if x == .none || y == .none { return (x == .none ? y : x, false) }
-        if x == o || y == o || x == y { return (x == o ? y : x, false) }
-        return (newerWins ? x : y, true)
-    }
-
-    static func unified(_ text: UnsafeRawBufferPointer) -> [UInt8] {
-        var out: [UInt8] = []
-        out.reserveCapacity(text.count)
-        var i = 0
-        while i < text.count {
-            if text[i] == 0x0D {
-                out.append(0x0A)
-                if i + 1 < text.count, text[i + 1] == 0x0A { i += 1 }
-            } else {
-                out.append(text[i])
-            }
-            i += 1
+    /// Writes the line ends in a style. Conflicts are in the order of the text.
+    fileprivate mutating func write(in style: LineEnds, _ work: DocumentControl) throws {
+        var at = 0, start = 0
+        for i in conflicts.indices {
+            let part = conflicts[i]
+            start += style.size(of: text[at..<min(part.start, text.count)])
+            at = min(part.start, text.count)
+            conflicts[i] = TextMerge.Conflict(
+                kind: part.kind, base: style.write(part.base), newer: style.write(part.newer), older: style.write(part.older),
+                result: style.write(part.result), start: start)
         }
-        return out
-    }
-
-    static func write(_ text: [UInt8], _ style: LineEnds) -> [UInt8] {
-        guard style == .crlf || style == .cr else { return text }
-        var out: [UInt8] = []
-        out.reserveCapacity(text.count + text.count / 16)
-        for byte in text {
-            if byte == 0x0A { out.append(0x0D) }
-            if byte != 0x0A || style == .crlf { out.append(byte) }
-        }
-        return out
+        text = style.write(text)
+        try work.done(2 * text.count)
     }
 }

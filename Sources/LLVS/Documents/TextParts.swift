@@ -1,35 +1,47 @@
-/// What a text has in the places of parts of another one, which it came from.
+/// A text and a later one: what stands now in the place of lines of the former (texts.md, 6). Both are compared as they are merged.
 struct TextParts {
-    /// Where the tokens begin, and the last one ends, in bytes.
+    /// Where the lines of the former text begin, and where its last one ends.
+    private let starts: [UInt32]
+    /// How many bytes the end of its last line takes.
+    private let lastEnd: Int
+    private let ends: LineEnds
     private let base: [UInt32]
+    /// The later text: its lines, where they begin as it was given, and the bytes of its lines as they are merged.
     private let side: [UInt32]
-    /// Of each token of the base which of the side's it is; `none`: it is gone.
+    private let sideStarts: [UInt32]
+    private let sideEnds: LineEnds
+    private let sideHasEnd: Bool
+    private let lines: [UInt8]
+    private let lineStarts: [UInt32]
+    /// Of each line of the former which of the later it is; `none`: it is gone.
     private var kept: [UInt32]
     private static let none = UInt32.max
 
-    /// Nil where there are too many tokens.
+    private var isOfOneKind: Bool { ends != .mixed && sideEnds != .mixed }
+
+    /// Nil where there are too many lines.
     /// - Parameter steps: how many comparing may still take.
-    init?(
-        _ base: UnsafeRawBufferPointer, _ side: UnsafeRawBufferPointer, unit: MergeRule.Unit, steps: inout Int, work: DocumentControl
-    ) throws {
-        let tokens = TextTokens(unit, work: work), left: [UInt32], right: [UInt32], known: Int
+    init?(_ base: UnsafeRawBufferPointer, _ side: UnsafeRawBufferPointer, steps: inout Int, work: DocumentControl) throws {
+        (ends, sideEnds) = (LineEnds(base), LineEnds(side))
+        starts = try TextLines.starts(of: base, work)
+        sideStarts = try TextLines.starts(of: side, work)
+        lastEnd = TextLines.endSize(of: base)
+        sideHasEnd = TextLines.hasLastEnd(side) ?? false
+        let unifies = ends != .mixed && sideEnds != .mixed
+        let whole = try (WholeLines(base, unifies: unifies), WholeLines(side, unifies: unifies))
+        let tokens = TextTokens(.line, work: work), left: [UInt32], right: [UInt32], known: Int
         do {
-            left = try tokens.tokens(of: base)
-            known = tokens.count
-            right = try tokens.tokens(of: side)
-        } catch is TokenTable.TooManyTokens { return nil }
-        let alignment = try TextAlignment(left, right, count: known, steps: &steps, work: work)
-        func starts(_ all: [UInt32]) throws -> [UInt32] {
-            var starts: [UInt32] = [], at = 0
-            try Memory.grow(&starts, by: all.count + 1, "Comparing texts")
-            for token in all {
-                starts.append(UInt32(truncatingIfNeeded: at))
-                at += tokens.size(token)
+            (left, known, right) = try whole.0.withBytes { a in
+                let left = try tokens.tokens(of: a), known = tokens.count
+                return try (left, known, whole.1.withBytes { try tokens.tokens(of: $0) })
             }
-            starts.append(UInt32(truncatingIfNeeded: at))
-            return starts
+        } catch is TokenTable.TooManyTokens { return nil }
+        (lines, lineStarts) = try whole.1.withBytes { bytes in
+            try Memory.expect(bytes.count, "Comparing texts")
+            return (Array(bytes), try TextLines.starts(of: bytes, work))
         }
-        (self.base, self.side) = (try starts(left), try starts(right))
+        (self.base, self.side) = (left, right)
+        let alignment = try TextAlignment(left, right, count: known, steps: &steps, work: work)
         kept = []
         try Memory.grow(&kept, by: left.count, "Comparing texts")
         var j = 0
@@ -42,52 +54,80 @@ struct TextParts {
         try work.done(left.count + right.count)
     }
 
-    /// What stands between the tokens before and behind a part that were kept; nil where the part is not of whole tokens.
-    func inPlace(of part: Range<Int>) -> Range<Int>? {
-        guard var first = token(at: part.lowerBound), var end = token(at: part.upperBound) else { return nil }
-        while first > 0, kept[first - 1] == Self.none { first -= 1 }
-        while end < kept.count, kept[end] == Self.none { end += 1 }
-        let from = first > 0 ? Int(kept[first - 1]) + 1 : 0, to = end < kept.count ? Int(kept[end]) : side.count - 1
-        return from <= to ? Int(side[from])..<Int(side[to]) : nil
+    /// Which lines of the former text a part of it is, as records tell it: without the last line's end, or with one that the text has not.
+    /// Nil where it is not of whole lines.
+    private func lines(of part: Range<Int>) -> Range<Int>? {
+        let size = Int(starts[starts.count - 1])
+        var end = part.upperBound
+        if end < size, size - end <= 2, line(at: end) == nil, size - end == 1 ? lastEnd > 0 : lastEnd == 2 { end = size }
+        if end > size, end <= size + 2, size > 0, lastEnd == 0 { end = size }
+        guard let first = line(at: part.lowerBound), let last = line(at: end), first <= last else { return nil }
+        return first..<last
     }
 
-    /// The token that begins at a place, or one more than the last where the text ends there.
-    private func token(at place: Int) -> Int? {
-        var low = 0, high = base.count
+    /// The line that begins at a place, or one more than the last where the text ends there.
+    private func line(at place: Int) -> Int? {
+        var low = 0, high = starts.count
         while low < high {
             let middle = (low + high) / 2
-            if Int(base[middle]) < place { low = middle + 1 } else { high = middle }
+            if Int(starts[middle]) < place { low = middle + 1 } else { high = middle }
         }
-        return low < base.count && Int(base[low]) == place ? low : nil
-    }
-}
-
-extension TextTokens {
-    /// Whether a range of a text is of whole tokens.
-    func areWhole(_ range: Range<Int>, of text: UnsafeRawBufferPointer) throws -> Bool {
-        var at = 0
-        for bound in [range.lowerBound, range.upperBound] {
-            let before = at
-            while at < min(bound, text.count) { at = end(of: text, at) }
-            try work.done(at - before)
-            guard at == bound else { return false }
-        }
-        return true
+        return low < starts.count && Int(starts[low]) == place ? low : nil
     }
 
-    /// Where a part stands in a text as whole tokens, when it stands there so once.
-    func onlyPlace(of part: [UInt8], in text: UnsafeRawBufferPointer) throws -> Range<Int>? {
-        var found: Range<Int>?, isOnly = true, start = 0, end = 0
-        try work.done(text.count)
-        Bytes.forEachPlace(of: part, in: text) { at in
-            // Tokens are walked over twice: by where a part would begin, and by where it would end.
-            while start < at { start = self.end(of: text, start) }
-            while end < at + part.count { end = self.end(of: text, end) }
-            guard start == at, end == at + part.count else { return true }
-            isOnly = found == nil
-            found = at..<end
-            return isOnly
+    /// The lines of the later text that stand between those around a part which were kept.
+    private func region(_ part: Range<Int>) -> Range<Int>? {
+        var (first, end) = (part.lowerBound, part.upperBound)
+        while first > 0, kept[first - 1] == Self.none { first -= 1 }
+        while end < kept.count, kept[end] == Self.none { end += 1 }
+        let from = first > 0 ? Int(kept[first - 1]) + 1 : 0, to = end < kept.count ? Int(kept[end]) : side.count
+        return from <= to ? from..<to : nil
+    }
+
+    /// A part of a text as records tell it: with an end that the text has not where it reaches beyond it; nil where it is none.
+    static func told(_ part: Range<Int>, of text: UnsafeRawBufferPointer) -> [UInt8]? {
+        guard part.lowerBound >= 0, part.lowerBound <= text.count else { return nil }
+        let own = Array(text[part.lowerBound..<min(part.upperBound, text.count)])
+        guard part.upperBound > text.count else { return own }
+        let style = LineEnds(text)
+        return own + (style == .mixed ? LineEnds.lf : style).write([0x0A])
+    }
+
+    /// What the later text has in the place of a part, written as that is, and where in the text; nil where the part is not of whole lines.
+    func inPlace(of part: Range<Int>, isWithoutEnd: Bool) -> (bytes: [UInt8], from: Int)? {
+        guard let wanted = lines(of: part), let found = region(wanted) else { return nil }
+        var bytes = Array(lines[Int(lineStarts[found.lowerBound])..<Int(lineStarts[found.upperBound])])
+        if isOfOneKind { bytes = ends.write(bytes) }
+        if isWithoutEnd {
+            let shorter = TextLines.withoutLastEnd(bytes)
+            if !shorter.isEmpty { bytes = shorter }
         }
-        return isOnly ? found : nil
+        return (bytes, Int(sideStarts[found.lowerBound]))
+    }
+
+    /// Where in the later text the lines of a part stand, if they stand once between the lines around it that were kept.
+    func onlyPlace(of part: Range<Int>, _ work: DocumentControl) throws -> Range<Int>? {
+        guard let wanted = lines(of: part), !wanted.isEmpty, let within = region(wanted) else { return nil }
+        let size = MemoryLayout<UInt32>.stride
+        var found: Int?, isOnly = true
+        try work.done(wanted.count + within.count)
+        let lines = base[wanted].withUnsafeBytes { Array($0) }
+        side[within].withUnsafeBytes { all in
+            Bytes.forEachPlace(of: lines, in: all) { at in
+                guard at % size == 0 else { return true }
+                isOnly = found == nil
+                found = within.lowerBound + at / size
+                return isOnly
+            }
+        }
+        return isOnly ? found.map { $0..<$0 + wanted.count } : nil
+    }
+
+    /// The later text with other lines in the place of some of its own. It keeps its line ends, and whether its last line has one.
+    func replacing(_ place: Range<Int>, with chosen: [UInt8]) throws -> [UInt8] {
+        let new = try chosen.withUnsafeBytes { try WholeLines($0, unifies: isOfOneKind).withBytes { Array($0) } }
+        var text = Array(lines[..<Int(lineStarts[place.lowerBound])]) + new + lines[Int(lineStarts[place.upperBound])...]
+        if !sideHasEnd { text = TextLines.withoutLastEnd(text) }
+        return isOfOneKind ? (sideEnds != .none ? sideEnds : ends != .none ? ends : .lf).write(text) : text
     }
 }

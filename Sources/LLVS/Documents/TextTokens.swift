@@ -1,19 +1,31 @@
-/// The tokens of texts as numbers: the same number for the same bytes. The rules for what is a token are those of merge semantics 1,
-/// for ever: no table of Unicode's is consulted.
+/// The lines of texts, or the tokens of lines, as numbers: the same number for the same bytes. The rules for what is one are those of merge
+/// semantics 1 (texts.md, 2.1 and 2.5), for ever: no table of Unicode's is consulted.
 final class TextTokens {
+    /// What texts are cut into.
+    enum Unit { case line, word }
+
     /// One more than the largest of the numbers that are given without looking: ASCII characters are their own.
     fileprivate static let firstNumber = 128
 
-    private let unit: MergeRule.Unit
+    private let unit: Unit
     let work: DocumentControl
     private var table = TokenTable()
 
-    init(_ unit: MergeRule.Unit, work: DocumentControl) {
+    /// The ASCII characters.
+    private let ascii: UnsafeRawBufferPointer
+
+    init(_ unit: Unit, work: DocumentControl) {
         self.unit = unit
         self.work = work
+        let ascii = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.firstNumber, alignment: 1)
+        ascii.copyBytes(from: 0..<UInt8(Self.firstNumber))
+        self.ascii = UnsafeRawBufferPointer(ascii)
     }
 
-    deinit { table.release() }
+    deinit {
+        table.release()
+        ascii.deallocate()
+    }
 
     /// One more than the largest number.
     var count: Int { table.count }
@@ -33,13 +45,13 @@ final class TextTokens {
     func first(_ token: UInt32) -> Int? { table.first(token) }
 
     /// Appends what the tokens stand for.
-    func write(_ tokens: ArraySlice<UInt32>, to out: inout [UInt8]) {
-        for token in tokens {
-            if token < Self.firstNumber {
-                out.append(UInt8(truncatingIfNeeded: token))
-            } else {
-                out.append(contentsOf: UnsafeRawBufferPointer(start: table.start(token), count: table.size(token)))
-            }
+    func write(_ tokens: ArraySlice<UInt32>, to out: inout [UInt8]) { for token in tokens { write(token, to: &out) } }
+
+    func write(_ token: UInt32, to out: inout [UInt8]) {
+        if token < Self.firstNumber {
+            out.append(UInt8(truncatingIfNeeded: token))
+        } else {
+            out.append(contentsOf: bytes(token))
         }
     }
 
@@ -54,7 +66,7 @@ final class TextTokens {
         guard let base = text.baseAddress else { return [] }
         var tokens: [UInt32] = []
         // As many as there are most often; a text of shorter ones takes more.
-        let likely = unit == .word ? text.count / 2 : unit == .char ? text.count : text.count / 32
+        let likely = text.count / (unit == .word ? 4 : 32)
         try Memory.expect(4 * likely, "Merging a text")
         tokens.reserveCapacity(likely)
         // A copy is at hand, which nobody else looks at.
@@ -86,74 +98,46 @@ final class TextTokens {
     /// Behind the token that begins at a place.
     @inline(__always)
     func end(of text: UnsafeRawBufferPointer, _ start: Int) -> Int {
-        unit == .line ? lineEnd(text, start) : unit == .char ? characterEnd(text, start) : wordEnd(text, start)
-    }
-
-    private func lineEnd(_ text: UnsafeRawBufferPointer, _ start: Int) -> Int {
-        var i = start
-        while i < text.count {
-            let byte = text[i]
-            i += 1
-            if byte == 0x0A { return i }
-            if byte == 0x0D { return i < text.count && text[i] == 0x0A ? i + 1 : i }
-        }
-        return i
-    }
-
-    private func characterEnd(_ text: UnsafeRawBufferPointer, _ start: Int) -> Int {
-        let first = TextScalars.decode(text, start)
-        var end = start + first.size
-        if first.scalar == TextScalars.joiner, end < text.count { end += TextScalars.decode(text, end).size }
-        if TextScalars.isRegional(first.scalar), end < text.count {
-            let second = TextScalars.decode(text, end)
-            if TextScalars.isRegional(second.scalar) { end += second.size }
-        }
-        return attached(text, end)
+        unit == .line ? TextLines.end(of: text, start) : wordEnd(text, start)
     }
 
     @inline(__always)
     private func wordEnd(_ text: UnsafeRawBufferPointer, _ start: Int) -> Int {
-        var i = start
-        let byte = text[start]
-        if byte < 0x80, !TextScalars.isWord(byte) {
-            i += byte == 0x0D && start + 1 < text.count && text[start + 1] == 0x0A ? 2 : 1
-            return attached(text, i)
-        }
-        if byte >= 0x80 {
-            let first = TextScalars.decode(text, start)
-            i += first.size
-            // Only at the beginning of a text: what a joiner joins goes with it, whatever it is.
-            if first.scalar == TextScalars.joiner, i < text.count { i += TextScalars.decode(text, i).size }
-            if TextScalars.standsAlone(first.scalar) { return attached(text, i) }
-        }
-        while i < text.count {
-            let byte = text[i]
-            if byte < 0x80 {
-                guard TextScalars.isWord(byte) else { return i }
-                i += 1
-                continue
+        let first = TextScalars.decode(text, start)
+        var i = start + first.size
+        if TextScalars.standsAlone(first.scalar) {
+            while i < text.count, text[i] >= 0x80 {
+                let next = TextScalars.decode(text, i)
+                guard TextScalars.attaches(next.scalar) else { break }
+                i += next.size
             }
-            let behind = attached(text, i)
-            if behind > i { i = behind; continue }
+            return i
+        }
+        let isSpace = TextScalars.isSpace(first.scalar)
+        while i < text.count {
             let next = TextScalars.decode(text, i)
-            if TextScalars.standsAlone(next.scalar) { return i }
+            guard TextScalars.isSpace(next.scalar) == isSpace, !TextScalars.standsAlone(next.scalar) else { break }
             i += next.size
         }
         return i
     }
 
-    /// Behind all that attaches to a token that ends there.
-    @inline(__always)
-    private func attached(_ text: UnsafeRawBufferPointer, _ end: Int) -> Int {
-        var i = end
-        while i < text.count, text[i] >= 0x80 {
-            let next = TextScalars.decode(text, i)
-            guard TextScalars.attaches(next.scalar) else { break }
-            i += next.size
-            // A joiner takes along what it joins.
-            if next.scalar == TextScalars.joiner, i < text.count { i += TextScalars.decode(text, i).size }
-        }
-        return i
+    /// Whether a token of a line is a run of white space.
+    func isSpace(_ number: UInt32) -> Bool {
+        if number < Self.firstNumber { return TextScalars.isSpace(number) }
+        guard let start = table.start(number) else { return false }
+        let bytes = UnsafeRawBufferPointer(start: start, count: table.size(number))
+        return TextScalars.isSpace(TextScalars.decode(bytes, 0).scalar)
+    }
+
+    /// Where the bytes of a token are that is no ASCII character alone.
+    private func bytes(_ number: UInt32) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: table.start(number), count: table.size(number))
+    }
+
+    /// The bytes of any token. They are there as long as this is used.
+    func line(_ number: UInt32) -> UnsafeRawBufferPointer {
+        number < Self.firstNumber ? UnsafeRawBufferPointer(rebasing: ascii[Int(number)...Int(number)]) : bytes(number)
     }
 }
 
@@ -466,21 +450,26 @@ enum TextScalars {
         return (letter >= 0x61 && letter <= 0x7A) || (byte >= 0x30 && byte <= 0x39)
     }
 
-    static let joiner: UInt32 = 0x200D
+    static let wideSpace: UInt32 = 0x3000
 
-    static func isRegional(_ scalar: UInt32) -> Bool { scalar >= 0x1F1E6 && scalar <= 0x1F1FF }
+    @inline(__always)
+    static func isSpace(_ scalar: UInt32) -> Bool { scalar == 0x20 || scalar == 0x09 || scalar == wideSpace }
 
+    /// Scalars that are words, and tokens, by themselves.
+    @inline(__always)
     static func standsAlone(_ scalar: UInt32) -> Bool {
+        if scalar < 0x3040 { return false }
         switch scalar {
-        case 0x3040...0x30FF, 0x3400...0x9FFF, 0xAC00...0xD7AF, 0xF900...0xFAFF, 0x20000...0x3FFFF: true
-        default: false
+        case 0x3040...0x30FF, 0x3400...0x9FFF, 0xF900...0xFAFF, 0x20000...0x3FFFF: return true
+        default: return false
         }
     }
 
+    /// Scalars that belong to such a one before them.
     static func attaches(_ scalar: UInt32) -> Bool {
         switch scalar {
         case 0x0300...0x036F, 0x0483...0x0489, 0x0591...0x05BD, 0x064B...0x065F, 0x1AB0...0x1AFF, 0x1DC0...0x1DFF, 0x200D, 0x20D0...0x20FF,
-            0xFE00...0xFE0F, 0xFE20...0xFE2F, 0x1F3FB...0x1F3FF, 0xE0020...0xE007F:
+            0x3099...0x309A, 0xFE00...0xFE0F, 0xFE20...0xFE2F, 0xE0100...0xE01EF:
             true
         default: false
         }

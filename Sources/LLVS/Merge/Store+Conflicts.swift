@@ -20,7 +20,7 @@ public struct Conflict: Sendable, Equatable {
     /// A conflict as it is told; nothing is stored or decided by making one.
     public init(id: ValueID, version: VersionID?, record: ConflictRecord, isByRules: Bool = true) {
         self.id = id; self.version = version; self.record = record; self.isByRules = isByRules
-        isPart = record.kind == .overlap
+        isPart = record.isOfText
     }
 }
 
@@ -147,7 +147,7 @@ extension Store {
             return entry.records.enumerated().map { i, record in
                 var conflict = Conflict(id: id, version: nil, record: record, isByRules: decided.contains(id))
                 if places.indices.contains(i) { conflict.place = places[i] }
-                conflict.isPart = record.kind == .overlap || conflict.place.map(DocumentPlace.isPart) ?? false
+                conflict.isPart = record.isOfText || conflict.place.map(DocumentPlace.isPart) ?? false
                 return conflict
             }
         }

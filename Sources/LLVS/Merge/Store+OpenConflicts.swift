@@ -241,7 +241,7 @@ extension Store {
     /// Two parts of one text may have the same record.
     private func placed(_ conflict: Conflict, _ merge: UInt32) throws -> [Conflict] {
         let record = conflict.record
-        let isSought = record.kind == .overlap || record.kind == .contested || record.path.contains(UInt8(ascii: "{"))
+        let isSought = record.isOfText || record.kind == .contested || record.path.contains(UInt8(ascii: "{"))
         guard isSought, conflict.place == nil else { return [conflict] }
         let found = try explained(merge, ConflictQuery(only: conflict.id), .none).items.filter { $0.record == record }
         return found.isEmpty ? [conflict] : found
@@ -254,9 +254,9 @@ extension Store {
     ) throws -> [UInt8]? {
         let record = conflict.record
         if record.isWhole, chosen == nil, !conflict.isPart { return nil }
-        return try withTables(key, at: head, rules) { tables, now in
+        return try withTables(key, at: head, rules) { tables, _ in
             let place = try DocumentPlace(of: record, at: conflict.place, in: tables, made: made, other: chosen)
-            var part: Range<Int>?
+            var whole: [UInt8]?
             if conflict.isPart {
                 guard let text = try chosen.flatMap(DocumentPlace.string) else {
                     throw StoreError(
@@ -264,14 +264,12 @@ extension Store {
                         "The sides of the conflict in a text of \"\(conflict.id)\" are JSON strings; give the conflict as it was told.",
                         valueID: conflict.id)
                 }
-                part = try record.result.flatMap { try place.range(ofPart: $0) }
-                guard let part else { throw unclear(conflict) }
+                guard let part = try record.result.flatMap({ try place.part($0) }) else { throw unclear(conflict) }
+                whole = try place.text(with: text, inPlaceOf: part)
                 // Text as a whole is no JSON.
-                if record.isWhole, rules.top?.kind == .text, let now {
-                    return Array(now[..<part.lowerBound]) + text + Array(now[part.upperBound...])
-                }
+                if record.isWhole, rules.top?.kind == .text { return whole }
             }
-            guard let bytes = try place.replaced(isAbsent: chosen == nil, part: part) else { throw unclear(conflict) }
+            guard let bytes = try place.replaced(isAbsent: chosen == nil, text: whole) else { throw unclear(conflict) }
             return bytes
         }
     }

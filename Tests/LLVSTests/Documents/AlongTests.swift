@@ -103,7 +103,7 @@ import Testing
         draw.one(of: words) + (draw.below(3) == 0 ? "\(draw.below(300))" : "") + draw.one(of: gaps)
     }
 
-    @Test("words, characters and lines", arguments: [MergeRule.Unit.word, .char, .line]) func tokens(unit: MergeRule.Unit) throws {
+    @Test("words and lines", arguments: [TextTokens.Unit.word, .line]) func tokens(unit: TextTokens.Unit) throws {
         for seed in Sample.seeds(usual: 120, deep: 600) {
             var draw = Draw(state: seed)
             let words = (0..<draw.below(300)).map { _ in Self.word(&draw) }

@@ -32,22 +32,19 @@ public struct MergeRule: Sendable, Hashable {
     public static func list(key: String...) -> MergeRule { MergeRule(["as": "\"list\"", "key": pointers(key)]) }
     /// A set whose elements are told apart by members of theirs, 16 at most.
     public static func set(key: String...) -> MergeRule { MergeRule(["as": "\"set\"", "key": pointers(key)]) }
-    /// A string that is merged like text, by its words. Other strings stand as a whole.
+    /// A string that is merged like text, by its lines. A line that both sides changed is merged by its words, where that is clean; else the
+    /// newer side's whole line stands, and a conflict has both. Other strings stand as a whole.
     public static var text: MergeRule { kind("text") }
-    /// Which parts of a text are compared.
+    /// What of a text that both sides changed is merged.
     public enum TextUnit: String, Sendable {
-        /// Its words, and each character between them.
+        /// The words of a line, where that is clean.
         case word
-        /// Its lines, each with its end.
+        /// Whole lines: none is ever mixed. For code and configuration.
         case line
-        /// Its characters.
-        case character = "char"
     }
-    /// A string that is merged like text. Where both sides replaced the same words, those of the newer side stand, or both with
-    /// `keepingBoth`.
-    public static func text(by unit: TextUnit, keepingBoth: Bool = false) -> MergeRule {
-        let both = keepingBoth ? ["overlap": "\"both\""] : [:]
-        return MergeRule(both.merging(["as": "\"text\"", "unit": JSONText.string(unit.rawValue)]) { $1 })
+    /// A string that is merged like text.
+    public static func text(by unit: TextUnit) -> MergeRule {
+        MergeRule(["as": "\"text\"", "unit": JSONText.string(unit.rawValue)])
     }
     /// Never merged inside: what one side made of it stands as a whole. For what must fit together.
     public static var register: MergeRule { kind("register") }

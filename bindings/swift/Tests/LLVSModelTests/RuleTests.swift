@@ -89,7 +89,7 @@ struct Book: Equatable {
         #expect(try rules(Int.self, .counter(from: 5, min: 0, max: 9)) == #""/m":{"as":"counter","from":5,"max":9,"min":0}"#)
         #expect(try rules(Double.self, .counter(from: 0.5, max: 9)) == #""/m":{"as":"counter","from":0.5,"max":9.0}"#)
         #expect(try rules(Int?.self, .counter) == #""/m":{"as":"counter"}"#)
-        #expect(try rules(String.self, .text(by: .line, keepingBoth: true)) == #""/m":{"as":"text","overlap":"both","unit":"line"}"#)
+        #expect(try rules(String.self, .text(by: .line)) == #""/m":{"as":"text","unit":"line"}"#)
         #expect(try rules(String.self, .text, .pick(.older)) == #""/m":{"as":"text","pick":"older"}"#)
         for side in [MergeRule.Side.newer, .older, .max, .min, .arbiter] {
             #expect(try rules(Int.self, .pick(side)) == "\"/m\":{\"pick\":\"\(side)\"}")

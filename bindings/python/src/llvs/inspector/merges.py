@@ -21,7 +21,7 @@ _WHY = {
     "delete-edit": "One side removed what the other changed.",
     "type": "The sides are of different types, or of one that the rule is not for.",
     "not-json": "A side is no JSON that can be merged inside.",
-    "overlap": "Both sides replaced the same part of the text.",
+    "overlap": "Both sides changed the same lines of the text.",
     "move-move": "Both sides moved the element, to different places.",
     "contested": "The sides hold two values between which an earlier merge had to choose.",
     "bound": "The counter went out of the bounds that its rule gives. What both sides added is in it.",

@@ -49,22 +49,20 @@ class Counter(MergeRule):
 
 @dataclass(frozen=True)
 class Text(MergeRule):
-    """A string that is merged like text, by its words, lines or characters; other strings stand as a whole.
+    """A string that is merged like text, by its lines; other strings stand as a whole.
 
-    One that nobody has written yet is the default of the member, of 1,024 bytes at most. unit: "word", "line" or "char". overlap: where
-    both sides replaced the same words, "pick" takes those of the newer side, "both" keeps both.
+    A line that both sides changed is merged by its words, where that is clean; else the newer side's whole line stands, and a conflict has
+    both. With unit "line" no line is ever mixed: for code and configuration. One that nobody has written yet is the default of the member,
+    of 1,024 bytes at most.
     """
 
-    unit: Literal["word", "line", "char"] = "word"
-    overlap: Literal["pick", "both"] = "pick"
+    unit: Literal["word", "line"] = "word"
 
     def rule(self) -> dict[str, Any]:
         """`{"as": "text", ...}`."""
         made = {"as": "text"}
         if self.unit != "word":
             made["unit"] = self.unit
-        if self.overlap != "pick":
-            made["overlap"] = self.overlap
         return made
 
 

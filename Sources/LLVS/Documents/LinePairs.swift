@@ -1,0 +1,154 @@
+/// Which lines of a hunk are the same line, changed (texts.md, 4.2): of all assignments of alike lines that keep the order the one with the
+/// largest sum of weights.
+struct LinePairs {
+    /// The most units that pairing one hunk takes.
+    private static let mostUnits = 1 << 22
+
+    private var base = LineWords()
+    private var side = LineWords()
+    private var numbers = WordNumbers()
+    private var weights: [Int32] = []
+    /// For the lines from one of the base and one of the side on the largest sum of weights.
+    private var largest: [Int32] = []
+
+    /// - Parameters:
+    ///   - n: how many lines of the base are in the hunk.
+    ///   - m: how many of the side.
+    ///   - o: a line of the base, by its number in the hunk.
+    ///   - s: one of the side.
+    ///   - isOnBoth: whether a line of the side stands in the place on both sides.
+    ///   - steps: how many may still be taken.
+    ///   - keep: is called with the numbers of two lines that are paired, in their order.
+    mutating func find(
+        _ n: Int, _ m: Int, _ o: (Int) -> UnsafeRawBufferPointer, _ s: (Int) -> UnsafeRawBufferPointer, isOnBoth: (Int) -> Bool,
+        steps: inout Int, work: DocumentControl, keep: (Int, Int) -> Void
+    ) throws {
+        guard n > 0, m > 0, 2 * n <= min(Self.mostUnits, steps) / m else { return }
+        func count(_ lines: Int, _ line: (Int) -> UnsafeRawBufferPointer) throws -> Int {
+            var words = 0
+            for i in 0..<lines {
+                let line = line(i)
+                try work.done(line.count)
+                TextLines.forEachWord(in: line) { _ in words += 1 }
+            }
+            return words
+        }
+        let words = try (base: count(n, o), side: count(m, s))
+        // (Words are at most as many as bytes, and lines as many as 2^21: nothing overflows.)
+        let units = m * (words.base + n) + n * (words.side + m)
+        guard units <= Self.mostUnits, units <= steps else { return }
+        steps -= units
+        try work.done(units)
+        numbers.begin(words.base + words.side)
+        numbers.number(n, o, &base)
+        numbers.number(m, s, &side)
+        weigh(n, m, isOnBoth)
+        pair(n, m, keep)
+    }
+
+    private mutating func weigh(_ n: Int, _ m: Int, _ isOnBoth: (Int) -> Bool) {
+        weights.removeAll(keepingCapacity: true)
+        for i in 0..<n {
+            for k in 0..<m {
+                let common = common(i, k), isAlike = common > 0 && 2 * common >= base.count(i) && 3 * common >= side.count(k)
+                weights.append(isAlike ? Int32(truncatingIfNeeded: isOnBoth(k) ? 2 * common : common) : 0)
+            }
+        }
+    }
+
+    /// How many words two lines have in common, as often as both have them.
+    private func common(_ i: Int, _ k: Int) -> Int {
+        var a = base.starts[i], b = side.starts[k], count = 0
+        let ends = (base.starts[i + 1], side.starts[k + 1])
+        while a < ends.0, b < ends.1 {
+            let (p, q) = (base.all[a], side.all[b])
+            if p == q { count += 1 }
+            if p <= q { a += 1 }
+            if q <= p { b += 1 }
+        }
+        return count
+    }
+
+    private mutating func pair(_ n: Int, _ m: Int, _ keep: (Int, Int) -> Void) {
+        let width = m + 1
+        largest.removeAll(keepingCapacity: true)
+        largest.append(contentsOf: repeatElement(0, count: (n + 1) * width))
+        for i in stride(from: n - 1, through: 0, by: -1) {
+            for k in stride(from: m - 1, through: 0, by: -1) {
+                let weight = weights[i * m + k]
+                var most = max(largest[(i + 1) * width + k], largest[i * width + k + 1])
+                if weight > 0 { most = max(most, weight + largest[(i + 1) * width + k + 1]) }
+                largest[i * width + k] = most
+            }
+        }
+        var i = 0, k = 0
+        while i < n, k < m {
+            let weight = weights[i * m + k], most = largest[i * width + k]
+            if weight > 0, weight + largest[(i + 1) * width + k + 1] == most {
+                keep(i, k)
+                i += 1
+                k += 1
+            } else if largest[(i + 1) * width + k] == most {
+                i += 1
+            } else {
+                k += 1
+            }
+        }
+    }
+}
+
+/// The words of some lines as numbers, those of each line sorted, and where those of each begin.
+private struct LineWords {
+    fileprivate(set) var all: [UInt32] = []
+    fileprivate(set) var starts: [Int] = []
+
+    mutating func clear() {
+        all.removeAll(keepingCapacity: true)
+        starts.removeAll(keepingCapacity: true)
+        starts.append(0)
+    }
+
+    func count(_ line: Int) -> Int { starts[line + 1] - starts[line] }
+}
+
+/// Numbers for words, the same for equal ones.
+private struct WordNumbers {
+    private let seed = ValueDigest.seed
+    private var words: [UnsafeRawBufferPointer] = []
+    /// Numbers in a hash table; `.max` where there is none.
+    private var slots: [UInt32] = []
+    private var mask = 0
+
+    /// Forgets all words; as many come at most.
+    mutating func begin(_ count: Int) {
+        var size = 8
+        while size < 2 * count { size *= 2 }
+        words.removeAll(keepingCapacity: true)
+        slots.removeAll(keepingCapacity: true)
+        slots.append(contentsOf: repeatElement(.max, count: size))
+        mask = size - 1
+    }
+
+    /// The words of some lines.
+    mutating func number(_ lines: Int, _ line: (Int) -> UnsafeRawBufferPointer, _ words: inout LineWords) {
+        words.clear()
+        for i in 0..<lines {
+            let line = line(i), first = words.all.count
+            TextLines.forEachWord(in: line) { words.all.append(number(UnsafeRawBufferPointer(rebasing: line[$0]))) }
+            if words.all.count - first > 1 { words.all[first...].sort() }
+            words.starts.append(words.all.count)
+        }
+    }
+
+    private mutating func number(_ word: UnsafeRawBufferPointer) -> UInt32 {
+        guard let start = word.baseAddress else { return .max }
+        var i = Int(truncatingIfNeeded: ValueDigest.of(word: start, word.count, seed)) & mask
+        while slots[i] != .max {
+            if Bytes.equal(words[Int(slots[i])], word) { return slots[i] }
+            i = (i + 1) & mask
+        }
+        slots[i] = UInt32(truncatingIfNeeded: words.count)
+        words.append(word)
+        return slots[i]
+    }
+}
