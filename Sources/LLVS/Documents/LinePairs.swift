@@ -111,26 +111,9 @@ private struct LineWords {
     func count(_ line: Int) -> Int { starts[line + 1] - starts[line] }
 }
 
-/// Numbers for words, the same for equal ones.
-private struct WordNumbers {
-    private let seed = ValueDigest.seed
-    private var words: [UnsafeRawBufferPointer] = []
-    /// Numbers in a hash table; `.max` where there is none.
-    private var slots: [UInt32] = []
-    private var mask = 0
-
-    /// Forgets all words; as many come at most.
-    mutating func begin(_ count: Int) {
-        var size = 8
-        while size < 2 * count { size *= 2 }
-        words.removeAll(keepingCapacity: true)
-        slots.removeAll(keepingCapacity: true)
-        slots.append(contentsOf: repeatElement(.max, count: size))
-        mask = size - 1
-    }
-
-    /// The words of some lines.
-    mutating func number(_ lines: Int, _ line: (Int) -> UnsafeRawBufferPointer, _ words: inout LineWords) {
+extension WordNumbers {
+    /// Numbers the words of some lines.
+    fileprivate mutating func number(_ lines: Int, _ line: (Int) -> UnsafeRawBufferPointer, _ words: inout LineWords) {
         words.clear()
         for i in 0..<lines {
             let line = line(i), first = words.all.count
@@ -138,17 +121,5 @@ private struct WordNumbers {
             if words.all.count - first > 1 { words.all[first...].sort() }
             words.starts.append(words.all.count)
         }
-    }
-
-    private mutating func number(_ word: UnsafeRawBufferPointer) -> UInt32 {
-        guard let start = word.baseAddress else { return .max }
-        var i = Int(truncatingIfNeeded: ValueDigest.of(word: start, word.count, seed)) & mask
-        while slots[i] != .max {
-            if Bytes.equal(words[Int(slots[i])], word) { return slots[i] }
-            i = (i + 1) & mask
-        }
-        slots[i] = UInt32(truncatingIfNeeded: words.count)
-        words.append(word)
-        return slots[i]
     }
 }

@@ -91,6 +91,7 @@ struct TextMerge {
     /// In bytes, how far each of the three texts is written.
     private var written = (o: 0, x: 0, y: 0)
     private var pairs = LinePairs()
+    private var words = TextWords()
     /// Of each line, by its number, on which sides it stands in a place: 1 the newer, 2 the older.
     private var marks: [UInt8] = []
 
@@ -227,7 +228,7 @@ struct TextMerge {
             if let body = standing(bodies) {
                 out.append(contentsOf: bodies[body])
             } else if unit == .word {
-                isClean = try TextWords.merge(
+                isClean = try words.merge(
                     bodies[0], bodies[1], bodies[2], to: &out, steps: &steps, isLimited: &isLimited, work: work)
             } else {
                 isClean = false

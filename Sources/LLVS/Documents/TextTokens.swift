@@ -98,11 +98,12 @@ final class TextTokens {
     /// Behind the token that begins at a place.
     @inline(__always)
     func end(of text: UnsafeRawBufferPointer, _ start: Int) -> Int {
-        unit == .line ? TextLines.end(of: text, start) : wordEnd(text, start)
+        unit == .line ? TextLines.end(of: text, start) : Self.tokenEnd(text, start)
     }
 
+    /// Behind the token of a line that begins at a place.
     @inline(__always)
-    private func wordEnd(_ text: UnsafeRawBufferPointer, _ start: Int) -> Int {
+    static func tokenEnd(_ text: UnsafeRawBufferPointer, _ start: Int) -> Int {
         let first = TextScalars.decode(text, start)
         var i = start + first.size
         if TextScalars.standsAlone(first.scalar) {

@@ -12,43 +12,81 @@ struct TextWords {
         }
     }
 
-    private let tokens: TextTokens
-    private let base: [UInt32]
-    private let newer: [UInt32]
-    private let older: [UInt32]
+    /// Lines of so many bytes in all are numbered at once, without a table of their own.
+    private static let short = 4_096
+
+    private var numbers = WordNumbers()
+    /// The tokens of long lines; nil for short ones, whose tokens `numbers` has.
+    private var tokens: TextTokens?
+    private var base: [UInt32] = []
+    private var newer: [UInt32] = []
+    private var older: [UInt32] = []
     private var made: [Token] = []
 
-    /// Appends what comes of lines without their ends; false where that is not clean, and then nothing is appended.
+    /// Merges lines without their ends, and appends the result if the merge is clean.
     /// - Parameters:
     ///   - steps: how many comparing may still take.
-    ///   - isLimited: becomes true where an alignment met a limit.
-    static func merge(
+    ///   - isLimited: becomes true if an alignment met a limit.
+    /// - Returns: whether it is clean. If it is not, nothing is appended.
+    mutating func merge(
         _ o: UnsafeRawBufferPointer, _ x: UnsafeRawBufferPointer, _ y: UnsafeRawBufferPointer, to out: inout [UInt8], steps: inout Int,
         isLimited: inout Bool, work: DocumentControl
     ) throws -> Bool {
-        let tokens = TextTokens(.word, work: work)
-        let base = try tokens.tokens(of: o), known = tokens.count
-        let newer = try tokens.tokens(of: x), older = try tokens.tokens(of: y)
-        tokens.close()
+        let known = try cut(o, x, y, work)
         let left = try TextAlignment(base, newer, count: known, steps: &steps, work: work)
         let right = try TextAlignment(base, older, count: known, steps: &steps, work: work)
         if left.isLimited || right.isLimited {
             isLimited = true
             return false
         }
-        var merge = TextWords(tokens: tokens, base: base, newer: newer, older: older)
-        guard merge.run(left, right) else { return false }
-        try work.done(merge.made.count)
-        for token in merge.made { tokens.write(token.number, to: &out) }
+        made.removeAll(keepingCapacity: true)
+        guard run(left, right) else { return false }
+        try work.done(made.count)
+        for token in made { write(token.number, to: &out) }
         return true
     }
 
-    private init(tokens: TextTokens, base: [UInt32], newer: [UInt32], older: [UInt32]) {
-        self.tokens = tokens
-        self.base = base
-        self.newer = newer
-        self.older = older
-        made.reserveCapacity(max(newer.count, older.count))
+    /// Numbers the tokens of three lines.
+    /// - Returns: one more than the largest token of the base.
+    private mutating func cut(
+        _ o: UnsafeRawBufferPointer, _ x: UnsafeRawBufferPointer, _ y: UnsafeRawBufferPointer, _ work: DocumentControl
+    ) throws -> Int {
+        let size = o.count + x.count + y.count
+        if size > Self.short {
+            let tokens = TextTokens(.word, work: work)
+            self.tokens = tokens
+            base = try tokens.tokens(of: o)
+            let known = tokens.count, places = try TokenPlaces(base, tokens)
+            newer = try tokens.tokens(of: x, like: (o, places))
+            older = try tokens.tokens(of: y, like: (o, places))
+            tokens.close()
+            return known
+        }
+        tokens = nil
+        numbers.begin(size)
+        try work.done(size)
+        func number(_ line: UnsafeRawBufferPointer, _ into: inout [UInt32], _ numbers: inout WordNumbers) {
+            into.removeAll(keepingCapacity: true)
+            var at = 0
+            while at < line.count {
+                let end = TextTokens.tokenEnd(line, at)
+                into.append(numbers.number(UnsafeRawBufferPointer(rebasing: line[at..<end])))
+                at = end
+            }
+        }
+        number(o, &base, &numbers)
+        let known = numbers.words.count
+        number(x, &newer, &numbers)
+        number(y, &older, &numbers)
+        return known
+    }
+
+    private func isSpace(_ number: UInt32) -> Bool {
+        tokens?.isSpace(number) ?? TextScalars.isSpace(TextScalars.decode(numbers.words[Int(number)], 0).scalar)
+    }
+
+    private func write(_ number: UInt32, to out: inout [UInt8]) {
+        if let tokens { tokens.write(number, to: &out) } else { out.append(contentsOf: numbers.words[Int(number)]) }
     }
 
     private mutating func run(_ left: TextAlignment, _ right: TextAlignment) -> Bool {
@@ -67,7 +105,7 @@ struct TextWords {
         }
         // (d)
         for (one, next) in zip(made, made.dropFirst()) {
-            guard one.standsBefore(next) || tokens.isSpace(one.number) || tokens.isSpace(next.number) else { return false }
+            guard one.standsBefore(next) || isSpace(one.number) || isSpace(next.number) else { return false }
         }
         return true
     }
@@ -125,7 +163,7 @@ struct TextWords {
                     let (inserted, replaced) = one.inserts ? (newer[one.side], older[other.side]) : (older[other.side], newer[one.side])
                     // (b)
                     if replaced.isEmpty { return nil }
-                    if Self.borders(replaced, inserted), !inserted.allSatisfy(tokens.isSpace) {
+                    if Self.borders(replaced, inserted), !inserted.allSatisfy(isSpace) {
                         if one.inserts { dropped.newer.insert(i) } else { dropped.older.insert(j) }
                     }
                 }
@@ -145,7 +183,7 @@ struct TextWords {
             dropped.older.insert(j)
         } else {
             func hasSpace(_ before: ArraySlice<UInt32>, _ behind: ArraySlice<UInt32>) -> Bool {
-                before.last.map(tokens.isSpace) ?? false || behind.first.map(tokens.isSpace) ?? false
+                before.last.map(isSpace) ?? false || behind.first.map(isSpace) ?? false
             }
             return hasSpace(other, mine) && hasSpace(mine, other)
         }

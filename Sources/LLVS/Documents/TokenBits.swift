@@ -1,18 +1,27 @@
 /// A flag for each token of a text, or element of a list.
 struct TokenBits {
-    private var words: [UInt64]
+    /// The first 64, so that there is no array for few.
+    private var first: UInt64 = 0
+    private var others: [UInt64] = []
     let count: Int
 
     /// None is set.
     init(count: Int) {
         self.count = count
-        words = [UInt64](repeating: 0, count: (count + 63) / 64)
+        if count > 64 { others = [UInt64](repeating: 0, count: (count - 1) / 64) }
+    }
+
+    /// 64 of them.
+    @inline(__always)
+    private subscript(word i: Int) -> UInt64 {
+        get { i == 0 ? first : others[i - 1] }
+        set { if i == 0 { first = newValue } else { others[i - 1] = newValue } }
     }
 
     @inline(__always)
     subscript(_ i: Int) -> Bool {
-        get { words[i >> 6] >> UInt64(i & 63) & 1 != 0 }
-        set { if newValue { words[i >> 6] |= 1 << UInt64(i & 63) } else { words[i >> 6] &= ~(1 << UInt64(i & 63)) } }
+        get { self[word: i >> 6] >> UInt64(i & 63) & 1 != 0 }
+        set { if newValue { self[word: i >> 6] |= 1 << UInt64(i & 63) } else { self[word: i >> 6] &= ~(1 << UInt64(i & 63)) } }
     }
 
     /// Sets a flag after the other.
@@ -20,7 +29,7 @@ struct TokenBits {
         var i = range.lowerBound
         while i < range.upperBound {
             let bit = i & 63, size = min(64 - bit, range.upperBound - i)
-            words[i >> 6] |= (size == 64 ? ~0 : (1 << UInt64(size)) - 1) << UInt64(bit)
+            self[word: i >> 6] |= (size == 64 ? ~0 : (1 << UInt64(size)) - 1) << UInt64(bit)
             i += size
         }
     }
@@ -33,7 +42,7 @@ struct TokenBits {
         var i = start
         let end = min(count, start + Self.stretch)
         while i < end {
-            let size = min(64 - i & 63, end - i), set = min((~(words[i >> 6] >> UInt64(i & 63))).trailingZeroBitCount, size)
+            let size = min(64 - i & 63, end - i), set = min((~(self[word: i >> 6] >> UInt64(i & 63))).trailingZeroBitCount, size)
             i += set
             if set < size { break }
         }
@@ -46,7 +55,7 @@ struct TokenBits {
         let start = max(0, end - Self.stretch)
         while i > start {
             let bit = (i - 1) & 63 + 1, size = min(bit, i - start)
-            let set = min((~(words[(i - 1) >> 6] << UInt64(64 - bit))).leadingZeroBitCount, size)
+            let set = min((~(self[word: (i - 1) >> 6] << UInt64(64 - bit))).leadingZeroBitCount, size)
             i -= set
             if set < size { break }
         }
