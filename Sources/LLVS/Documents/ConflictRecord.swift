@@ -10,7 +10,7 @@ public struct ConflictRecord: Sendable, Equatable {
         case type
         /// A side is no JSON that can be merged.
         case notJSON
-        /// Both sides changed the same lines of a text, each otherwise.
+        /// Both sides changed the same lines of a text differently.
         case overlap
         /// Both sides moved an element, to different places.
         case moveMove
@@ -57,7 +57,7 @@ public struct ConflictRecord: Sendable, Equatable {
 
     public static func == (a: ConflictRecord, b: ConflictRecord) -> Bool { a.json(id: []) == b.json(id: []) }
 
-    /// Whether it is about lines of a text. (Where one side removed a value that the other changed, one side has none.)
+    /// Whether it is about lines of a text. (If a whole value was removed, the record lacks the side that removed it.)
     var isOfText: Bool { kind == .overlap || kind == .deleteEdit && newer != nil && older != nil }
 
     /// Bytes that a record has as JSON besides its parts, about.

@@ -219,14 +219,15 @@ struct DocumentPlace {
         return both[0] == both[1]
     }
 
-    /// A part of the text that the merge made, and where its lines are in the string that is there now.
+    /// Lines of a text that a merge made, found in the current text.
     struct Part {
         fileprivate let parts: TextParts
         fileprivate let lines: Range<Int>
     }
 
-    /// Where the lines of a part, as a record tells it, stand now: between the lines around it that were kept, if they stand there once.
-    /// Where it is not known where they came out, they are to stand once in the whole text.
+    /// Returns where the lines of a part, as a record has them in JSON, are in the current text, or nil if they are not there or more than once.
+    /// They are searched between the lines around the part that were kept. If the offset of the part is not known, they are searched in the
+    /// whole text.
     func part(_ told: [UInt8]) throws -> Part? {
         guard values.isKind(value, .string), let text = try Self.string(told), !text.isEmpty else { return nil }
         func compared(_ made: UnsafeRawBufferPointer) throws -> TextParts? {
@@ -273,13 +274,13 @@ struct DocumentPlace {
 
     // MARK: Another value
 
-    /// The text that is there with other lines in the place of a part.
+    /// Returns the current text with other lines in place of a part.
     func text(with chosen: [UInt8], inPlaceOf part: Part) throws -> [UInt8] {
         try part.parts.replacing(part.lines, with: chosen)
     }
 
     /// The value as a whole, with what was given as `other` in this place, or nothing; nil when nothing is left of it.
-    /// - Parameter text: a string to put there instead of what was given.
+    /// - Parameter text: if not nil, a string to write there instead of `other`.
     /// - Returns: canonical bytes; nil as well where there is no way to the place.
     func replaced(isAbsent: Bool, text: [UInt8]? = nil) throws -> [UInt8]? {
         var new = isAbsent ? ValueRef.absent : ValueRef(tree: Tree.other, node: JSONTree.containerSize)

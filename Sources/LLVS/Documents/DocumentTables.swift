@@ -14,7 +14,7 @@ final class DocumentTables {
     private var same: [Pair: (first: Int, last: Int)] = [:]
     private var texts: [Pair: TextParts?] = [:]
 
-    /// An array or a string here, and another one.
+    /// An array or a string of this value, and one of another value.
     private struct Pair: Hashable { let node: UInt32, other: ObjectIdentifier, otherNode: UInt32 }
 
     /// - Parameter bytes: holds those of the text; nil where they outlive this.
@@ -95,7 +95,8 @@ final class DocumentTables {
         return ends
     }
 
-    /// A string beside one of another value, which came before it and lives as long as this one.
+    /// Returns the comparison of a string of another value with one of this value, which is made once. The other value lives as long as this
+    /// one.
     func parts(_ node: UInt32, of other: DocumentTables, _ otherNode: UInt32, _ make: () throws -> TextParts?) throws -> TextParts? {
         let pair = Pair(node: node, other: ObjectIdentifier(other), otherNode: otherNode)
         if let known = texts[pair] { return known }

@@ -1,5 +1,5 @@
-/// Which lines of a hunk are the same line, changed (texts.md, 4.2): of all assignments of alike lines that keep the order the one with the
-/// largest sum of weights.
+/// Pairs the lines of a hunk that are the same line, changed (docs/merging-texts.md, 4.2): the order-keeping assignment of alike lines with
+/// the largest sum of weights. Its buffers are reused from one hunk to the next.
 struct LinePairs {
     /// The most units that pairing one hunk takes.
     private static let mostUnits = 1 << 22
@@ -8,17 +8,18 @@ struct LinePairs {
     private var side = LineWords()
     private var numbers = WordNumbers()
     private var weights: [Int32] = []
-    /// For the lines from one of the base and one of the side on the largest sum of weights.
+    /// The largest sum of weights of the lines from `i` and `k` on, at `i * (m + 1) + k`.
     private var largest: [Int32] = []
 
+    /// Finds the pairs of one hunk. Does nothing if that takes too many steps.
     /// - Parameters:
     ///   - n: how many lines of the base are in the hunk.
     ///   - m: how many of the side.
     ///   - o: a line of the base, by its number in the hunk.
     ///   - s: one of the side.
-    ///   - isOnBoth: whether a line of the side stands in the place on both sides.
+    ///   - isOnBoth: returns whether a line of the side is on both sides in this place.
     ///   - steps: how many may still be taken.
-    ///   - keep: is called with the numbers of two lines that are paired, in their order.
+    ///   - keep: called with the numbers of the two lines of each pair, in their order.
     mutating func find(
         _ n: Int, _ m: Int, _ o: (Int) -> UnsafeRawBufferPointer, _ s: (Int) -> UnsafeRawBufferPointer, isOnBoth: (Int) -> Bool,
         steps: inout Int, work: DocumentControl, keep: (Int, Int) -> Void
@@ -56,7 +57,7 @@ struct LinePairs {
         }
     }
 
-    /// How many words two lines have in common, as often as both have them.
+    /// Returns the number of words that two lines have in common, as multisets.
     private func common(_ i: Int, _ k: Int) -> Int {
         var a = base.starts[i], b = side.starts[k], count = 0
         let ends = (base.starts[i + 1], side.starts[k + 1])

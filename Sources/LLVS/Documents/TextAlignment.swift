@@ -1,5 +1,5 @@
-/// Which tokens of a text a side kept (texts.md, 3): the common prefix and suffix, tokens that are there once on both sides, and what a
-/// shortest edit script keeps between those. Tokens are lines, those of a line, or elements of a list.
+/// Finds which tokens of a base a side kept (docs/merging-texts.md, 3): the common prefix and suffix, tokens that occur once on both sides,
+/// and between those the tokens that a shortest edit script keeps. Tokens are lines, tokens of a line, or elements of a list.
 struct TextAlignment {
     /// Steps of comparing that one value may take.
     static let stepLimit = 1 << 26
@@ -209,12 +209,12 @@ struct TextAlignment {
 
     // MARK: Sliding
 
-    /// From the end on, moves each hunk that only inserts or only removes to the right while its first token equals the kept token behind
-    /// it. It joins what it meets, and goes on while it only inserts or only removes.
+    /// From the end on, slides each hunk that only inserts or only removes to the right while its first token equals the kept token behind
+    /// it. The hunk joins what it meets, and continues while it only inserts or only removes.
     private mutating func slide() throws {
         var i = base.count, j = side.count, steps = base.count + side.count
         while i > 0 || j > 0 {
-            // As many as are kept on both sides at once.
+            // Skip tokens that are kept on both sides, many at once.
             let kept = min(keptBase.run(before: i), keptSide.run(before: j))
             if kept > 0 {
                 i -= kept
@@ -250,7 +250,7 @@ struct TextAlignment {
     }
 }
 
-/// A longest place between kept tokens: some of the base, and some of a side in their place. One of both may be empty.
+/// A longest place between kept tokens: a range of the base, and a range of the side in its place. Either may be empty.
 struct TextHunk: Equatable {
     var base: Range<Int>
     var side: Range<Int>
@@ -258,18 +258,19 @@ struct TextHunk: Equatable {
     var inserts: Bool { base.isEmpty }
     var removes: Bool { side.isEmpty }
 
-    /// Whether it inserts strictly inside the other's range.
+    /// Returns whether it inserts strictly inside the other's range.
     func isInside(_ other: TextHunk) -> Bool {
         inserts && other.base.lowerBound < base.lowerBound && base.lowerBound < other.base.upperBound
     }
 
-    /// Whether hunks of two sides share a token of the base, or one inserts strictly inside the other's range.
+    /// Returns whether two hunks of different sides share a token of the base, or one inserts strictly inside the other's range.
     func overlaps(_ other: TextHunk) -> Bool {
         max(base.lowerBound, other.base.lowerBound) < min(base.upperBound, other.base.upperBound) || isInside(other) || other.isInside(self)
     }
 
-    /// Whether it comes before one of the other side, which is the newer's if this is the older's: an insertion comes before a replacement
-    /// that begins there, and the older's of two insertions first.
+    /// Returns whether it comes before a hunk of the other side. An insertion comes before a replacement that begins there, and the older
+    /// side's insertion before the newer side's.
+    /// - Parameter isOlder: whether this is a hunk of the older side.
     func isBefore(_ other: TextHunk, isOlder: Bool) -> Bool {
         let (a, b) = (base, other.base)
         if a.lowerBound != b.lowerBound { return a.lowerBound < b.lowerBound }
@@ -278,7 +279,7 @@ struct TextHunk: Equatable {
 }
 
 extension TextAlignment {
-    /// The hunks within a range of the base and one of the side, which both begin behind a kept token, or at the beginning.
+    /// Returns the hunks within a range of the base and a range of the side. Both ranges begin after a kept token, or at the beginning.
     func hunks(_ o: Range<Int>, _ s: Range<Int>) -> [TextHunk] {
         var found: [TextHunk] = [], i = o.lowerBound, j = s.lowerBound
         while true {

@@ -1,10 +1,10 @@
-/// What a line of a text is, how it ends, and which words it has (texts.md, 2.1 to 2.4).
+/// Finds the lines of a text, their ends and their words (docs/merging-texts.md, 2.1, 2.3 and 2.4).
 enum TextLines {
     private static let lineFeed: UInt8 = 0x0A, carriageReturn: UInt8 = 0x0D
 
     static func isEnd(_ byte: UInt8) -> Bool { byte == lineFeed || byte == carriageReturn }
 
-    /// Behind the line that begins at a place: behind its `\n`, its `\r\n`, or its `\r` that no `\n` follows.
+    /// Returns where the line that begins at `start` ends: after its `\n`, its `\r\n`, or its `\r` that no `\n` follows.
     @inline(__always)
     static func end(of text: UnsafeRawBufferPointer, _ start: Int) -> Int {
         var i = start
@@ -17,16 +17,16 @@ enum TextLines {
         return i
     }
 
-    /// How many bytes the end of a line takes: 0, 1 or 2.
+    /// Returns the size of a line's end in bytes: 0, 1 or 2.
     static func endSize(of line: UnsafeRawBufferPointer) -> Int {
         guard let last = line.last, isEnd(last) else { return 0 }
         return last == lineFeed && line.count > 1 && line[line.count - 2] == carriageReturn ? 2 : 1
     }
 
-    /// Whether the last line has an end; nil for an empty text, which has no say.
+    /// Returns whether the last line has an end. An empty text has no say: nil.
     static func hasLastEnd(_ text: UnsafeRawBufferPointer) -> Bool? { text.last.map(isEnd) }
 
-    /// Whether what comes of three texts has its last end (2.3).
+    /// Returns whether the merge of three texts has its last end (2.3).
     static func mergedLastEnd(_ o: Bool?, _ x: Bool?, _ y: Bool?) -> Bool {
         guard let x, let y, x != y else { return x ?? y ?? false }
         return o.map { x != $0 ? x : y } ?? true
@@ -34,7 +34,7 @@ enum TextLines {
 
     static func withoutLastEnd(_ text: [UInt8]) -> [UInt8] { text.dropLast(text.withUnsafeBytes { endSize(of: $0) }) }
 
-    /// Where the lines of a text begin, and where the last one ends.
+    /// Returns the offset of each line, and of the end of the text.
     static func starts(of text: UnsafeRawBufferPointer, _ work: DocumentControl) throws -> [UInt32] {
         var starts: [UInt32] = [0], at = 0
         while at < text.count {
@@ -47,7 +47,7 @@ enum TextLines {
 
     // MARK: Words
 
-    /// Whether a line has a word.
+    /// Returns whether a line has a word.
     static func hasWord(_ line: UnsafeRawBufferPointer) -> Bool {
         var i = 0
         while i < line.count {
@@ -63,7 +63,7 @@ enum TextLines {
         scalar < 0x80 ? TextScalars.isWord(UInt8(truncatingIfNeeded: scalar)) : scalar != TextScalars.wideSpace
     }
 
-    /// Calls with where each of the words for comparing is.
+    /// Calls `body` with the range of each word.
     @inline(__always)
     static func forEachWord(in line: UnsafeRawBufferPointer, _ body: (Range<Int>) -> Void) {
         var i = 0, start = -1
@@ -81,9 +81,9 @@ enum TextLines {
     }
 }
 
-/// How the lines of a text end (2.2).
+/// The one kind of line end that a text has (2.2).
 enum LineEnds: Equatable {
-    /// There is no line end.
+    /// The text has no line end.
     case none
     case lf, crlf, cr
     case mixed
@@ -105,7 +105,8 @@ enum LineEnds: Equatable {
         self = style
     }
 
-    /// The style to write, and whether it was picked since both sides changed it, each otherwise; nil where a text mixes kinds.
+    /// Merges the line ends of three texts. Returns nil if one of them mixes kinds.
+    /// - Returns: the style to write, and whether it was picked because both sides changed it differently.
     static func merged(_ o: LineEnds, _ x: LineEnds, _ y: LineEnds, newerWins: Bool) -> (style: LineEnds, isPicked: Bool)? {
         guard o != .mixed, x != .mixed, y != .mixed else { return nil }
         if x == .none || y == .none { return ([x, y, o].first { $0 != .none } ?? .lf, false) }
@@ -113,7 +114,7 @@ enum LineEnds: Equatable {
         return (newerWins ? x : y, true)
     }
 
-    /// The text with each line end as `\n`.
+    /// Returns the text with each line end written as `\n`.
     static func unified(_ text: UnsafeRawBufferPointer) -> [UInt8] {
         var out: [UInt8] = []
         out.reserveCapacity(text.count)
@@ -130,7 +131,7 @@ enum LineEnds: Equatable {
         return out
     }
 
-    /// A text whose lines end in `\n`, written in this style.
+    /// Returns a text whose lines end in `\n` with its line ends written in this style.
     func write(_ text: [UInt8]) -> [UInt8] {
         guard self == .crlf || self == .cr else { return text }
         var out: [UInt8] = []
@@ -142,16 +143,16 @@ enum LineEnds: Equatable {
         return out
     }
 
-    /// As many bytes as a text whose lines end in `\n` has in this style.
+    /// Returns the size in bytes that `write` gives.
     func size(of text: ArraySlice<UInt8>) -> Int {
         self == .crlf ? text.reduce(text.count) { $0 + ($1 == 0x0A ? 1 : 0) } : text.count
     }
 }
 
-/// A text as it is merged: its lines end in `\n` where the texts have one style each, and its last line has an end.
+/// A text in the form in which it is merged: its last line has an end, and if each of the texts has one style, its lines end in `\n`.
 struct WholeLines {
     private let given: UnsafeRawBufferPointer
-    /// Nil where the text is so as it was given.
+    /// Nil if `given` has that form already.
     private let made: [UInt8]?
 
     init(_ text: UnsafeRawBufferPointer, unifies: Bool) throws {

@@ -1,13 +1,13 @@
-/// Merges texts by lines, and a line that both sides changed by its words, where that is clean (texts.md, 1 to 6).
+/// Merges texts by lines, and a line that both sides changed by its words, if that is clean (docs/merging-texts.md, 1 to 6).
 struct TextMerge {
-    /// A part of a text that both sides changed: whole lines of all three, and what stands now.
+    /// Lines that both sides changed: whole lines of all three texts and of the result.
     struct Conflict: Equatable {
         var kind: ConflictRecord.Kind
         var base: [UInt8]
         var newer: [UInt8]
         var older: [UInt8]
         var result: [UInt8]
-        /// Where in the text that came out the result begins.
+        /// The offset of `result` in the merged text, in bytes.
         var start: Int
     }
 
@@ -16,13 +16,13 @@ struct TextMerge {
         var conflicts: [Conflict]
         /// Whether an alignment met a limit.
         var isLimited: Bool
-        /// Whether both sides changed the line ends, each otherwise: those of one of them stand.
+        /// Whether both sides changed the line ends differently, so that one style was picked.
         var isStylePicked = false
     }
 
     /// - Parameters:
-    ///   - unit: with `.line` no line is merged by its words.
-    ///   - newerWins: whose lines stand where both sides wrote.
+    ///   - unit: with `.line`, no line is merged by its words.
+    ///   - newerWins: which side's lines win if both sides wrote.
     ///   - steps: how many comparing may still take.
     static func merge(
         _ o: UnsafeRawBufferPointer, _ x: UnsafeRawBufferPointer, _ y: UnsafeRawBufferPointer, unit: MergeRule.Unit, newerWins: Bool,
@@ -63,7 +63,7 @@ struct TextMerge {
         return Merged(text: text, conflicts: conflicts, isLimited: isLimited)
     }
 
-    /// A conflict: lines of the three texts, and bytes of what comes out.
+    /// A conflict: ranges of lines of the three texts, and a range of bytes of the merged text.
     private struct Draft {
         var kind: ConflictRecord.Kind
         var base: Range<Int>
@@ -80,7 +80,7 @@ struct TextMerge {
     private let base: [UInt32]
     private let newer: [UInt32]
     private let older: [UInt32]
-    /// Where the base's lines begin.
+    /// The offsets of the base's lines.
     private let places: TokenPlaces
     /// One more than the largest line of the base.
     private let known: Int
@@ -88,11 +88,11 @@ struct TextMerge {
     private var isLimited = false
     private var out: [UInt8] = []
     private var drafts: [Draft] = []
-    /// In bytes, how far each of the three texts is written.
+    /// The offset in each of the three texts up to which it is merged.
     private var written = (o: 0, x: 0, y: 0)
     private var pairs = LinePairs()
     private var words = TextWords()
-    /// Of each line, by its number, on which sides it stands in a place: 1 the newer, 2 the older.
+    /// For each number of a line, which sides have the line in the current place: 1 the newer, 2 the older, 3 both.
     private var marks: [UInt8] = []
 
     private init(
@@ -106,7 +106,7 @@ struct TextMerge {
         newer = try tokens.tokens(of: texts[1], like: (texts[0], places))
         older = try tokens.tokens(of: texts[2], like: (texts[0], places))
         tokens.close()
-        // Room for a text as large as the largest: seldom is there more.
+        // The result is seldom larger than the largest text.
         let size = texts.reduce(0) { max($0, $1.count) }
         try Memory.grow(&out, by: size + size / 64, "Merging a text")
     }
@@ -119,7 +119,7 @@ struct TextMerge {
         isLimited = left.isLimited || right.isLimited
         var from = (o: 0, x: 0, y: 0), i = 0, x = 0, y = 0
         while true {
-            // Up to the next line that both kept, or the end.
+            // Go to the next line that both sides kept, or to the end.
             var start = i
             while i < base.count, !(left.keptBase[i] && right.keptBase[i]) {
                 if left.keptBase[i] { while !left.keptSide[x] { x += 1 }; x += 1 }
@@ -130,7 +130,7 @@ struct TextMerge {
             while y < older.count, !right.keptSide[y] { y += 1 }
             if from.x < x || from.y < y || start < i { try place(from.o..<i, from.x..<x, from.y..<y, left, right) }
             guard i < base.count else { break }
-            // What both kept goes on as it is.
+            // Copy the lines that both sides kept.
             start = i
             while true {
                 let kept = min(
@@ -188,7 +188,7 @@ struct TextMerge {
         try section(LineSides(o: from.o..<o.upperBound, x: from.x..<x.upperBound, y: from.y..<y.upperBound), toX, toY, o.lowerBound)
     }
 
-    /// For each line of the base in a place which one of a side it is: one that was kept, or one that it is paired with; -1: none.
+    /// Returns for each line of the base in a place the index of the side's line that is kept from it or paired with it, or -1.
     private mutating func paired(_ o: Range<Int>, _ side: [UInt32], _ s: Range<Int>, _ alignment: TextAlignment) throws -> [Int] {
         var to = [Int](repeating: -1, count: o.count), i = o.lowerBound, j = s.lowerBound
         let (tokens, texts, marks) = (self.tokens, self.base, self.marks)
@@ -197,7 +197,6 @@ struct TextMerge {
             while i < o.upperBound, !alignment.keptBase[i] { i += 1 }
             while j < s.upperBound, !alignment.keptSide[j] { j += 1 }
             if p < i, q < j {
-                // (That is asked first, so that lines of a hunk that is too large are not looked at.)
                 try pairs.find(
                     i - p, j - q, { tokens.line(texts[p + $0]) }, { tokens.line(side[q + $0]) },
                     isOnBoth: { marks[Int(side[q + $0])] == 3 }, steps: &steps, work: work
@@ -210,7 +209,7 @@ struct TextMerge {
         }
     }
 
-    /// A line that both sides have (5).
+    /// Merges a line that both sides have (5).
     private mutating func line(_ i: Int, _ p: Int, _ q: Int) throws {
         let (o, x, y) = (base[i], newer[p], older[q]), start = out.count
         if x == o { return tokens.write(y, to: &out) }
@@ -218,7 +217,7 @@ struct TextMerge {
         let lines = [o, x, y].map(tokens.line)
         let bodies = lines.map { UnsafeRawBufferPointer(rebasing: $0.dropLast(TextLines.endSize(of: $0))) }
         let ends = zip(lines, bodies).map { UnsafeRawBufferPointer(rebasing: $0[$1.count...]) }
-        /// Which of the sides stands if not both changed it, each otherwise.
+        /// Returns the index of the text that wins, or nil if both sides changed it differently.
         func standing(_ all: [UnsafeRawBufferPointer]) -> Int? {
             if Bytes.equal(all[1], all[0]) { return 2 }
             return Bytes.equal(all[2], all[0]) || Bytes.equal(all[1], all[2]) ? 1 : nil
@@ -239,12 +238,12 @@ struct TextMerge {
         drafts.append(Draft(kind: .overlap, base: i..<i + 1, newer: p..<p + 1, older: q..<q + 1, result: start..<out.count))
     }
 
-    // MARK: What is between those (4.4)
+    // MARK: Lines between those (4.4)
 
-    /// Hunks that are merged together, and what comes of them.
+    /// Hunks that are merged together, and their result.
     private struct Cluster {
         var sides: LineSides
-        /// Which of the hunks of each side.
+        /// Indexes of the hunks of each side.
         var newer: Range<Int>
         var older: Range<Int>
         var result: ArraySlice<UInt32> = []
@@ -277,7 +276,7 @@ struct TextMerge {
         try work.done(4 * (o.count + x.count + y.count))
     }
 
-    /// The hunks of a side: what is between the lines that it kept. Other pairs count as replaced.
+    /// Returns the hunks of a side. Paired lines that differ count as replaced.
     private func hunks(_ o: Range<Int>, _ s: Range<Int>, _ side: [UInt32], _ to: [Int], _ first: Int) -> [TextHunk] {
         var found: [TextHunk] = [], from = (o: o.lowerBound, s: s.lowerBound)
         func add(_ i: Int, _ j: Int) { if from.o < i || from.s < j { found.append(TextHunk(base: from.o..<i, side: from.s..<j)) } }
@@ -291,12 +290,12 @@ struct TextMerge {
         return found
     }
 
-    /// The clusters, in the order of the text.
+    /// Returns the clusters in the order of the text.
     private func clusters(_ x: [TextHunk], _ y: [TextHunk]) -> [Cluster] {
         var found: [Cluster] = [], i = 0, j = 0
         while i < x.count || j < y.count {
             var (mine, others) = (i..<i, j..<j)
-            // The last hunk of each side is the only one that the next of the other may meet.
+            // The next hunk of a side can only meet the last hunk of the other side.
             while i < x.count || j < y.count {
                 let isOlder = i == x.count || j < y.count && y[j].isBefore(x[i], isOlder: true)
                 let next = isOlder ? y[j] : x[i], last = isOlder ? (mine.isEmpty ? nil : x[i - 1]) : (others.isEmpty ? nil : y[j - 1])
@@ -307,7 +306,7 @@ struct TextMerge {
             }
             let all = x[mine] + y[others]
             let start = all.reduce(Int.max) { min($0, $1.base.lowerBound) }, end = all.reduce(0) { max($0, $1.base.upperBound) }
-            /// What a side has there: its hunks, and the lines that it kept.
+            /// Returns the lines of a side in the cluster: its hunks, and the lines between them that it kept.
             func range(_ hunks: ArraySlice<TextHunk>) -> Range<Int> {
                 guard let first = hunks.first, let last = hunks.last else { return 0..<0 }
                 return first.side.lowerBound - (first.base.lowerBound - start)..<last.side.upperBound + (end - last.base.upperBound)
@@ -318,7 +317,7 @@ struct TextMerge {
         return found
     }
 
-    /// Whether a cluster is an insertion with a word that the other side wrote too, in the place of lines that touch it.
+    /// Returns whether a cluster is an insertion with a word that the other side also wrote, in place of the touching lines (4.4).
     private func isWritten(_ cluster: Cluster, in other: Cluster, _ x: [TextHunk], _ y: [TextHunk]) -> Bool {
         guard cluster.newer.count + cluster.older.count == 1, cluster.sides.o.isEmpty, cluster.result.contains(where: hasWord) else {
             return false
@@ -335,7 +334,7 @@ struct TextMerge {
 
     private func hasWord(_ line: UInt32) -> Bool { TextLines.hasWord(tokens.line(line)) }
 
-    // MARK: What comes of a cluster (4.5 to 4.7)
+    // MARK: Results of clusters (4.5 to 4.7)
 
     private mutating func resolve(_ cluster: inout Cluster, _ x: [TextHunk], _ y: [TextHunk], isPaired: Bool) throws {
         let sides = cluster.sides
@@ -345,7 +344,7 @@ struct TextMerge {
         if newer[sides.x] == older[sides.y] { cluster.result = newer[sides.x]; return }
         let removes = (x: x[cluster.newer].allSatisfy(\.removes), y: y[cluster.older].allSatisfy(\.removes))
         if removes.x || removes.y {
-            // Where both only remove, nothing is left.
+            // If both sides only remove, nothing is left.
             guard !removes.x || !removes.y else { return }
             let (edits, side) = removes.x ? (y[cluster.older], older) : (x[cluster.newer], newer)
             cluster.result = left(of: edits, side, sides.o.upperBound)[...]
@@ -355,8 +354,8 @@ struct TextMerge {
         try bothWrote(&cluster, isPaired: isPaired)
     }
 
-    /// What stands of a side's edits where the other side removed all: the new lines, and the lines without a word of the base right behind
-    /// each of the hunks (4.6).
+    /// Returns the lines that stay of a side's hunks if the other side removed everything: the new lines of each hunk, and the base's lines
+    /// without a word right behind it (4.6).
     private func left(of edits: ArraySlice<TextHunk>, _ side: [UInt32], _ end: Int) -> [UInt32] {
         var lines: [UInt32] = []
         for (i, edit) in zip(edits.indices, edits) {
@@ -367,11 +366,11 @@ struct TextMerge {
         return lines
     }
 
-    /// Both inserted at one place (4.5).
-    /// - Parameter sides: what is left of the cluster, where the lines before and behind are told already.
+    /// Merges two insertions at one place (4.5).
+    /// - Parameter sides: the cluster without the lines that 4.7 took.
     private mutating func insert(_ cluster: inout Cluster, _ sides: LineSides) throws {
         let mine = newer[sides.x], others = older[sides.y]
-        // The same pairs, whichever side is the newer.
+        // Align from the smaller to the larger, so that the pairs do not depend on which side is newer.
         let isOlderSmaller = compare(others, mine) < 0
         let (smaller, larger) = isOlderSmaller ? (others, mine) : (mine, others)
         var numbers: [UInt32: UInt32] = [:]
@@ -381,7 +380,7 @@ struct TextMerge {
             numbers[line] = next
             return next
         }
-        // A line that is not in the smaller one has the number behind those of its lines.
+        // All lines that are not in `smaller` have the same number.
         let none = UInt32(truncatingIfNeeded: numbers.count), to = larger.map { numbers[$0] ?? none }
         let alignment = try TextAlignment(from, to, count: numbers.count, steps: &steps, work: work)
         isLimited = isLimited || alignment.isLimited
@@ -404,9 +403,9 @@ struct TextMerge {
         cluster.conflict = (.overlap, LineSides(o: sides.o.lowerBound..<sides.o.lowerBound, x: sides.x, y: sides.y), 0, lines.count)
     }
 
-    /// The order of two runs of lines by code points, which is that of their bytes.
+    /// Compares two runs of lines in code point order, which is the order of their bytes.
     private func compare(_ a: ArraySlice<UInt32>, _ b: ArraySlice<UInt32>) -> Int {
-        // (Equal lines have equal numbers. The first ones that differ may be one the beginning of the other, which goes on then.)
+        // (Equal lines have equal numbers, so a common prefix need not be compared.)
         let common = zip(a, b).prefix { $0 == $1 }.count
         var parts = (a: [UInt8](), b: [UInt8]())
         tokens.write(a.dropFirst(common), to: &parts.a)
@@ -414,7 +413,7 @@ struct TextMerge {
         return Bytes.compare(parts.a, parts.b)
     }
 
-    /// Both sides wrote lines in the place of others (4.7).
+    /// Merges a cluster in which both sides wrote lines (4.7).
     private mutating func bothWrote(_ cluster: inout Cluster, isPaired: Bool) throws {
         let sides = cluster.sides
         var first = 0, last = 0
@@ -443,7 +442,7 @@ struct TextMerge {
     }
 }
 
-/// Lines of the base, of the newer and of the older side.
+/// Ranges of lines of the base, the newer and the older side.
 struct LineSides {
     var o: Range<Int>
     var x: Range<Int>
@@ -451,7 +450,7 @@ struct LineSides {
 }
 
 extension TextMerge.Merged {
-    /// Takes the last line's end off (2.3). Parts at the end are told without theirs, unless one would be a blank line alone then.
+    /// Removes the last line's end (2.3), also from the parts of a conflict at the end, unless a part would be a blank line alone.
     fileprivate mutating func endWithoutLineEnd() {
         for i in conflicts.indices.reversed() where conflicts[i].start + conflicts[i].result.count == text.count {
             let parts = [conflicts[i].base, conflicts[i].newer, conflicts[i].older, conflicts[i].result]
@@ -462,7 +461,7 @@ extension TextMerge.Merged {
         text = TextLines.withoutLastEnd(text)
     }
 
-    /// Writes the line ends in a style. Conflicts are in the order of the text.
+    /// Writes the line ends in a style. The conflicts must be in the order of the text.
     fileprivate mutating func write(in style: LineEnds, _ work: DocumentControl) throws {
         var at = 0, start = 0
         for i in conflicts.indices {

@@ -1,25 +1,26 @@
-/// A text and a later one: what stands now in the place of lines of the former (texts.md, 6). Both are compared as they are merged.
+/// Compares a text with a later one, to find lines of the former in the latter (docs/merging-texts.md, 6).
 struct TextParts {
-    /// Where the lines of the former text begin, and where its last one ends.
+    /// The offset of each line of the former text, and of its end.
     private let starts: [UInt32]
-    /// How many bytes the end of its last line takes.
+    /// The size of its last line's end in bytes.
     private let lastEnd: Int
     private let ends: LineEnds
     private let base: [UInt32]
-    /// The later text: its lines, where they begin as it was given, and the bytes of its lines as they are merged.
+    /// The later text: its lines as numbers, and their offsets.
     private let side: [UInt32]
     private let sideStarts: [UInt32]
     private let sideEnds: LineEnds
     private let sideHasEnd: Bool
+    /// The later text in the form in which it is merged, and the offsets of its lines there.
     private let lines: [UInt8]
     private let lineStarts: [UInt32]
-    /// Of each line of the former which of the later it is; `none`: it is gone.
+    /// For each line of the former text its number in the later text, or `none` if it is gone.
     private var kept: [UInt32]
     private static let none = UInt32.max
 
     private var isOfOneKind: Bool { ends != .mixed && sideEnds != .mixed }
 
-    /// Nil where there are too many lines.
+    /// Returns nil if there are too many lines.
     /// - Parameter steps: how many comparing may still take.
     init?(_ base: UnsafeRawBufferPointer, _ side: UnsafeRawBufferPointer, steps: inout Int, work: DocumentControl) throws {
         (ends, sideEnds) = (LineEnds(base), LineEnds(side))
@@ -54,8 +55,8 @@ struct TextParts {
         try work.done(left.count + right.count)
     }
 
-    /// Which lines of the former text a part of it is, as records tell it: without the last line's end, or with one that the text has not.
-    /// Nil where it is not of whole lines.
+    /// Returns the lines of the former text that a part of it has, or nil if it is not of whole lines. As records do, the part may leave out
+    /// the last line's end, or have an end that the text does not have.
     private func lines(of part: Range<Int>) -> Range<Int>? {
         let size = Int(starts[starts.count - 1])
         var end = part.upperBound
@@ -65,7 +66,7 @@ struct TextParts {
         return first..<last
     }
 
-    /// The line that begins at a place, or one more than the last where the text ends there.
+    /// Returns the line that begins at an offset, or one more than the last line if the text ends there.
     private func line(at place: Int) -> Int? {
         var low = 0, high = starts.count
         while low < high {
@@ -75,7 +76,7 @@ struct TextParts {
         return low < starts.count && Int(starts[low]) == place ? low : nil
     }
 
-    /// The lines of the later text that stand between those around a part which were kept.
+    /// Returns the lines of the later text between the lines around a part that were kept.
     private func region(_ part: Range<Int>) -> Range<Int>? {
         var (first, end) = (part.lowerBound, part.upperBound)
         while first > 0, kept[first - 1] == Self.none { first -= 1 }
@@ -84,7 +85,7 @@ struct TextParts {
         return from <= to ? from..<to : nil
     }
 
-    /// A part of a text as records tell it: with an end that the text has not where it reaches beyond it; nil where it is none.
+    /// Returns a part of a text as records have it. If the part reaches beyond the text, it ends with a line end that the text does not have.
     static func told(_ part: Range<Int>, of text: UnsafeRawBufferPointer) -> [UInt8]? {
         guard part.lowerBound >= 0, part.lowerBound <= text.count else { return nil }
         let own = Array(text[part.lowerBound..<min(part.upperBound, text.count)])
@@ -93,7 +94,8 @@ struct TextParts {
         return own + (style == .mixed ? LineEnds.lf : style).write([0x0A])
     }
 
-    /// What the later text has in the place of a part, written as that is, and where in the text; nil where the part is not of whole lines.
+    /// Returns what the later text has in place of a part, in the style of the former text, and its offset in the later text. Returns nil if
+    /// the part is not of whole lines.
     func inPlace(of part: Range<Int>, isWithoutEnd: Bool) -> (bytes: [UInt8], from: Int)? {
         guard let wanted = lines(of: part), let found = region(wanted) else { return nil }
         var bytes = Array(lines[Int(lineStarts[found.lowerBound])..<Int(lineStarts[found.upperBound])])
@@ -105,7 +107,8 @@ struct TextParts {
         return (bytes, Int(sideStarts[found.lowerBound]))
     }
 
-    /// Where in the later text the lines of a part stand, if they stand once between the lines around it that were kept.
+    /// Returns the lines of the later text that are the lines of a part, searched between the lines around the part that were kept. Returns
+    /// nil if they are not there, or more than once.
     func onlyPlace(of part: Range<Int>, _ work: DocumentControl) throws -> Range<Int>? {
         guard let wanted = lines(of: part), !wanted.isEmpty, let within = region(wanted) else { return nil }
         let size = MemoryLayout<UInt32>.stride
@@ -123,7 +126,7 @@ struct TextParts {
         return isOnly ? found.map { $0..<$0 + wanted.count } : nil
     }
 
-    /// The later text with other lines in the place of some of its own. It keeps its line ends, and whether its last line has one.
+    /// Returns the later text with other lines in place of some of its own. It keeps its style and its last end.
     func replacing(_ place: Range<Int>, with chosen: [UInt8]) throws -> [UInt8] {
         let new = try chosen.withUnsafeBytes { try WholeLines($0, unifies: isOfOneKind).withBytes { Array($0) } }
         var text = Array(lines[..<Int(lineStarts[place.lowerBound])]) + new + lines[Int(lineStarts[place.upperBound])...]

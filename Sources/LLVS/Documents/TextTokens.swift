@@ -1,7 +1,7 @@
-/// The lines of texts, or the tokens of lines, as numbers: the same number for the same bytes. The rules for what is one are those of merge
-/// semantics 1 (texts.md, 2.1 and 2.5), for ever: no table of Unicode's is consulted.
+/// Numbers the lines of texts, or the tokens of lines: the same number for equal bytes. What a line or a token is belongs to merge semantics 1
+/// and never changes (docs/merging-texts.md, 2.1 and 2.5). No Unicode database is used.
 final class TextTokens {
-    /// What texts are cut into.
+    /// What a text is cut into.
     enum Unit { case line, word }
 
     /// One more than the largest of the numbers that are given without looking: ASCII characters are their own.
@@ -101,7 +101,7 @@ final class TextTokens {
         unit == .line ? TextLines.end(of: text, start) : Self.tokenEnd(text, start)
     }
 
-    /// Behind the token of a line that begins at a place.
+    /// Returns where the token of a line that begins at `start` ends.
     @inline(__always)
     static func tokenEnd(_ text: UnsafeRawBufferPointer, _ start: Int) -> Int {
         let first = TextScalars.decode(text, start)
@@ -123,7 +123,7 @@ final class TextTokens {
         return i
     }
 
-    /// Whether a token of a line is a run of white space.
+    /// Returns whether a token of a line is a run of white space.
     func isSpace(_ number: UInt32) -> Bool {
         if number < Self.firstNumber { return TextScalars.isSpace(number) }
         guard let start = table.start(number) else { return false }
@@ -131,12 +131,12 @@ final class TextTokens {
         return TextScalars.isSpace(TextScalars.decode(bytes, 0).scalar)
     }
 
-    /// Where the bytes of a token are that is no ASCII character alone.
+    /// Returns the bytes of a token that is not a single ASCII character.
     private func bytes(_ number: UInt32) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(start: table.start(number), count: table.size(number))
     }
 
-    /// The bytes of any token. They are there as long as this is used.
+    /// Returns the bytes of any token. They are valid while this object and the texts are.
     func line(_ number: UInt32) -> UnsafeRawBufferPointer {
         number < Self.firstNumber ? UnsafeRawBufferPointer(rebasing: ascii[Int(number)...Int(number)]) : bytes(number)
     }

@@ -1,7 +1,7 @@
-/// Merges a line that both sides have and both changed, each otherwise, by its tokens (texts.md, 5). It does so only where that is clean:
-/// else nothing comes of it, and a whole line is to stand.
+/// Merges a line that both sides changed differently by its tokens, if that is clean (docs/merging-texts.md, 5). Its buffers are reused from
+/// one line to the next.
 struct TextWords {
-    /// A token of the result, and where it stands in each side that has it there; -1: it does not.
+    /// A token of the result, and its index in each side that it comes from; -1 if it does not come from that side.
     private struct Token {
         var number: UInt32
         var newer: Int
@@ -12,11 +12,11 @@ struct TextWords {
         }
     }
 
-    /// Lines of so many bytes in all are numbered at once, without a table of their own.
+    /// The most bytes of three lines that `numbers` numbers; for more, `tokens` is faster.
     private static let short = 4_096
 
     private var numbers = WordNumbers()
-    /// The tokens of long lines; nil for short ones, whose tokens `numbers` has.
+    /// The tokens of long lines. Nil for short lines.
     private var tokens: TextTokens?
     private var base: [UInt32] = []
     private var newer: [UInt32] = []
@@ -110,7 +110,7 @@ struct TextWords {
         return true
     }
 
-    /// A place between tokens that both sides kept; false where it is not clean by (a) to (c).
+    /// Merges a place between tokens that both sides kept. Returns false if it is not clean by (a) to (c).
     private mutating func place(
         _ o: Range<Int>, _ x: Range<Int>, _ y: Range<Int>, _ left: TextAlignment, _ right: TextAlignment
     ) -> Bool {
@@ -144,11 +144,12 @@ struct TextWords {
         for k in range { made.append(Token(number: older[k], newer: -1, older: k)) }
     }
 
-    /// The hunks that are not written, since one of the other side stands for them; nil where some are not clean together.
+    /// Returns the indexes of the hunks that are not written because a hunk of the other side writes the same. Returns nil if two hunks are
+    /// not clean together.
     private func dropped(_ mine: [TextHunk], _ others: [TextHunk]) -> (newer: Set<Int>, older: Set<Int>)? {
         var dropped = (newer: Set<Int>(), older: Set<Int>()), first = 0
         for (i, one) in mine.enumerated() {
-            // Those that end before it touch none of the next ones either.
+            // Hunks that end before this one touch no later hunk either.
             while first < others.count, others[first].base.upperBound < one.base.lowerBound { first += 1 }
             var j = first
             while j < others.count, others[j].base.lowerBound <= one.base.upperBound {
@@ -173,7 +174,7 @@ struct TextWords {
         return dropped
     }
 
-    /// (c), of two insertions at one place.
+    /// Applies (c) to two insertions at one place.
     private func ofInsertions(
         _ mine: ArraySlice<UInt32>, _ other: ArraySlice<UInt32>, _ i: Int, _ j: Int, _ dropped: inout (newer: Set<Int>, older: Set<Int>)
     ) -> Bool {
@@ -190,7 +191,7 @@ struct TextWords {
         return true
     }
 
-    /// Whether one begins or ends with the other, which is not empty.
+    /// Returns whether `whole` begins or ends with `part`, which is not empty.
     private static func borders(_ whole: ArraySlice<UInt32>, _ part: ArraySlice<UInt32>) -> Bool {
         !part.isEmpty && part.count <= whole.count && (whole.prefix(part.count) == part || whole.suffix(part.count) == part)
     }
