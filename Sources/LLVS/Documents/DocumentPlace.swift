@@ -225,9 +225,9 @@ struct DocumentPlace {
         fileprivate let lines: Range<Int>
     }
 
-    /// Returns where the lines of a part, as a record has them in JSON, are in the current text, or nil if they are not there or more than once.
-    /// They are searched between the lines around the part that were kept. If the offset of the part is not known, they are searched in the
-    /// whole text.
+    /// Returns where the lines of a part, as a record has them in JSON, are in the current text, or nil if they are not there or more than
+    /// once. They are searched between the lines around the part that were kept. If the offset of the part is not known, they are searched
+    /// in the whole text.
     func part(_ told: [UInt8]) throws -> Part? {
         guard values.isKind(value, .string), let text = try Self.string(told), !text.isEmpty else { return nil }
         func compared(_ made: UnsafeRawBufferPointer) throws -> TextParts? {

@@ -55,8 +55,8 @@ struct TextParts {
         try work.done(left.count + right.count)
     }
 
-    /// Returns the lines of the former text that a part of it has, or nil if it is not of whole lines. As records do, the part may leave out
-    /// the last line's end, or have an end that the text does not have.
+    /// Returns the lines of the former text that a part of it has, or nil if it is not of whole lines. As records do, the part may leave
+    /// out the last line's end, or have an end that the text does not have.
     private func lines(of part: Range<Int>) -> Range<Int>? {
         let size = Int(starts[starts.count - 1])
         var end = part.upperBound
@@ -85,7 +85,8 @@ struct TextParts {
         return from <= to ? from..<to : nil
     }
 
-    /// Returns a part of a text as records have it. If the part reaches beyond the text, it ends with a line end that the text does not have.
+    /// Returns a part of a text as records have it. If the part reaches beyond the text, it ends with a line end that the text does not
+    /// have.
     static func told(_ part: Range<Int>, of text: UnsafeRawBufferPointer) -> [UInt8]? {
         guard part.lowerBound >= 0, part.lowerBound <= text.count else { return nil }
         let own = Array(text[part.lowerBound..<min(part.upperBound, text.count)])
@@ -94,8 +95,8 @@ struct TextParts {
         return own + (style == .mixed ? LineEnds.lf : style).write([0x0A])
     }
 
-    /// Returns what the later text has in place of a part, in the style of the former text, and its offset in the later text. Returns nil if
-    /// the part is not of whole lines.
+    /// Returns what the later text has in place of a part, in the style of the former text, and its offset in the later text. Returns nil
+    /// if the part is not of whole lines.
     func inPlace(of part: Range<Int>, isWithoutEnd: Bool) -> (bytes: [UInt8], from: Int)? {
         guard let wanted = lines(of: part), let found = region(wanted) else { return nil }
         var bytes = Array(lines[Int(lineStarts[found.lowerBound])..<Int(lineStarts[found.upperBound])])

@@ -1,5 +1,5 @@
-/// Numbers the lines of texts, or the tokens of lines: the same number for equal bytes. What a line or a token is belongs to merge semantics 1
-/// and never changes (docs/merging-texts.md, 2.1 and 2.5). No Unicode database is used.
+/// Numbers the lines of texts, or the tokens of lines: the same number for equal bytes. What a line or a token is belongs to merge
+/// semantics 1 and never changes (docs/merging-texts.md, 2.1 and 2.5). No Unicode database is used.
 final class TextTokens {
     /// What a text is cut into.
     enum Unit { case line, word }

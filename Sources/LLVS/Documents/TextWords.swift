@@ -1,5 +1,5 @@
-/// Merges a line that both sides changed differently by its tokens, if that is clean (docs/merging-texts.md, 5). Its buffers are reused from
-/// one line to the next.
+/// Merges a line that both sides changed differently by its tokens, if that is clean (docs/merging-texts.md, 5). Its buffers are reused
+/// from one line to the next.
 struct TextWords {
     /// A token of the result, and its index in each side that it comes from; -1 if it does not come from that side.
     private struct Token {
