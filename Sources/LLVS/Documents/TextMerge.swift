@@ -456,7 +456,9 @@ extension TextMerge.Merged {
             let parts = [conflicts[i].base, conflicts[i].newer, conflicts[i].older, conflicts[i].result]
             let shorter = parts.map(TextLines.withoutLastEnd)
             if zip(parts, shorter).contains(where: { !$0.isEmpty && $1.isEmpty }) { continue }
-            (conflicts[i].base, conflicts[i].newer, conflicts[i].older, conflicts[i].result) = (shorter[0], shorter[1], shorter[2], shorter[3])
+            conflicts[i] = TextMerge.Conflict(
+                kind: conflicts[i].kind, base: shorter[0], newer: shorter[1], older: shorter[2], result: shorter[3],
+                start: conflicts[i].start)
         }
         text = TextLines.withoutLastEnd(text)
     }
