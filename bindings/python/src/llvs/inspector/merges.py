@@ -85,8 +85,10 @@ def _told(
     newer_is_first = store.sides(record.id, first, second).newer.at == first.id
     newer, older = _text(record.newer), _text(record.older)
     base, result = _text(record.base), _text(record.result)
-    if not record.path and record.kind is not ConflictKind.OVERLAP:
-        # Of a value as a whole the bytes themselves are shown, also where they are no JSON. (An overlap tells the part of a text.)
+    has_both = record.newer is not None and record.older is not None
+    is_of_lines = record.kind is ConflictKind.OVERLAP or record.kind is ConflictKind.DELETE_EDIT and has_both
+    if not record.path and not is_of_lines:
+        # Show the bytes of a whole value themselves, even if they are not JSON. (Other records have lines of a text.)
         here = {version.id: _value(store, record.id, version) for version in (first, second)}
         newer, older = (here[first.id], here[second.id]) if newer_is_first else (here[second.id], here[first.id])
         bases = store.merge_bases(first, second)
