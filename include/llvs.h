@@ -1789,13 +1789,16 @@ typedef uint32_t llvs_conflict_kind;
 enum llvs_conflict_kind_value {
     /** Both sides changed a value that is not merged inside: one of them stands. */
     LLVS_CONFLICT_PICK = 1,
-    /** One side removed what the other changed. */
+    /**
+     * One side removed what the other changed. Of a value, one side is absent. Of lines in a text, both sides are JSON strings with whole
+     * lines, of which one may be empty; the changed lines stay.
+     */
     LLVS_CONFLICT_DELETE_EDIT = 2,
     /** The sides are of different types, or of one that the rule is not for. */
     LLVS_CONFLICT_TYPE = 3,
     /** A side is no JSON that can be merged. */
     LLVS_CONFLICT_NOT_JSON = 4,
-    /** Both sides replaced the same part of a text; the conflict's values are that part. */
+    /** Both sides changed the same lines of a text differently. The conflict's values are these lines, whole, as JSON strings. */
     LLVS_CONFLICT_OVERLAP = 5,
     /** Both sides moved an element of a list, to different places. Of more than 64 of one list there is one conflict, of that list. */
     LLVS_CONFLICT_MOVE_MOVE = 6,

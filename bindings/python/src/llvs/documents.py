@@ -25,13 +25,13 @@ class ConflictKind(str, enum.Enum):
 
     #: Both sides changed a value that is not merged inside: one of them stands.
     PICK = "pick"
-    #: One side removed what the other changed.
+    #: One side removed what the other changed: a value, or lines of a text. Of lines, both sides are strings, of which one may be empty.
     DELETE_EDIT = "delete-edit"
     #: The sides are of different types, or of one that the rule is not for.
     TYPE = "type"
     #: A side is no JSON that can be merged.
     NOT_JSON = "not-json"
-    #: Both sides replaced the same part of a text; the conflict's values are that part.
+    #: Both sides changed the same lines of a text differently. The conflict's values are these lines, whole.
     OVERLAP = "overlap"
     #: Both sides moved an element of a list, to different places.
     MOVE_MOVE = "move-move"
