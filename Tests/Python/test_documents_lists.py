@@ -19,7 +19,7 @@ CASES = [
     case
     for cases in (json.loads(FILE.read_text("utf-8"))[section] for section in ("examples", "readings"))
     for case in cases
-    if case["name"][0] in "L8"
+    if case["name"].startswith(("L", "8."))
 ]
 
 
