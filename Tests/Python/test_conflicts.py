@@ -394,7 +394,7 @@ def test_what_was_edited_beside_the_merge_closes_nothing(beside: Any) -> None:
 
 
 @pytest.mark.parametrize("id, wrapped", [("e/1", False), ("e/1", True)])
-def test_words_in_a_text_whose_line_ends_were_converted(id: str, wrapped: bool) -> None:
+def test_lines_of_a_text_whose_line_ends_were_converted(id: str, wrapped: bool) -> None:
     def value(text: str) -> Any:
         return {"t": text} if wrapped else text.encode()
 
@@ -404,38 +404,38 @@ def test_words_in_a_text_whose_line_ends_were_converted(id: str, wrapped: bool) 
     )
     merged = fork.store.merge(fork.older, fork.newer)
     (conflict,) = fork.store.open_conflicts(merged).records
-    assert json.loads(conflict.result or b"") == "zwei\r\nmore"
+    assert json.loads(conflict.result or b"") == "zwei\r\nmore\r\n"
     chosen = fork.store.at(fork.store.choose(conflict, "older", at=merged))[id]
     text = "one\r\nTWO\r\nextra\r\nthree\r\n"
     assert (json.loads(chosen)["t"] if wrapped else chosen.decode()) == text
 
 
-def test_words_that_stand_there_twice_are_told_by_where_they_came_out() -> None:
-    fork = fork_of(b"the dog and the cat", b"the dog and the fox", b"the dog and the dog", "text")
+def test_lines_that_are_there_twice_are_found_by_their_place() -> None:
+    fork = fork_of(b"dog\nand\ncat\n", b"dog\nand\nfox\n", b"dog\nand\ndog\n", "text")
     merged = fork.store.merge(fork.older, fork.newer)
     (conflict,) = fork.store.open_conflicts(merged).records
-    assert fork.store.at(fork.store.choose(conflict, "older", at=merged))["e/1"] == b"the dog and the fox"
-    edited = fork.make(merged, {"e/1": b"So the dog and the dog"})
+    assert fork.store.at(fork.store.choose(conflict, "older", at=merged))["e/1"] == b"dog\nand\nfox\n"
+    edited = fork.make(merged, {"e/1": b"So\ndog\nand\ndog\n"})
     assert fork.store.open_conflicts(edited).records == (conflict,)
-    assert fork.store.at(fork.store.choose(conflict, "older", at=edited))["e/1"] == b"So the dog and the fox"
+    assert fork.store.at(fork.store.choose(conflict, "older", at=edited))["e/1"] == b"So\ndog\nand\nfox\n"
 
 
 def test_one_value_is_looked_at_as_where_others_conflict_too() -> None:
-    """What is open in it is told, and what is chosen goes to its place: an element to where it was, words to where they were."""
+    """What is open in it is told, and what is chosen goes to its place: an element to where it was, lines to where they were."""
     phones = [{"id": 1}, {"id": 2}]
     fork = Fork(
-        {"d/1": {"items": phones}, "d/2": {"bio": "a b c"}, "d/3": 0},
-        {"d/1": {"items": [{"id": 2}]}, "d/2": {"bio": "a b y"}, "d/3": 1},
-        {"d/1": {"items": [{"id": 1, "t": 1}, {"id": 2}]}, "d/2": {"bio": "z b z"}, "d/3": 2},
+        {"d/1": {"items": phones}, "d/2": {"bio": "a\nb\nc"}, "d/3": 0},
+        {"d/1": {"items": [{"id": 2}]}, "d/2": {"bio": "a\nb\ny"}, "d/3": 1},
+        {"d/1": {"items": [{"id": 1, "t": 1}, {"id": 2}]}, "d/2": {"bio": "z\nb\nz"}, "d/3": 2},
     )
     merged = fork.store.merge(fork.older, fork.newer)
-    assert [fork.value(id, merged) for id in ("d/1", "d/2")] == [{"items": [{"id": 1, "t": 1}, {"id": 2}]}, {"bio": "z b z"}]
+    assert [fork.value(id, merged) for id in ("d/1", "d/2")] == [{"items": [{"id": 1, "t": 1}, {"id": 2}]}, {"bio": "z\nb\nz"}]
     everything = fork.store.open_conflicts(merged)
     assert list(everything) == ["d/1", "d/2", "d/3"]
     for id in everything:
         assert fork.store.open_conflicts(merged, id=id) == {id: everything[id]} == fork.store.explain(merged, id=id)
     chosen = fork.store.choose(everything["d/2"][0], "older", at=merged)
-    assert fork.value("d/2", chosen) == {"bio": "z b y"}
+    assert fork.value("d/2", chosen) == {"bio": "z\nb\ny"}
     removed = fork.store.choose(everything["d/1"][0], "older", at=merged)
     assert fork.value("d/1", removed) == {"items": [{"id": 2}]}
     rules = RULES.replace(b'"/items": {', b'"/items/*": {"delete": "delete"}, "/items": {')
@@ -449,13 +449,13 @@ def test_one_value_is_looked_at_as_where_others_conflict_too() -> None:
     assert back.value("d/1", chosen) == {"items": [{"id": 1, "t": 1}, {"id": 2}]}
 
 
-def test_a_word_of_which_another_one_like_it_is_left_is_gone() -> None:
-    """Where the merge put the word there was another word like it, and after an edit one of the two is left."""
-    fork = fork_of(b"The sky is gray", b"The sky is dark", b"Blue! The sky is Blue", "text")
+def test_a_line_of_which_another_one_like_it_is_left_is_gone() -> None:
+    """The merged text had two equal lines, of which one is the conflict's. After an edit the other one is left."""
+    fork = fork_of(b"The sky\nis\ngray\n", b"The sky\nis\ndark\n", b"Blue\nThe sky\nis\nBlue\n", "text")
     merged = fork.store.merge(fork.older, fork.newer)
     (conflict,) = fork.store.open_conflicts(merged).records
-    assert fork.store.at(fork.store.choose(conflict, "older", at=merged))["e/1"] == b"Blue! The sky is dark"
-    edited = fork.make(merged, {"e/1": b"Blue! The sea was green"})
+    assert fork.store.at(fork.store.choose(conflict, "older", at=merged))["e/1"] == b"Blue\nThe sky\nis\ndark\n"
+    edited = fork.make(merged, {"e/1": b"Blue\nThe sky\nis\ngreen\n"})
     assert not fork.store.open_conflicts(edited).records
     with pytest.raises(llvs.MovedError):
         fork.store.choose(conflict, "older", at=edited)
