@@ -21,7 +21,7 @@ from book import Book  # noqa: E402
 WIDE, HIGH, SCALE = 1200, 750, 1.5
 HOUR = 3600.0
 #: A merge of the demo store with something to decide, and how many pixels above it the history begins.
-MERGE, BEFORE = "B5528C6E", 80
+MERGE, BEFORE = "A466EAEE", 80
 
 
 def take(driver: Any, path: Path) -> None:

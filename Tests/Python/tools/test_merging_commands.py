@@ -23,7 +23,7 @@ def book(llvs_run: Run, tmp_path: Path) -> Run:
 
 def phones_head(book: Run) -> str:
     """What the phone saved while it was away."""
-    found = book("log", "--json", "--since", "2026-10-31 13:20").json_lines
+    found = book("log", "--json", "--since", "2026-10-31 10:50").json_lines
     return str(next(version["id"] for version in found if version["metadata"].get("device") == "phone"))
 
 
@@ -33,7 +33,7 @@ def test_merge_explain_and_conflicts(book: Run) -> None:
     before = book("show", "--json").json["id"]
     dry = book("merge", head[:8], "--dry-run", code=1).out
     assert dry == book("conflicts", head[:8], code=1).out
-    assert "3. note/plan (overlap, rule \"note/\")\n" in dry and "result: \"nine\"" in dry
+    assert "3. note/plan (overlap, rule \"note/\")\n" in dry and "result: \"Meet at nine.\\n\"" in dry
     assert book("show", "--json").json["id"] == before
     merged = book("merge", head[:8], "--json").json
     assert [record["kind"] for record in merged["conflicts"]] == ["pick", "pick", "overlap"]

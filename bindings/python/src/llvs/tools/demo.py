@@ -209,15 +209,20 @@ class _Month:
             poster = {"title": "Winter days", "colours": ["white", "blue", "orange"], "size": {"width": 420, "height": 594}}
             self.save("tablet", "Another title", branch="poster", on=self.poster, update={"note/poster": _json(poster)})
         elif day == 31:
-            # Apart, and about the same: what a merge has to decide.
-            for device, town, hour in (("phone", "Annecy", "eight"), ("laptop", "Bern", "nine")):
-                ada = json.loads(self.store.at(self.lines[device])["contact/ada"])
-                ada["town"] = town
-                changes = {"contact/ada": _json(ada), "note/plan": f"Meet at {hour}.\nBring the map.\n".encode()}
+            # Two devices apart change the same: what a merge has to decide.
+            for device, ada_town, greta_street, greta_town, hour in (
+                ("phone", "Annecy", "Church Square 1", "Innsbruck", "eight"), ("laptop", "Bern", "Garden Way 22", "Aosta", "nine"),
+            ):  # fmt: skip
+                state = self.store.at(self.lines[device])
+                ada, greta = (json.loads(state[id]) for id in ("contact/ada", "contact/greta"))
+                ada["town"], greta["street"], greta["town"] = ada_town, greta_street, greta_town
+                changes = {
+                    "contact/ada": _json(ada), "contact/greta": _json(greta), "note/plan": f"Meet at {hour}.\nBring the map.\n".encode(),
+                }  # fmt: skip
                 if device == "laptop":
                     self.lines[device] = self.shared
                 self.time += 300
-                self.save(device, f"Ada moved to {town}", update=changes)
+                self.save(device, f"Ada moved to {ada_town}", update=changes)
             self.shared = self.lines["laptop"]
 
 
