@@ -40,13 +40,18 @@ struct DistinctElements {
     }
 
     /// Whether all elements differ, after all were added.
-    /// - Parameter elements: the same in the same order.
-    func areDistinct(_ elements: some Sequence<ValueRef>) throws -> Bool {
+    /// - Parameters:
+    ///   - places: of the elements, in the order in which they were added.
+    ///   - element: the element at a place.
+    func areDistinct(_ places: [Range<Int>], _ element: (Int) -> ValueRef) throws -> Bool {
         if again.count == 0 { return true }
         // Each element of the table is found once. If another one is found, it equals one of these.
-        var found = 0
-        for (digest, element) in zip(digests, elements) where metAgain[Int(digest & mask)] {
-            if try again.find(like: element).isKnown { found += 1 }
+        var found = 0, next = 0
+        for range in places {
+            for (digest, place) in zip(digests[next..<next + range.count], range) where metAgain[Int(digest & mask)] {
+                if try again.find(like: element(place)).isKnown { found += 1 }
+            }
+            next += range.count
         }
         return found == again.count
     }

@@ -7,6 +7,8 @@ struct LinePairs {
     private var base = LineWords()
     private var side = LineWords()
     private var numbers = WordNumbers()
+    /// For each word how many of a line are not yet matched.
+    private var left: [Int32] = []
     private var weights: [Int32] = []
     /// The largest sum of weights of the lines from `i` and `k` on, at `i * (m + 1) + k`.
     private var largest: [Int32] = []
@@ -49,6 +51,8 @@ struct LinePairs {
 
     private mutating func weigh(_ n: Int, _ m: Int, _ isOnBoth: (Int) -> Bool) {
         weights.removeAll(keepingCapacity: true)
+        left.removeAll(keepingCapacity: true)
+        left.append(contentsOf: repeatElement(0, count: numbers.words.count))
         for i in 0..<n {
             for k in 0..<m {
                 let common = common(i, k), isAlike = common > 0 && 2 * common >= base.count(i) && 3 * common >= side.count(k)
@@ -58,15 +62,15 @@ struct LinePairs {
     }
 
     /// Returns the number of words that two lines have in common, as multisets.
-    private func common(_ i: Int, _ k: Int) -> Int {
-        var a = base.starts[i], b = side.starts[k], count = 0
-        let ends = (base.starts[i + 1], side.starts[k + 1])
-        while a < ends.0, b < ends.1 {
-            let (p, q) = (base.all[a], side.all[b])
-            if p == q { count += 1 }
-            if p <= q { a += 1 }
-            if q <= p { b += 1 }
+    private mutating func common(_ i: Int, _ k: Int) -> Int {
+        let one = base.starts[i]..<base.starts[i + 1], other = side.starts[k]..<side.starts[k + 1]
+        var count = 0
+        for word in one { left[Int(base.all[word])] += 1 }
+        for word in other where left[Int(side.all[word])] > 0 {
+            left[Int(side.all[word])] -= 1
+            count += 1
         }
+        for word in one { left[Int(base.all[word])] = 0 }
         return count
     }
 
@@ -98,7 +102,7 @@ struct LinePairs {
     }
 }
 
-/// The words of some lines as numbers, those of each line sorted, and where those of each begin.
+/// The words of some lines as numbers, and where those of each line begin.
 private struct LineWords {
     fileprivate(set) var all: [UInt32] = []
     fileprivate(set) var starts: [Int] = []
@@ -117,9 +121,8 @@ extension WordNumbers {
     fileprivate mutating func number(_ lines: Int, _ line: (Int) -> UnsafeRawBufferPointer, _ words: inout LineWords) {
         words.clear()
         for i in 0..<lines {
-            let line = line(i), first = words.all.count
+            let line = line(i)
             TextLines.forEachWord(in: line) { words.all.append(number(UnsafeRawBufferPointer(rebasing: line[$0]))) }
-            if words.all.count - first > 1 { words.all[first...].sort() }
             words.starts.append(words.all.count)
         }
     }

@@ -128,8 +128,8 @@ final class ListAlignment {
             }
         }
         func element(_ i: Int) -> ValueRef { ValueRef(tree: trees[0], node: sides[0].nodes[i]) }
-        let arePlain = declared == nil && areOutsideOfRunsPlain(keys)
-        var plain = try arePlain ? DistinctElements(values, atMost: runs.reduce(0) { $0 + $1.count }) : nil, out: [ListRun] = []
+        var arePlain = declared == nil && areOutsideOfRunsPlain(keys), out: [ListRun] = []
+        var elements = try DistinctElements(values, atMost: arePlain ? runs.reduce(0) { $0 + $1.count } : 0)
         for run in runs {
             var rest = run, i = 0
             func cut(at end: Int, skipping: Int) {
@@ -140,19 +140,14 @@ final class ListAlignment {
             }
             while i < rest.count {
                 let found = try keys.find(like: element(rest.base + i))
-                if found.source != .value {
-                    plain = nil
-                } else if plain != nil {
-                    if found.isKnown { return nil }
-                    if try plain?.add(element(rest.base + i), found.digest) == false { return nil }
-                }
+                arePlain = arePlain && found.source == .value
+                if arePlain, try found.isKnown || !elements.add(element(rest.base + i), found.digest) { return nil }
                 if found.isKnown { cut(at: i, skipping: 1) } else { i += 1 }
             }
             cut(at: rest.count, skipping: 0)
         }
-        guard let plain else { return (out, false) }
-        let all = runs.lazy.flatMap { $0.base..<$0.base + $0.count }.map(element)
-        return try plain.areDistinct(all) ? (out, true) : nil
+        guard arePlain else { return (out, false) }
+        return try elements.areDistinct(runs.map { $0.base..<$0.base + $0.count }, element) ? (out, true) : nil
     }
 
     /// Gives each item its key: the first of a class has one, the next of that class the one after it.
