@@ -23,6 +23,7 @@ from documents import rules as r
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_documents import Generator, dumps
+from random_texts import Writer
 from sampling import drawn, sample, seeds
 
 FILE = Path(__file__).parent.parent / "Vectors" / "documents" / "vectors.json"
@@ -81,6 +82,18 @@ def compare(rules: Any, o: Optional[bytes], x: Optional[bytes], y: Optional[byte
 def test_random_documents(seed: int) -> None:
     for number in drawn(range(150), range(150)):
         merge_random(Generator(random.Random(1000 * seed + number)))
+
+
+@pytest.mark.parametrize("rule", ["text", {"as": "text", "unit": "line"}, {"as": "text", "pick": "older"}], ids=["word", "line", "older"])
+@pytest.mark.parametrize("part", range(4))
+def test_random_texts(part: int, rule: Any) -> None:
+    """Whole texts, and now and then a text in a document."""
+    for number in drawn(range(1700), range(85_000)):
+        o, x, y = Writer(random.Random(f"{part} {number} {rule}")).three()
+        if number % 8:
+            compare({"": rule}, o.encode(), x.encode(), y.encode())
+        else:
+            compare({"/t": rule}, *(dumps({"t": text}).encode() for text in (o, x, y)))
 
 
 def merge_random(generator: Generator) -> None:
