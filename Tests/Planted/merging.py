@@ -53,15 +53,16 @@ DEFECTS = [
         "            let stays = node(0, i) == none || (newer != none && older != none) || (PLANTED && (newer != none || older != none))",
         VECTORS),
     defect(
-        "text-loses-an-insertion", "wrong merge", "Where both sides inserted words in one place, those of the older side are lost.",
+        "text-loses-an-insertion", "wrong merge", "If both sides inserted lines at one place, those of the older side are lost.",
         f"{DOCUMENTS}/TextMerge.swift",
-        "        tokens.write(older[j..<q], to: &out)", "        if !PLANTED { tokens.write(older[j..<q], to: &out) }",
+        "else { cluster.result = (others + mine)[...]; return }",
+        "else { cluster.result = PLANTED ? mine : (others + mine)[...]; return }",
         VECTORS),
     defect(
-        "conflict-not-recorded", "wrong merge", "A merge of texts does not record what both sides replaced.",
+        "conflict-not-recorded", "wrong merge", "A merge of texts does not record a line that both sides changed.",
         f"{DOCUMENTS}/TextMerge.swift",
-        "        overlaps.append(Place(base: bytes.o, newer: bytes.x, older: bytes.y, result: start..<out.count))",
-        "        if !PLANTED { overlaps.append(Place(base: bytes.o, newer: bytes.x, older: bytes.y, result: start..<out.count)) }",
+        "        tokens.write(newerWins ? x : y, to: &out)\n",
+        "        tokens.write(newerWins ? x : y, to: &out)\n        if PLANTED { return }\n",
         VECTORS),
     defect(
         "expected-version-ignored", "lost version", "A save does not look whether the version that it expects is still the current one.",

@@ -44,7 +44,8 @@ def files(repository: Path, most: int) -> Iterator[tuple[str, str, Three]]:
         bases = git(repository, "merge-base", "--all", first, second).decode().split() if not more else []
         if len(bases) != 1:
             continue
-        changed = [set(git(repository, "diff", "--name-only", "-z", "--no-renames", bases[0], side).split(b"\0")) for side in (first, second)]
+        names = ("diff", "--name-only", "-z", "--no-renames", bases[0])
+        changed = [set(git(repository, *names, side).split(b"\0")) for side in (first, second)]
         for name in sorted(name.decode() for name in changed[0] & changed[1] if name):
             texts = [blob(repository, version, name) for version in (bases[0], first, second)]
             o, x, y = texts

@@ -1,7 +1,7 @@
 /// Merges texts by lines, and a line that both sides changed by its words, if that is clean (docs/merging-texts.md, 1 to 6).
 struct TextMerge {
     /// Lines that both sides changed: whole lines of all three texts and of the result.
-    struct Conflict: Equatable {
+    struct LineConflict: Equatable {
         var kind: ConflictRecord.Kind
         var base: [UInt8]
         var newer: [UInt8]
@@ -13,7 +13,7 @@ struct TextMerge {
 
     struct Merged: Equatable {
         var text: [UInt8]
-        var conflicts: [Conflict]
+        var conflicts: [LineConflict]
         /// Whether an alignment met a limit.
         var isLimited: Bool
         /// Whether both sides changed the line ends differently, so that one style was picked.
@@ -56,7 +56,7 @@ struct TextMerge {
             return out
         }
         let conflicts = drafts.map { draft in
-            Conflict(
+            LineConflict(
                 kind: draft.kind, base: part(merge.base, draft.base), newer: part(merge.newer, draft.newer),
                 older: part(merge.older, draft.older), result: Array(text[draft.result]), start: draft.result.lowerBound)
         }
@@ -64,7 +64,7 @@ struct TextMerge {
     }
 
     /// A conflict: ranges of lines of the three texts, and a range of bytes of the merged text.
-    private struct Draft {
+    private struct FoundConflict {
         var kind: ConflictRecord.Kind
         var base: Range<Int>
         var newer: Range<Int>
@@ -87,7 +87,7 @@ struct TextMerge {
     private var steps: Int
     private var isLimited = false
     private var out: [UInt8] = []
-    private var drafts: [Draft] = []
+    private var drafts: [FoundConflict] = []
     /// The offset in each of the three texts up to which it is merged.
     private var written = (o: 0, x: 0, y: 0)
     private var pairs = LinePairs()
@@ -235,7 +235,7 @@ struct TextMerge {
             if isClean { return out.append(contentsOf: ends[end]) }
         }
         tokens.write(newerWins ? x : y, to: &out)
-        drafts.append(Draft(kind: .overlap, base: i..<i + 1, newer: p..<p + 1, older: q..<q + 1, result: start..<out.count))
+        drafts.append(FoundConflict(kind: .overlap, base: i..<i + 1, newer: p..<p + 1, older: q..<q + 1, result: start..<out.count))
     }
 
     // MARK: Lines between those (4.4)
@@ -269,7 +269,7 @@ struct TextMerge {
                 let start = out.count + tokens.size(cluster.result.prefix(conflict.before))
                 let size = tokens.size(cluster.result.dropFirst(conflict.before).prefix(conflict.count)), sides = conflict.sides
                 drafts.append(
-                    Draft(kind: conflict.kind, base: sides.o, newer: sides.x, older: sides.y, result: start..<start + size))
+                    FoundConflict(kind: conflict.kind, base: sides.o, newer: sides.x, older: sides.y, result: start..<start + size))
             }
             tokens.write(cluster.result, to: &out)
         }
@@ -456,7 +456,7 @@ extension TextMerge.Merged {
             let parts = [conflicts[i].base, conflicts[i].newer, conflicts[i].older, conflicts[i].result]
             let shorter = parts.map(TextLines.withoutLastEnd)
             if zip(parts, shorter).contains(where: { !$0.isEmpty && $1.isEmpty }) { continue }
-            conflicts[i] = TextMerge.Conflict(
+            conflicts[i] = TextMerge.LineConflict(
                 kind: conflicts[i].kind, base: shorter[0], newer: shorter[1], older: shorter[2], result: shorter[3],
                 start: conflicts[i].start)
         }
@@ -470,7 +470,7 @@ extension TextMerge.Merged {
             let part = conflicts[i]
             start += style.size(of: text[at..<min(part.start, text.count)])
             at = min(part.start, text.count)
-            conflicts[i] = TextMerge.Conflict(
+            conflicts[i] = TextMerge.LineConflict(
                 kind: part.kind, base: style.write(part.base), newer: style.write(part.newer), older: style.write(part.older),
                 result: style.write(part.result), start: start)
         }

@@ -32,12 +32,12 @@ public struct MergeRule: Sendable, Hashable {
     public static func list(key: String...) -> MergeRule { MergeRule(["as": "\"list\"", "key": pointers(key)]) }
     /// A set whose elements are told apart by members of theirs, 16 at most.
     public static func set(key: String...) -> MergeRule { MergeRule(["as": "\"set\"", "key": pointers(key)]) }
-    /// A string that is merged like text, by its lines. A line that both sides changed is merged by its words, where that is clean; else the
-    /// newer side's whole line stands, and a conflict has both. Other strings stand as a whole.
+    /// A string that is merged like text, by its lines. A line that both sides changed is merged by its words, if that is clean; otherwise
+    /// the newer side's whole line wins, and a conflict has both. Other strings are never merged inside.
     public static var text: MergeRule { kind("text") }
     /// What of a text that both sides changed is merged.
     public enum TextUnit: String, Sendable {
-        /// The words of a line, where that is clean.
+        /// The words of a line, if that is clean.
         case word
         /// Whole lines: none is ever mixed. For code and configuration.
         case line
