@@ -410,9 +410,14 @@ final class DocumentMergeRun {
     /// Of records that are too much in the end, which they are by what they have at least, none is kept.
     private func add(_ draft: RecordDraft, in frame: MergeFrame?) {
         func least(_ ref: ValueRef) -> Int {
-            ref.isAbsent ? 0 : ref.isComputed || !values.isScalar(ref) ? 1 : values.tree(ref).length(ref.node)
+            if ref.isAbsent || ref.isComputed { return ref.isAbsent ? 0 : 1 }
+            let tree = values.tree(ref), code = tree.code(ref.node)
+            let isWritten = values.isScalar(ref) || JSONCode.isContainer(code) && JSONCode.isCanonical(code)
+            return isWritten ? tree.length(ref.node) : 1
         }
-        leastSize += ConflictRecord.ownSize + (frame?.pathSize ?? 0) + least(draft.inputs.o) + least(draft.inputs.x) + least(draft.inputs.y)
+        // The path is `[]`, `[""]`, or `[{"key":0}]` at least.
+        let path = frame.map { $0.pathSize + ($0.isOfElements ? 11 : 4) } ?? 2
+        leastSize += ConflictRecord.ownSize + path + (0..<4).reduce(0) { $0 + least(draft.part($1)) }
         if budget.isExceeded(by: leastSize) {
             hasTooMany = true
             records = Pieces()

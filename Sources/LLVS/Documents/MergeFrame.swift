@@ -45,6 +45,13 @@ final class MergeFrame {
     }
 
     var isObject: Bool { if case .object = shape { true } else { false } }
+    /// Whether it is a list.
+    var isOfElements: Bool {
+        switch shape {
+        case .list, .elements: true
+        default: false
+        }
+    }
     /// Whether it is a list whose elements are all known by all they are.
     var isOfPlain: Bool {
         switch shape {

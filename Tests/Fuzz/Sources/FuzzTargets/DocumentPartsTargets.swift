@@ -138,9 +138,10 @@ enum TextTarget {
         require(merged.text.count <= 2 * (o.count + x.count + y.count), "nothing is invented")
         for part in merged.conflicts {
             let end = part.start + part.result.count
-            // (It may be told with a line end that the text has not.)
-            require(merged.text[part.start..<min(end, merged.text.count)].elementsEqual(part.result.prefix(merged.text.count - part.start)), "it stands there")
-            require(end <= merged.text.count + 2, "it is a part of the text")
+            // (The part may have a line end that the text does not have.)
+            let there = merged.text[part.start..<min(end, merged.text.count)]
+            require(there.elementsEqual(part.result.prefix(there.count)), "a conflict's result is in the text")
+            require(end <= merged.text.count + 2, "a conflict's result does not reach beyond the text")
         }
         require(merge(how, o, o, y).text == y && merge(how, o, x, o).text == x, "a side that changed nothing gives way")
         require(merge(how, o, x, x).text == x, "what both made is there once")
