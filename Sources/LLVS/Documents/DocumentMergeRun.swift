@@ -407,6 +407,14 @@ final class DocumentMergeRun {
         add(RecordDraft(kind: kind, inputs: inputs, result: result, place: number), in: place.frame)
     }
 
+    /// Keeps no records if so many records of a list's elements, which are certain, are too much.
+    private func expectRecords(_ count: Int) {
+        // Each has a path, `[{"index":0}]` at least, and four values.
+        guard count > 0, !hasTooMany, budget.isExceeded(by: leastSize + count * (ConflictRecord.ownSize + 13 + 4)) else { return }
+        hasTooMany = true
+        records = Pieces()
+    }
+
     /// Of records that are too much in the end, which they are by what they have at least, none is kept.
     private func add(_ draft: RecordDraft, in frame: MergeFrame?) {
         func least(_ ref: ValueRef) -> Int {
@@ -436,7 +444,9 @@ final class DocumentMergeRun {
         case .tuple: frame.openSlots(values)
         case .chain(let chain): frame.open(chain)
         case .elements(let paired, _): frame.openElements(values, differing: paired)
-        case .list(let plan): plan.children(of: frame)
+        case .list(let plan):
+            plan.children(of: frame)
+            if rules.stepToElement(frame.state) == RuleStates.none { expectRecords(plan.conflictCount) }
         case .set(let plan): plan.children(of: frame)
         }
         frames.append(frame)

@@ -21,6 +21,7 @@ extension ListAlignment {
         for (keys, side) in [(newerKeys, newerClasses), (olderKeys, olderClasses)] {
             for (key, kind) in zip(keys, side) where key < count && classes[Int(key)] != kind { paired[Int(key)] = true }
         }
+        countConflicts(newerClasses, olderClasses)
         for i in newerKeys.indices where newerKeys[i] == .max { newerKeys[i] = addKey(of: newerClasses[i]) }
         shareNew(newerClasses, olderClasses)
         for i in olderKeys.indices where olderKeys[i] == .max { olderKeys[i] = addKey(of: olderClasses[i]) }
@@ -28,6 +29,19 @@ extension ListAlignment {
         newerAnchors = anchors(newerKeys)
         olderAnchors = anchors(olderKeys)
         try values.work.done(4 * (count + newerKeys.count + olderKeys.count))
+    }
+
+    /// Counts the elements that both sides replaced by scalars, each otherwise.
+    private func countConflicts(_ newerClasses: [UInt32], _ olderClasses: [UInt32]) {
+        var i = 0
+        for (j, key) in olderKeys.enumerated() where key < base.count && paired[Int(key)] {
+            while i < newerKeys.count, newerKeys[i] >= base.count || newerKeys[i] < key { i += 1 }
+            guard i < newerKeys.count else { return }
+            let kinds = (classes[Int(key)], newerClasses[i], olderClasses[j])
+            guard newerKeys[i] == key, kinds.0 != kinds.1, kinds.0 != kinds.2, kinds.1 != kinds.2 else { continue }
+            let (one, other) = (keys.element(Int(kinds.1)), keys.element(Int(kinds.2)))
+            if values.isScalar(one), values.isScalar(other) { conflictCount += 1 }
+        }
     }
 
     /// Numbers from 0 on.

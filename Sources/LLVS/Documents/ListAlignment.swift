@@ -27,6 +27,8 @@ final class ListAlignment {
     @exclusivity(unchecked) private(set) var isOfPlain = false
     /// Whether the elements are merged by place, and whether comparing them met a limit.
     @exclusivity(unchecked) var isByPlace = false, isLimited = false
+    /// How many elements both sides replaced by scalars, each otherwise, in a list that is merged by place.
+    @exclusivity(unchecked) var conflictCount = 0
     @exclusivity(unchecked) var newerAnchors = TokenBits(count: 0)
     @exclusivity(unchecked) var olderAnchors = TokenBits(count: 0)
     /// The places in the base of its items, made when a record asks for one.
