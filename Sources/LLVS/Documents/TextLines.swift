@@ -7,7 +7,18 @@ enum TextLines {
     /// Returns where the line that begins at `start` ends: after its `\n`, its `\r\n`, or its `\r` that no `\n` follows.
     @inline(__always)
     static func end(of text: UnsafeRawBufferPointer, _ start: Int) -> Int {
+        guard let base = text.baseAddress else { return start }
         var i = start
+        // Eight bytes at a time: a byte of `found` has its high bit if it is an end. (Only the lowest one is sure.)
+        while i + 8 <= text.count {
+            let word = UInt64(littleEndian: base.loadUnaligned(fromByteOffset: i, as: UInt64.self))
+            let found = zeros(word ^ 0x0A0A_0A0A_0A0A_0A0A) | zeros(word ^ 0x0D0D_0D0D_0D0D_0D0D)
+            if found != 0 {
+                i += found.trailingZeroBitCount >> 3
+                break
+            }
+            i += 8
+        }
         while i < text.count {
             let byte = text[i]
             i += 1
@@ -16,6 +27,10 @@ enum TextLines {
         }
         return i
     }
+
+    /// Returns a word in which the lowest byte that is zero in `word` has its high bit.
+    @inline(__always)
+    private static func zeros(_ word: UInt64) -> UInt64 { (word &- 0x0101_0101_0101_0101) & ~word & 0x8080_8080_8080_8080 }
 
     /// Returns the size of a line's end in bytes: 0, 1 or 2.
     static func endSize(of line: UnsafeRawBufferPointer) -> Int {

@@ -49,13 +49,13 @@ struct TextMerge {
         var merge = try TextMerge(texts, unit, newerWins, steps, work)
         try merge.run()
         steps = merge.steps
-        let (text, drafts, isLimited, tokens) = (merge.out, merge.drafts, merge.isLimited, merge.tokens)
+        let (text, found, isLimited, tokens) = (merge.out, merge.found, merge.isLimited, merge.tokens)
         func part(_ side: [UInt32], _ range: Range<Int>) -> [UInt8] {
             var out: [UInt8] = []
             tokens.write(side[range], to: &out)
             return out
         }
-        let conflicts = drafts.map { draft in
+        let conflicts = found.map { draft in
             LineConflict(
                 kind: draft.kind, base: part(merge.base, draft.base), newer: part(merge.newer, draft.newer),
                 older: part(merge.older, draft.older), result: Array(text[draft.result]), start: draft.result.lowerBound)
@@ -87,7 +87,7 @@ struct TextMerge {
     private var steps: Int
     private var isLimited = false
     private var out: [UInt8] = []
-    private var drafts: [FoundConflict] = []
+    private var found: [FoundConflict] = []
     /// The offset in each of the three texts up to which it is merged.
     private var written = (o: 0, x: 0, y: 0)
     private var pairs = LinePairs()
@@ -180,7 +180,7 @@ struct TextMerge {
         try work.done(4 * (x.count + y.count) + o.count)
         var from = (o: o.lowerBound, x: x.lowerBound, y: y.lowerBound)
         for i in o where toX[i - o.lowerBound] >= 0 && toY[i - o.lowerBound] >= 0 {
-            let p = toX[i - o.lowerBound], q = toY[i - o.lowerBound]
+            let p = Int(toX[i - o.lowerBound]), q = Int(toY[i - o.lowerBound])
             try section(LineSides(o: from.o..<i, x: from.x..<p, y: from.y..<q), toX, toY, o.lowerBound)
             try line(i, p, q)
             from = (i + 1, p + 1, q + 1)
@@ -189,8 +189,9 @@ struct TextMerge {
     }
 
     /// Returns for each line of the base in a place the index of the side's line that is kept from it or paired with it, or -1.
-    private mutating func paired(_ o: Range<Int>, _ side: [UInt32], _ s: Range<Int>, _ alignment: TextAlignment) throws -> [Int] {
-        var to = [Int](repeating: -1, count: o.count), i = o.lowerBound, j = s.lowerBound
+    private mutating func paired(_ o: Range<Int>, _ side: [UInt32], _ s: Range<Int>, _ alignment: TextAlignment) throws -> [Int32] {
+        try Memory.expect(4 * o.count, "Merging a text")
+        var to = [Int32](repeating: -1, count: o.count), i = o.lowerBound, j = s.lowerBound
         let (tokens, texts, marks) = (self.tokens, self.base, self.marks)
         while true {
             let (p, q) = (i, j)
@@ -200,10 +201,10 @@ struct TextMerge {
                 try pairs.find(
                     i - p, j - q, { tokens.line(texts[p + $0]) }, { tokens.line(side[q + $0]) },
                     isOnBoth: { marks[Int(side[q + $0])] == 3 }, steps: &steps, work: work
-                ) { to[p + $0 - o.lowerBound] = q + $1 }
+                ) { to[p + $0 - o.lowerBound] = Int32(truncatingIfNeeded: q + $1) }
             }
             guard i < o.upperBound, j < s.upperBound else { return to }
-            to[i - o.lowerBound] = j
+            to[i - o.lowerBound] = Int32(truncatingIfNeeded: j)
             i += 1
             j += 1
         }
@@ -235,96 +236,111 @@ struct TextMerge {
             if isClean { return out.append(contentsOf: ends[end]) }
         }
         tokens.write(newerWins ? x : y, to: &out)
-        drafts.append(FoundConflict(kind: .overlap, base: i..<i + 1, newer: p..<p + 1, older: q..<q + 1, result: start..<out.count))
+        found.append(FoundConflict(kind: .overlap, base: i..<i + 1, newer: p..<p + 1, older: q..<q + 1, result: start..<out.count))
     }
 
     // MARK: Lines between those (4.4)
 
+    /// Reads the hunks of a side between two anchors, one after another. Paired lines that differ count as replaced.
+    private struct HunkReader {
+        let base: [UInt32]
+        let side: [UInt32]
+        /// For each line of the base from `first` on, the side's line that is kept from it or paired with it, or -1.
+        let to: [Int32]
+        let first: Int
+        private var left: (o: Range<Int>, s: Range<Int>)?
+        /// The next hunk; nil after the last one.
+        private(set) var next: TextHunk?
+
+        init(_ base: [UInt32], _ o: Range<Int>, _ side: [UInt32], _ s: Range<Int>, _ to: [Int32], _ first: Int) {
+            (self.base, self.side, self.to, self.first) = (base, side, to, first)
+            left = (o, s)
+            advance()
+        }
+
+        mutating func advance() {
+            next = nil
+            while next == nil, let (o, s) = left {
+                var i = o.lowerBound
+                while i < o.upperBound, to[i - first] < 0 || side[Int(to[i - first])] != base[i] { i += 1 }
+                let isLast = i == o.upperBound, j = isLast ? s.upperBound : Int(to[i - first])
+                left = isLast ? nil : (i + 1..<o.upperBound, j + 1..<s.upperBound)
+                let hunk = TextHunk(base: o.lowerBound..<i, side: s.lowerBound..<j)
+                if !hunk.base.isEmpty || !hunk.side.isEmpty { next = hunk }
+            }
+        }
+    }
+
     /// Hunks that are merged together, and their result.
     private struct Cluster {
         var sides: LineSides
-        /// Indexes of the hunks of each side.
-        var newer: Range<Int>
-        var older: Range<Int>
+        var newer: [TextHunk]
+        var older: [TextHunk]
         var result: ArraySlice<UInt32> = []
         var conflict: (kind: ConflictRecord.Kind, sides: LineSides, before: Int, count: Int)?
+
+        /// Reads the next cluster. Returns nil after the last hunk.
+        init?(_ x: inout HunkReader, _ y: inout HunkReader) {
+            var newer: [TextHunk] = [], older: [TextHunk] = [], start = Int.max, end = 0
+            /// Returns whether the next hunk is of the older side; nil after the last one.
+            func isOlderNext() -> Bool? {
+                guard let other = y.next else { return x.next == nil ? nil : false }
+                return x.next.map { other.isBefore($0, isOlder: true) } ?? true
+            }
+            while let isOlder = isOlderNext(), let next = isOlder ? y.next : x.next {
+                // The next hunk of a side can only meet the last hunk of the other side.
+                let last = isOlder ? newer.last : older.last
+                let meets = last.map { $0.overlaps(next) || $0.inserts && next.inserts && $0.base == next.base } ?? false
+                guard meets || newer.isEmpty && older.isEmpty else { break }
+                (start, end) = (min(start, next.base.lowerBound), max(end, next.base.upperBound))
+                if isOlder { older.append(next); y.advance() } else { newer.append(next); x.advance() }
+            }
+            guard !newer.isEmpty || !older.isEmpty else { return nil }
+            /// Returns the lines of a side in the cluster: its hunks, and the lines between them that it kept.
+            func range(_ hunks: [TextHunk]) -> Range<Int> {
+                guard let first = hunks.first, let last = hunks.last else { return 0..<0 }
+                return first.side.lowerBound - (first.base.lowerBound - start)..<last.side.upperBound + (end - last.base.upperBound)
+            }
+            sides = LineSides(o: start..<end, x: range(newer), y: range(older))
+            (self.newer, self.older) = (newer, older)
+        }
     }
 
-    private mutating func section(_ sides: LineSides, _ toX: [Int], _ toY: [Int], _ first: Int) throws {
+    private mutating func section(_ sides: LineSides, _ toX: [Int32], _ toY: [Int32], _ first: Int) throws {
         let o = base[sides.o], x = newer[sides.x], y = older[sides.y]
         if x == o { return tokens.write(y, to: &out) }
         if y == o || x == y { return tokens.write(x, to: &out) }
-        let hunks = (x: hunks(sides.o, sides.x, newer, toX, first), y: hunks(sides.o, sides.y, older, toY, first))
-        var clusters = clusters(hunks.x, hunks.y)
-        for i in clusters.indices {
-            let isPaired = clusters[i].sides.o.contains { toX[$0 - first] >= 0 || toY[$0 - first] >= 0 }
-            try resolve(&clusters[i], hunks.x, hunks.y, isPaired: isPaired)
+        var left = HunkReader(base, sides.o, newer, sides.x, toX, first), right = HunkReader(base, sides.o, older, sides.y, toY, first)
+        func read(_ merge: inout TextMerge) throws -> Cluster? {
+            guard var cluster = Cluster(&left, &right) else { return nil }
+            let isPaired = cluster.sides.o.contains { toX[$0 - first] >= 0 || toY[$0 - first] >= 0 }
+            try merge.resolve(&cluster, isPaired: isPaired)
+            return cluster
         }
-        for (i, cluster) in clusters.enumerated() {
-            let isElsewhere = [i - 1, i + 1].contains {
-                clusters.indices.contains($0) && isWritten(cluster, in: clusters[$0], hunks.x, hunks.y)
+        var before: Cluster?, current = try read(&self)
+        while let cluster = current {
+            let next = try read(&self)
+            if !isWritten(cluster, in: before), !isWritten(cluster, in: next) {
+                if let conflict = cluster.conflict {
+                    let start = out.count + tokens.size(cluster.result.prefix(conflict.before))
+                    let size = tokens.size(cluster.result.dropFirst(conflict.before).prefix(conflict.count)), sides = conflict.sides
+                    found.append(
+                        FoundConflict(kind: conflict.kind, base: sides.o, newer: sides.x, older: sides.y, result: start..<start + size))
+                }
+                tokens.write(cluster.result, to: &out)
             }
-            if isElsewhere { continue }
-            if let conflict = cluster.conflict {
-                let start = out.count + tokens.size(cluster.result.prefix(conflict.before))
-                let size = tokens.size(cluster.result.dropFirst(conflict.before).prefix(conflict.count)), sides = conflict.sides
-                drafts.append(
-                    FoundConflict(kind: conflict.kind, base: sides.o, newer: sides.x, older: sides.y, result: start..<start + size))
-            }
-            tokens.write(cluster.result, to: &out)
+            (before, current) = (cluster, next)
         }
         try work.done(4 * (o.count + x.count + y.count))
     }
 
-    /// Returns the hunks of a side. Paired lines that differ count as replaced.
-    private func hunks(_ o: Range<Int>, _ s: Range<Int>, _ side: [UInt32], _ to: [Int], _ first: Int) -> [TextHunk] {
-        var found: [TextHunk] = [], from = (o: o.lowerBound, s: s.lowerBound)
-        func add(_ i: Int, _ j: Int) { if from.o < i || from.s < j { found.append(TextHunk(base: from.o..<i, side: from.s..<j)) } }
-        for i in o {
-            let j = to[i - first]
-            guard j >= 0, side[j] == base[i] else { continue }
-            add(i, j)
-            from = (i + 1, j + 1)
-        }
-        add(o.upperBound, s.upperBound)
-        return found
-    }
-
-    /// Returns the clusters in the order of the text.
-    private func clusters(_ x: [TextHunk], _ y: [TextHunk]) -> [Cluster] {
-        var found: [Cluster] = [], i = 0, j = 0
-        while i < x.count || j < y.count {
-            var (mine, others) = (i..<i, j..<j)
-            // The next hunk of a side can only meet the last hunk of the other side.
-            while i < x.count || j < y.count {
-                let isOlder = i == x.count || j < y.count && y[j].isBefore(x[i], isOlder: true)
-                let next = isOlder ? y[j] : x[i], last = isOlder ? (mine.isEmpty ? nil : x[i - 1]) : (others.isEmpty ? nil : y[j - 1])
-                let meets = last.map { $0.overlaps(next) || $0.inserts && next.inserts && $0.base == next.base } ?? false
-                guard meets || mine.isEmpty && others.isEmpty else { break }
-                if isOlder { j += 1 } else { i += 1 }
-                (mine, others) = (mine.lowerBound..<i, others.lowerBound..<j)
-            }
-            let all = x[mine] + y[others]
-            let start = all.reduce(Int.max) { min($0, $1.base.lowerBound) }, end = all.reduce(0) { max($0, $1.base.upperBound) }
-            /// Returns the lines of a side in the cluster: its hunks, and the lines between them that it kept.
-            func range(_ hunks: ArraySlice<TextHunk>) -> Range<Int> {
-                guard let first = hunks.first, let last = hunks.last else { return 0..<0 }
-                return first.side.lowerBound - (first.base.lowerBound - start)..<last.side.upperBound + (end - last.base.upperBound)
-            }
-            found.append(
-                Cluster(sides: LineSides(o: start..<end, x: range(x[mine]), y: range(y[others])), newer: mine, older: others))
-        }
-        return found
-    }
-
     /// Returns whether a cluster is an insertion with a word that the other side also wrote, in place of the touching lines (4.4).
-    private func isWritten(_ cluster: Cluster, in other: Cluster, _ x: [TextHunk], _ y: [TextHunk]) -> Bool {
-        guard cluster.newer.count + cluster.older.count == 1, cluster.sides.o.isEmpty, cluster.result.contains(where: hasWord) else {
-            return false
-        }
+    private func isWritten(_ cluster: Cluster, in other: Cluster?) -> Bool {
+        guard let other, cluster.newer.count + cluster.older.count == 1, cluster.sides.o.isEmpty, cluster.result.contains(where: hasWord)
+        else { return false }
         let isNewer = !cluster.newer.isEmpty, new = cluster.result, place = cluster.sides.o.lowerBound
         let side = isNewer ? older : newer
-        return (isNewer ? y[other.older] : x[other.newer]).contains { replaced in
+        return (isNewer ? other.older : other.newer).contains { replaced in
             guard !replaced.inserts, place == replaced.base.lowerBound || place == replaced.base.upperBound else { return false }
             let by = side[replaced.side]
             return by.prefix(new.count) == new && other.result.prefix(new.count) == new
@@ -336,17 +352,17 @@ struct TextMerge {
 
     // MARK: Results of clusters (4.5 to 4.7)
 
-    private mutating func resolve(_ cluster: inout Cluster, _ x: [TextHunk], _ y: [TextHunk], isPaired: Bool) throws {
+    private mutating func resolve(_ cluster: inout Cluster, isPaired: Bool) throws {
         let sides = cluster.sides
         if cluster.older.isEmpty { cluster.result = newer[sides.x]; return }
         if cluster.newer.isEmpty { cluster.result = older[sides.y]; return }
         if sides.o.isEmpty { return try insert(&cluster, sides) }
         if newer[sides.x] == older[sides.y] { cluster.result = newer[sides.x]; return }
-        let removes = (x: x[cluster.newer].allSatisfy(\.removes), y: y[cluster.older].allSatisfy(\.removes))
+        let removes = (x: cluster.newer.allSatisfy(\.removes), y: cluster.older.allSatisfy(\.removes))
         if removes.x || removes.y {
             // If both sides only remove, nothing is left.
             guard !removes.x || !removes.y else { return }
-            let (edits, side) = removes.x ? (y[cluster.older], older) : (x[cluster.newer], newer)
+            let (edits, side) = removes.x ? (cluster.older, older) : (cluster.newer, newer)
             cluster.result = left(of: edits, side, sides.o.upperBound)[...]
             cluster.conflict = (.deleteEdit, sides, 0, cluster.result.count)
             return
@@ -356,7 +372,7 @@ struct TextMerge {
 
     /// Returns the lines that stay of a side's hunks if the other side removed everything: the new lines of each hunk, and the base's lines
     /// without a word right behind it (4.6).
-    private func left(of edits: ArraySlice<TextHunk>, _ side: [UInt32], _ end: Int) -> [UInt32] {
+    private func left(of edits: [TextHunk], _ side: [UInt32], _ end: Int) -> [UInt32] {
         var lines: [UInt32] = []
         for (i, edit) in zip(edits.indices, edits) {
             lines += side[edit.side]
