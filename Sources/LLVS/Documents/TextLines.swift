@@ -47,7 +47,15 @@ enum TextLines {
         return o.map { x != $0 ? x : y } ?? true
     }
 
-    static func withoutLastEnd(_ text: [UInt8]) -> [UInt8] { text.dropLast(text.withUnsafeBytes { endSize(of: $0) }) }
+    /// Removes the end of the last line.
+    static func removeLastEnd(from text: inout [UInt8]) { text.removeLast(text.withUnsafeBytes { endSize(of: $0) }) }
+
+    /// Returns the text without the end of its last line.
+    static func withoutLastEnd(_ text: [UInt8]) -> [UInt8] {
+        var text = text
+        removeLastEnd(from: &text)
+        return text
+    }
 
     /// Returns the offset of each line, and of the end of the text.
     static func starts(of text: UnsafeRawBufferPointer, _ work: DocumentControl) throws -> [UInt32] {

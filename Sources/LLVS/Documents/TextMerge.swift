@@ -476,7 +476,7 @@ extension TextMerge.Merged {
                 kind: conflicts[i].kind, base: shorter[0], newer: shorter[1], older: shorter[2], result: shorter[3],
                 start: conflicts[i].start)
         }
-        text = TextLines.withoutLastEnd(text)
+        TextLines.removeLastEnd(from: &text)
     }
 
     /// Writes the line ends in a style. The conflicts must be in the order of the text.

@@ -131,7 +131,7 @@ struct TextParts {
     func replacing(_ place: Range<Int>, with chosen: [UInt8]) throws -> [UInt8] {
         let new = try chosen.withUnsafeBytes { try WholeLines($0, unifies: isOfOneKind).withBytes { Array($0) } }
         var text = Array(lines[..<Int(lineStarts[place.lowerBound])]) + new + lines[Int(lineStarts[place.upperBound])...]
-        if !sideHasEnd { text = TextLines.withoutLastEnd(text) }
+        if !sideHasEnd { TextLines.removeLastEnd(from: &text) }
         return isOfOneKind ? (sideEnds != .none ? sideEnds : ends != .none ? ends : .lf).write(text) : text
     }
 }
