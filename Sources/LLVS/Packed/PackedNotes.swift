@@ -179,8 +179,10 @@ private final class BusyRemote: Sendable {
     private let key: Key
 
     init(_ name: String, _ store: Store) throws {
-        key = Key(store: ObjectIdentifier(store), name: name)
-        guard BusyRemote.all.withLock({ [key] in $0.insert(key).inserted }) else { throw StoreError(.busy, "It is exchanging already.") }
+        let key = Key(store: ObjectIdentifier(store), name: name)
+        guard BusyRemote.all.withLock({ $0.insert(key).inserted }) else { throw StoreError(.busy, "It is exchanging already.") }
+        // Set last: if all properties were set before the error, `deinit` would run and remove the key of the exchange that is running.
+        self.key = key
     }
     deinit { BusyRemote.all.withLock { [key] in _ = $0.remove(key) } }
 }

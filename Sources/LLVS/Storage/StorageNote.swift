@@ -42,10 +42,12 @@ final class NoteClaim: Sendable {
 
     /// - Throws: `.busy` when it is open already. In a forked child, which has none of the parent's notes, it is not.
     init(_ name: String, of store: FileIdentity) throws {
-        claimed = Claimed(process: getpid(), store: store, name: name)
-        guard NoteClaim.all.withLock({ [claimed] in $0.insert(claimed).inserted }) else {
+        let claimed = Claimed(process: getpid(), store: store, name: name)
+        guard NoteClaim.all.withLock({ $0.insert(claimed).inserted }) else {
             throw StoreError(.busy, "The note \(name) is open already in this process.")
         }
+        // Set last: if all properties were set before the error, `deinit` would run and remove the claim of the note that is open.
+        self.claimed = claimed
     }
     deinit { NoteClaim.all.withLock { [claimed] in _ = $0.remove(claimed) } }
 }
