@@ -26,7 +26,7 @@ def test_two_stores_of_one_listener():
                 with llvs.Peer.connect(here, listener.address, pairing, device="phone") as peer:
                     assert peer.wait(GUARD) and peer.state.device == "desk"
                     assert here.statistics().versions == count
-                    assert listener.accept(GUARD) is not None  # so that the next one is asked for below
+                    assert listener.accept(GUARD) is not None  # takes this link, so that the call below gets the third one
             # What is saved goes to the other side without a call.
             with llvs.Peer.connect(here, listener.address, pairings[0]) as peer:
                 assert peer.wait(GUARD)

@@ -126,7 +126,7 @@ import Testing
         let segments = stride(from: start, to: good.bytes.count, by: 2 * step).map { at in
             (at: at, isRead: wanted.contains { $0.contains(at) })
         }
-        // Of what is not read the usual run takes every fourth one.
+        // The usual run tries every fourth segment that is not read.
         let nth = sample(usual: 4, deep: 1)
         let seen = segments.filter(\.isRead).map(\.at), others = segments.filter { !$0.isRead }.map(\.at)
         let tried = seen + stride(from: 0, to: others.count, by: nth).map { others[$0] }

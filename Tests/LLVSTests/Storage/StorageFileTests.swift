@@ -5,18 +5,6 @@ import Testing
 
 /// What the file storage does beyond the conformance suite: tails, damage, failing disks, foreign directories.
 @Suite struct StorageFileTests {
-    /// Claiming a note that is claimed fails each time: an attempt that is refused leaves the claim to its holder.
-    @Test func aClaimStaysWithItsHolder() throws {
-        let folder = TemporaryDirectory(), identity = FileIdentity(try System.status(folder.path))
-        var held: NoteClaim? = try NoteClaim("one", of: identity)
-        for _ in 0..<2 {
-            #expect { _ = try NoteClaim("one", of: identity) } throws: { ($0 as? StoreError)?.code == .busy }
-        }
-        #expect(held != nil)
-        held = nil
-        _ = try NoteClaim("one", of: identity)
-    }
-
     let directory = TemporaryDirectory()
     var path: String { directory.path + "/store" }
 
@@ -59,6 +47,18 @@ import Testing
     }
 
     // MARK: Directories
+
+    /// While a note is claimed, every other claim is refused. A refused claim does not release the first one.
+    @Test func aClaimStaysWithItsHolder() throws {
+        let folder = TemporaryDirectory(), identity = FileIdentity(try System.status(folder.path))
+        var held: NoteClaim? = try NoteClaim("one", of: identity)
+        for _ in 0..<2 {
+            #expect { _ = try NoteClaim("one", of: identity) } throws: { ($0 as? StoreError)?.code == .busy }
+        }
+        #expect(held != nil)
+        held = nil
+        _ = try NoteClaim("one", of: identity)
+    }
 
     @Test func makesTheStoreAndTheDirectoriesAboveIt() throws {
         let deep = try FileStorage(path: directory.path + "/a/b/c//")

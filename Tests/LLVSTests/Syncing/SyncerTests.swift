@@ -20,7 +20,7 @@ import Testing
     @Test(.timeLimit(.minutes(15))) func anotherThatExchangesIsTold() throws {
         let store = try memoryStore(), coordinator = try StoreCoordinator(store: store), files = MemoryFiles(MemoryPlace())
         var held: PackedNotes? = try PackedNotes(store, remote: files.description)
-        // An attempt that is refused leaves the lock to its holder.
+        // A refused attempt does not release the lock of the first one.
         #expect(throws: StoreError.self) { try PackedNotes(store, remote: files.description) }
         try coordinator.attach(Exchange(store: store, transport: PackedTransport(files)), name: "one")
         let syncer = try Syncer(coordinator)
