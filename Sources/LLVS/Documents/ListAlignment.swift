@@ -65,7 +65,6 @@ final class ListAlignment {
             if !runs.isEmpty { try Memory.expect(48 * counts.reduce(0, +), "Merging a list") }
             _ = try plan(sides, trees, [], atMost: counts.max() ?? 0, &steps)
         }
-        keys.close()
     }
 
     /// Aligns the elements.
@@ -82,6 +81,8 @@ final class ListAlignment {
             (rest, areRunsOfPlain) = split
         }
         try number(sides, trees, rest)
+        // All have their numbers: the table that finds them makes room.
+        keys.close()
         isOfPlain = declared == nil && areRunsOfPlain && areOutsideOfRunsPlain(keys)
         if isOfPlain, keyCount - runCount > keys.count {
             // Some class has two elements on one side.
