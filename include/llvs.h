@@ -1120,7 +1120,14 @@ typedef struct llvs_value_source {
 /** What a new version carries beside its changes. Since 0.1. */
 typedef struct llvs_version_options {
     uint32_t struct_size;
-    uint32_t reserved;
+    /**
+     * For llvs_coordinator_save, with `expected` as the version at which the values were read, and without a branch. 1: it is saved also if
+     * another version is current by now. If one of the values that are saved has changed since, the new version stands on `expected`, and is
+     * merged with the current one at once, by the arbiter of the coordinator, as if two devices had saved: so nobody's change is lost, and
+     * what both changed is a conflict that is told. Else the new version stands on the current one. If the merge fails, the save is a head
+     * of its own, which the next llvs_coordinator_merge merges. LLVS_ERROR_MOVED if the current version does not descend from `expected`.
+     */
+    llvs_bool merges;
     /**
      * The id to make it under; empty: one that is computed from what the version holds (a UUID of version 8, docs/format.md), by which
      * others can tell that it is what was made. An id of that form is refused when it is not the one that is computed; all others say
@@ -1146,7 +1153,7 @@ typedef struct llvs_version_options {
     double timestamp;
     /**
      * For llvs_coordinator_save: the version that is expected to be current (with a branch, its newest head). When another is by now,
-     * nothing is stored: LLVS_ERROR_MOVED. Empty: any.
+     * nothing is stored, LLVS_ERROR_MOVED, unless `merges` says otherwise. Empty: any.
      */
     llvs_bytes expected;
 } llvs_version_options;
@@ -2820,11 +2827,11 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_set_current_version(LLVS_BORR
  * head. Concurrent saves each go on the one before. Where other heads hold the same as the current version, a save may first make
  * versions that join them, at most one for each such head, and goes on from the last.
  * @param changes, change_count, change_size  as for llvs_store_make_version
- * @param options  branch, metadata, expected version and time; its id must be empty; may be NULL
+ * @param options  branch, metadata, expected version, whether it merges, and time; its id must be empty; may be NULL
  * @param id       receives the new version; size 0 when nothing was stored (no changes and no metadata); may be NULL
  * @param version  receives a list of the one version, NULL when nothing was stored; may be NULL
- * @param move     where the current version went; may be NULL
- * Errors: as llvs_store_make_version. Since 0.1.
+ * @param move     where the current version went: to the new version, or to a merge of it; may be NULL
+ * Errors: as llvs_store_make_version; LLVS_ERROR_MOVED. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_save(LLVS_BORROWED llvs_coordinator *coordinator,
     LLVS_BORROWED const llvs_change *changes, size_t change_count, size_t change_size, LLVS_BORROWED const llvs_version_options *options,

@@ -129,7 +129,7 @@ public func llvs_coordinator_save(
         let made = try withChanges(changes, change_count, change_size) {
             try coordinator.save(
                 borrowing: $0, reading: settings.sources, metadata: metadata, branch: branch, expected: settings.expected,
-                timestamp: settings.timestamp)
+                merges: settings.merges, timestamp: settings.timestamp)
         }
         write(made.move, to: move)
         guard let made = made.version else { return }

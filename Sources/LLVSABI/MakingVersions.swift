@@ -15,19 +15,19 @@ struct VersionSettings {
     /// Seconds since 2001-01-01 UTC.
     var timestamp: Double?
     var expected: VersionID?
+    var merges = false
 }
 
 func versionOptions(_ input: UnsafePointer<llvs_version_options>?) throws -> VersionSettings {
     guard let input = try optionalStruct(input, "llvs_version_options", earlierSizes: earlierSizesOfVersionOptions) else {
         return VersionSettings()
     }
-    guard input.reserved == 0 else { throw InputError.reserved("llvs_version_options") }
     return VersionSettings(
         id: try optionalVersionID(input.id, "id"), branch: input.branch,
         metadata: try metadata(input.metadata, input.metadata_count, branch: input.branch),
         sources: try sources(input.sources, input.source_count, input.source_size),
         timestamp: input.timestamp == 0 ? nil : input.timestamp - Version.secondsFrom1970To2001,
-        expected: try optionalVersionID(input.expected, "expected"))
+        expected: try optionalVersionID(input.expected, "expected"), merges: try flag(input.merges, "merges"))
 }
 
 private func sources(_ start: UnsafePointer<llvs_value_source>?, _ count: Int, _ size: Int) throws -> [ValueSource] {

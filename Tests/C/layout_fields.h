@@ -156,7 +156,7 @@ FIELD(llvs_value_source, read);
 FIELD(llvs_value_source, payload);
 STRUCT(llvs_version_options);
 FIELD(llvs_version_options, struct_size);
-FIELD(llvs_version_options, reserved);
+FIELD(llvs_version_options, merges);
 FIELD(llvs_version_options, id);
 FIELD(llvs_version_options, branch);
 FIELD(llvs_version_options, metadata);

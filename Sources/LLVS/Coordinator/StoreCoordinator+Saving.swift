@@ -28,16 +28,20 @@ extension StoreCoordinator {
     ///   - own: metadata of the version, besides the coordinator's `defaultMetadataForNewVersions`; its own entries win.
     ///   - branch: the branch to save on; nil: the current version's.
     ///   - expected: the version that the save is to stand on; when another is there by now, nothing is stored.
+    ///   - merges: whether to save also if another version than `expected` is current by now. If one of the values that are saved has changed
+    ///     since, the new version stands on `expected`, and is merged with the current one at once; else it stands on the current one.
     ///   - timestamp: as for `Store.makeVersion`.
-    /// - Returns: the new version, or nil when there was nothing to save: no changes and no metadata.
-    /// - Throws: `.moved` when another version than `expected` is current, and what `makeVersion` throws.
+    /// - Returns: the new version, or nil when there was nothing to save: no changes and no metadata. With `merges` that is the save, and
+    ///   the current version may be a merge of it.
+    /// - Throws: `.moved` when another version than `expected` is current, with `merges` one that is no descendant of it; and what
+    ///   `makeVersion` throws. If the merge fails, the save is a head of its own, and the next merge tells why.
     @discardableResult
     public func save(
         _ changes: [Value.Change], metadata own: Metadata = Metadata(), branch: String? = nil, expected: VersionID? = nil,
-        timestamp: Double? = nil
+        merges: Bool = false, timestamp: Double? = nil
     ) throws -> Version? {
         try changes.withBorrowed {
-            try save(borrowing: $0, metadata: own, branch: branch, expected: expected, timestamp: timestamp).version
+            try save(borrowing: $0, metadata: own, branch: branch, expected: expected, merges: merges, timestamp: timestamp).version
         }
     }
 
@@ -46,8 +50,11 @@ extension StoreCoordinator {
     @inline(never)
     public func save(
         borrowing changes: BorrowedChanges, reading sources: [ValueSource] = [], metadata own: Metadata, branch: String?,
-        expected: VersionID? = nil, timestamp: Double? = nil
+        expected: VersionID? = nil, merges: Bool = false, timestamp: Double? = nil
     ) throws -> Saved {
+        if merges, branch != nil || expected == nil {
+            throw StoreError(.invalidArgument, "A save that merges names the version that it expects, and no branch.")
+        }
         let isEmpty = changes.isEmpty && sources.isEmpty && own.isEmpty
         if isEmpty || expected != nil { try store.checkOpen() }
         if isEmpty, expected == nil {
@@ -63,7 +70,10 @@ extension StoreCoordinator {
             if to != from { observers.tell(to) }
         }
         if isReleased { throw ClosedNote.error }
-        let base = try self.base(branch, expected)
+        if merges, let expected, expected != from, try areChanged(changes, sources, between: expected, and: from) {
+            return try saveAndMerge(changes, sources, allMetadata(with: own, nil), on: expected, timestamp)
+        }
+        let base = try self.base(branch, merges ? nil : expected)
         if isEmpty { return Saved(version: nil, move: Move(from: from, to: from)) }
         let made = try make(changes, sources, allMetadata(with: own, branch), on: base, branch, timestamp)
         return Saved(version: made, move: Move(from: from, to: current))
@@ -84,6 +94,48 @@ extension StoreCoordinator {
                 versionID: base.id.description)
         }
         return base
+    }
+
+    /// Whether one of the values that are to be saved is another at the current version than at the version where it was read.
+    /// - Throws: `.moved` if the current version is no descendant of that, so that what was read cannot be told from what came since.
+    private func areChanged(
+        _ changes: BorrowedChanges, _ sources: [ValueSource], between read: VersionID, and current: VersionID
+    ) throws -> Bool {
+        if read == EmptyRoot.id || current == EmptyRoot.id {
+            throw moved("is current, and \(read) was expected, which is no version that was saved", current)
+        }
+        guard try store.isAncestor(read, of: current) else {
+            throw moved("is current, and does not descend from \(read), which was expected", current)
+        }
+        let before = try store.requireOrdinal(read), now = try store.requireOrdinal(current)
+        func isChanged(_ id: UnsafeRawBufferPointer) throws -> Bool {
+            try !isSame(store.maps.entry(id, at: before), store.maps.entry(id, at: now))
+        }
+        if try changes.contains(where: { try isChanged($0.id) }) { return true }
+        return try sources.contains { try $0.id.bytes.withUnsafeBytes { try isChanged($0) } }
+    }
+
+    private func moved(_ how: String, _ current: VersionID) -> StoreError {
+        StoreError(
+            .moved, "Nothing was saved: version \(current) \(how). Read what is there now, and save again.",
+            versionID: current.description)
+    }
+
+    /// Saves on the version where the values were read, and merges with the current version. The caller holds `saveGate`.
+    private func saveAndMerge(
+        _ changes: BorrowedChanges, _ sources: [ValueSource], _ metadata: Metadata, on read: VersionID, _ timestamp: Double?
+    ) throws -> Saved {
+        let from = current
+        let version = try store.makeVersion(basedOn: read, borrowing: changes, reading: sources, metadata: metadata, timestamp: timestamp)
+        do {
+            let merged = try store.merge(from, with: version.id, arbiter: options.arbiter)
+            differences = KnownDifferences()
+            move(to: merged.id)
+        } catch {
+            // It is saved, as a version that came from elsewhere is, and merged as that is.
+            Log.write(.warning, "Version \(version.id) was saved beside \(from) in \(store.description), and not merged yet: \(error)")
+        }
+        return Saved(version: version, move: Move(from: from, to: current))
     }
 
     /// What every version gets, with what this one gets.

@@ -43,6 +43,10 @@ struct VersionOptions {
     std::vector<ValueSource> sources;
     /// Seconds since 1970 at which the version is said to be made; 0: now.
     double timestamp = 0;
+    /// For saves of a coordinator: the version that is expected to be current, or at which the values were read if `merges` is set.
+    std::string expected;
+    /// For saves of a coordinator: whether it is saved and merged if a value has changed since `expected`; see llvs_version_options.
+    bool merges = false;
 };
 
 namespace detail {
@@ -56,6 +60,8 @@ public:
         raw_.metadata = entries_.entries.data();
         raw_.metadata_count = entries_.entries.size();
         raw_.timestamp = options.timestamp;
+        raw_.expected = bytes(options.expected);
+        raw_.merges = options.merges;
         sources_.put_into(raw_);
     }
     /// The handle, for calls of the C interface; it stays this object's.

@@ -129,6 +129,7 @@ if TYPE_CHECKING:
         Key as Key,
         MergeRule as MergeRule,
         ModelsAt as ModelsAt,
+        ModelsInTransaction as ModelsInTransaction,
         Named as Named,
         PastObject as PastObject,
         Pick as Pick,
@@ -247,7 +248,7 @@ _MODULES = {
     "models": (
         """
         Absent AnyRule Collection Contradiction Convert Counter DecodeError Definition DeleteWins Identity Key MergeRule ModelsAt
-        Named PastObject Pick Register SchemaWarning Selection Text Tuple Upgrade definition_of model schema_of
+        ModelsInTransaction Named PastObject Pick Register SchemaWarning Selection Text Tuple Upgrade definition_of model schema_of
     """
     ),
     "oauth": "",

@@ -95,6 +95,7 @@ class CoordinatorStore(Handle):
         metadata: Optional[_metadata.Metadata] = None,
         branch: Optional[str] = None,
         expected: Optional[AnyVersion] = None,
+        merges: bool = False,
         timestamp: Optional[float] = None,
         group: Optional[str] = None,
         description: Optional[str] = None,
@@ -103,8 +104,11 @@ class CoordinatorStore(Handle):
 
         None when nothing was stored (no changes and no metadata); else the version, with where the current version went. Concurrent saves
         each go on the one before.
-        With `expected`, nothing is stored when another version is current by now: MovedError. `timestamp` is the version's time in seconds
-        since 1970, instead of the clock's; it is later than its predecessor's in any case.
+        With `expected`, nothing is stored when another version is current by now: MovedError. With `merges` as well it is saved all the
+        same, as if two devices had saved: if one of these values has changed since `expected`, the new version stands on that, and is merged
+        with the current one at once, so that nobody's change is lost, and what both changed is a conflict. MovedError then only if the
+        current version does not descend from `expected`.
+        `timestamp` is the version's time in seconds since 1970, instead of the clock's; it is later than its predecessor's in any case.
         group: saves of one device, one after the other, that name one group are undone together. description: what the save did, for a
         person:
         `undo` and `undo_description` give it back. Both stand in the metadata, under "__llvs_group" and "__llvs_description".
@@ -114,10 +118,10 @@ class CoordinatorStore(Handle):
         if group is not None or description is not None:
             marks = (("__llvs_group", group), ("__llvs_description", description))
             metadata = {**(metadata or {}), **{key: text for key, text in marks if text is not None}}
-        is_plain = not (metadata is not None or branch is not None or packed.sources or expected is not None or timestamp is not None)
+        is_plain = not (metadata is not None or branch is not None or packed.sources or expected is not None or merges or timestamp is not None)
         wanted = None if expected is None else version_bytes(expected)
         with (
-            NO_OPTIONS if is_plain else VersionOptions(None, branch, metadata, packed.sources, timestamp, wanted)
+            NO_OPTIONS if is_plain else VersionOptions(None, branch, metadata, packed.sources, timestamp, wanted, merges)
         ) as options, self._call as pointer:
             versions, move = ctypes.c_void_p(), _structs.llvs_move(struct_size=MOVE_SIZE)
             lib.llvs_coordinator_save(pointer, packed.address, packed.count, CHANGE_SIZE, options, None, byref(versions), byref(move))

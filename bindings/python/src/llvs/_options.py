@@ -84,6 +84,7 @@ class VersionOptions:
         sources: list[tuple[str, Any]],
         timestamp: Optional[float] = None,
         expected: Optional[bytes] = None,
+        merges: bool = False,
     ) -> None:
         if branch == "":
             raise errors.InvalidMetadataError("the name of a branch is empty; leave it out for a version without a branch")
@@ -100,6 +101,7 @@ class VersionOptions:
             self.struct.branch.data, self.struct.branch.size = pieces.addresses[1], pieces.sizes[1]
         if pieces.sizes[2]:
             self.struct.expected.data, self.struct.expected.size = pieces.addresses[2], pieces.sizes[2]
+        self.struct.merges = merges
         self.struct.metadata, self.struct.metadata_count = self._kept[1].address, self._kept[1].count
         if timestamp is not None:
             # 0 means the default to the library: the time now.

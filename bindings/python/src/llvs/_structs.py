@@ -254,7 +254,7 @@ class llvs_value_source(ctypes.Structure):
 class llvs_version_options(ctypes.Structure):
     _fields_ = [
         ("struct_size", c_uint32),
-        ("reserved", c_uint32),
+        ("merges", c_uint32),
         ("id", llvs_bytes),
         ("branch", llvs_bytes),
         ("metadata", c_void_p),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import MutableMapping
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator, Optional, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional, TypeVar
 
 import llvs
 
@@ -12,7 +12,11 @@ from . import _metadata, errors
 from ._memory import BytesLike, as_bytes
 from .versions import SavedVersion
 
+if TYPE_CHECKING:
+    from .models.in_transaction import ModelsInTransaction
+
 _Result = TypeVar("_Result")
+_Model = TypeVar("_Model")
 
 
 class Transaction(MutableMapping[str, bytes]):
@@ -24,10 +28,10 @@ class Transaction(MutableMapping[str, bytes]):
     def __init__(self, coordinator: llvs.Coordinator) -> None:
         self._coordinator = coordinator
         self._base = coordinator.at()
-        #: What was written, None where it was removed; and the ids that were looked at. All of them count once there was an iteration.
+        #: What was written, None where it was removed; the ids that were looked at; and the prefixes of which all ids were.
         self._written: dict[str, Optional[bytes]] = {}
         self._read: set[str] = set()
-        self._has_iterated = False
+        self._listed: set[str] = set()
         self.saved = None
 
     @property
@@ -53,9 +57,29 @@ class Transaction(MutableMapping[str, bytes]):
         self._written[id] = None
 
     def __iter__(self) -> Iterator[str]:
-        self._has_iterated = True
-        kept = {id for id in self._base if self._written.get(id, b"") is not None}
-        return iter(sorted(kept | {id for id, data in self._written.items() if data is not None}, key=str.encode))
+        return iter(self._ids(""))
+
+    def _ids(self, prefix: str) -> list[str]:
+        """All ids that begin so, in byte order."""
+        self._listed.add(prefix)
+        kept = {id for id in self._base.prefix(prefix) if self._written.get(id, b"") is not None}
+        made = {id for id, data in self._written.items() if data is not None and id.startswith(prefix)}
+        return sorted(kept | made, key=str.encode)
+
+    def collection(self, model: type[_Model]) -> ModelsInTransaction[_Model]:
+        """The objects of a model as the transaction has them: a mutable mapping as `Coordinator.collection`, saved with all the rest.
+
+            with app.transaction() as values:
+                accounts = values.collection(Account)
+                with accounts.edit("a") as giver, accounts.edit("b") as taker:
+                    giver.sum -= 10
+                    taker.sum += 10
+
+        The model's rules are added to the store at once. Raises as `Coordinator.collection`.
+        """
+        from .models.in_transaction import ModelsInTransaction
+
+        return ModelsInTransaction(self, self._coordinator.collection(model))
 
     def __len__(self) -> int:
         return len(list(iter(self)))
@@ -81,7 +105,7 @@ class Transaction(MutableMapping[str, bytes]):
     def _check(self, version: str) -> None:
         store, seen = self._coordinator.store, self._read | set(self._written)
         for change in store.diff(self.version, version, with_data=False):
-            if self._has_iterated or change.id in seen:
+            if change.id in seen or any(change.id.startswith(prefix) for prefix in self._listed):
                 raise errors.MovedError(
                     f"the transaction was not saved: {change.id!r} has changed since it began. Read what is there now, and do it again; "
                     "Coordinator.transact does that by itself",

@@ -116,12 +116,13 @@ public struct ModelCollection<Model: StorableModel>: Sendable {
         try write([:], try ids(), About(metadata, group, description), nil)
     }
 
-    /// Gives an object to be changed, and saves what the closure changed; what others changed meanwhile is kept, and merged by the rules.
+    /// Gives an object to be changed, and saves what the closure changed. If others changed the object meanwhile, both edits are merged by
+    /// the rules at once, as if two devices had made them, and what both changed is an open conflict.
     /// - Parameters:
     ///   - initial: the object to begin with where there is none. Where there is one when it is saved, that one is changed as the closure
     ///     changed this.
     ///   - version: where the object is read, the current version unless given: that which a form was filled in from, so that what came
-    ///     since is kept.
+    ///     since is kept. If the current version does not descend from it, what the closure changed is put into what is there now.
     ///   - group: saves of one device, one after the other, that name one group are undone together.
     ///   - description: what the save did, for a person who undoes it.
     /// - Returns: the version; nil when nothing was changed.
@@ -132,15 +133,26 @@ public struct ModelCollection<Model: StorableModel>: Sendable {
         _ id: String, else initial: Model? = nil, at version: VersionID? = nil, metadata: Metadata = Metadata(), group: String? = nil,
         description: String? = nil, _ change: (inout Model) throws -> Void
     ) throws -> Version? {
-        let valueID = try valueID(id), place = version.map { StoreCoordinator.Place.version($0) } ?? .current
-        let found = try coordinator.value(valueID, at: place)
+        let valueID = try valueID(id), version = version ?? coordinator.currentVersion
+        let found = try coordinator.value(valueID, at: .version(version))
         guard var object = try found.map({ try $0.model(Model.self) }) ?? initial else {
             throw StoreError(.notFound, "There is no object \"\(id)\" to edit; give one to begin with.", valueID: valueID)
         }
         let written = try ModelCoding.write(object, valueID)
         try change(&object)
-        let before = found.map { Before.read($0, written: written) } ?? .begun(written)
-        return try write([id: (object, before)], [], About(metadata, group, description), nil)
+        let about = About(metadata, group, description)
+        guard let found else { return try write([id: (object, .begun(written))], [], about, nil) }
+        let before = Before.read(found, written: written)
+        let known = try rules.at(coordinator.currentVersion, in: coordinator.store)
+        let bytes = try splice(object, before, found, valueID, known.merging)
+        if bytes == nil, about.own.isEmpty { return nil }
+        if known.isChanged { _ = try register() }
+        do {
+            return try coordinator.save(
+                bytes.map { [.update(valueID, data: $0)] } ?? [], metadata: about.all, expected: version, merges: true)
+        } catch let error as StoreError where error.code == .moved {
+            return try write([id: (object, before)], [], about, nil)
+        }
     }
 
     /// What stands beside the changes of a save.

@@ -21,6 +21,7 @@ from .at import ModelsAt
 from .collection import Collection, PastObject
 from .definition import AnyRule, Definition, Upgrade, definition_of, model
 from .errors import DecodeError, SchemaWarning
+from .in_transaction import ModelsInTransaction
 from .rules import Absent, Convert, Counter, DeleteWins, Identity, Key, MergeRule, Named, Pick, Register, Text, Tuple
 from .selection import Selection
 from .schema import Contradiction, schema_of
@@ -39,6 +40,7 @@ __all__ = [
     "Key",
     "MergeRule",
     "ModelsAt",
+    "ModelsInTransaction",
     "Named",
     "PastObject",
     "Pick",

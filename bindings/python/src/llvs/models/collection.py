@@ -217,13 +217,16 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
             with people.edit("1") as ann:
                 ann.visits += 1
 
-        What others changed meanwhile is kept, and merged by the rules. default: the object to begin with where there is none; the block is
-        given a copy, and where there is one at its end, that one is changed as the block changed the default.
+        If others changed the object meanwhile, both edits are merged by the rules at once, as if two devices had made them, and what both
+        changed is an open conflict. default: the object to begin with where there is none; the block is given a copy, and where there is one
+        at its end, that one is changed as the block changed the default.
         at: the version at which the object is read, the current one unless given: that which a form was filled in from, so that what came
-        since is kept. metadata, group, description: as for `Coordinator.save`.
+        since is kept. If the current version does not descend from that, what the block changed is put into what is there now.
+        metadata, group, description: as for `Coordinator.save`.
         Raises KeyError when there is none and no default, UnknownVersionError, and at the end what `save` raises.
         """
-        found = self._coordinator.value(self._value_id(id), at=at)
+        read = self._coordinator.current_version if at is None else at
+        found = self._coordinator.value(self._value_id(id), at=read)
         if found is not None:
             object, reading = self._definition.reading(found.data, found.id, found.stored_version)
         elif default is not None:
@@ -232,7 +235,26 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
         else:
             raise KeyError(id)
         yield object
-        self._save({id: object}, {id: reading}, [], None, metadata=metadata, group=group, description=description)
+        about = {"metadata": metadata, "group": group, "description": description}
+        if found is None:
+            self._save({id: object}, {id: reading}, [], None, **about)
+        else:
+            self._save_edit(id, object, reading, read, **about)
+
+    def _save_edit(self, id: str, object: _Model, reading: Reading, read: AnyVersion, **about: Any) -> None:
+        """Saves what an edit changed in what it read."""
+        value_id = self.prefix + id
+        rules = self._rules(self._coordinator.current_version)
+        made = self._definition.splice(reading, object, reading.data, value_id, rules.data or self._schema)
+        update = {} if made is None or made == reading.data else {value_id: made}
+        if not update and about["metadata"] is None:
+            return
+        if rules.changed:
+            self._register()
+        try:
+            self._coordinator.save(update=update, expected=read, merges=True, **about)
+        except errors.MovedError:
+            self._save({id: object}, {id: reading}, [], None, **about)
 
     def _save(
         self,
