@@ -126,12 +126,29 @@ def test_a_form_that_is_open_while_others_save(devices: Open) -> None:
     phone.edit("eva-lind", town="Oslo", tags="hiking")
     laptop.look_at().wait(lambda: laptop.card("eva-lind")["card"]["town"] == "Oslo")
     assert field.get_attribute("value") == "Lind & Sons" and laptop.find("#field-town").get_attribute("value") == "Bergen"
+    laptop.wait(lambda: "Town\nOslo" in laptop.text(".meanwhile") and "Tags\nhiking" in laptop.text(".meanwhile"))
     laptop.look("form")
     laptop.click("Save", "button")
     laptop.shown("contact/eva-lind")
     eva = laptop.card("eva-lind")["card"]
     assert (eva["company"], eva["town"], eva["tags"]) == ("Lind & Sons", "Oslo", ["hiking"])
     assert laptop.book()["conflicts"] == 0
+
+
+def test_a_form_that_is_open_while_others_change_the_same(devices: Open) -> None:
+    laptop, phone = begin(devices)
+    laptop.open("contact/eva-lind/edit")
+    field = laptop.find("#field-town")
+    field.clear()
+    field.send_keys("Turku")
+    phone.edit("eva-lind", town="Oslo")
+    laptop.look_at().wait(lambda: "Town\nOslo" in laptop.text(".meanwhile"))
+    laptop.click("Save", "button")
+    laptop.shown("contact/eva-lind")
+    assert laptop.card("eva-lind")["card"]["town"] == "Turku" and laptop.book()["conflicts"] == 1
+    assert equal(laptop, phone)["conflicts"] == 1
+    phone.open("contact/eva-lind")
+    assert "Oslo" in phone.text(".conflict") and "Turku" in phone.text(".conflict")
 
 
 def test_history_and_restore(devices: Open) -> None:

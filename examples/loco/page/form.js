@@ -1,9 +1,32 @@
 // A contact as a form. It remembers the version that it was filled in from, so that what others change meanwhile is kept.
 
-import { el, named, say } from "/dom.js";
+import { el, fill, named, say } from "/dom.js";
 import { act } from "/parts.js";
 
 const EDGE = 512;
+const LABELS = {
+  name: "Name", company: "Company", town: "Town", email: "E-mail", phones: "Phones", tags: "Tags", notes: "Notes", photo: "Photo",
+};
+
+/** A member of a card as one line. */
+function told(name, value) {
+  if (name === "photo") return value ? "another photo" : "no photo";
+  if (name === "phones") value = value.map((phone) => phone.number).join(", ");
+  if (name === "tags") value = value.join(", ");
+  return value ? named(value) : "empty";
+}
+
+/** Says in the form that is open what others changed since it was filled in; all fields stay as they are. */
+export function showMeanwhile(view, now) {
+  const form = view.querySelector("form.card");
+  if (!form?.filledFrom) return;
+  const there = form.querySelector(".meanwhile"), text = (name, card) => JSON.stringify(card[name]);
+  if (!now.card) return fill(there, now.problem ? null : el("p", {}, "This contact was deleted meanwhile. Saving brings it back."));
+  const changed = Object.keys(LABELS).filter((name) => text(name, now.card) !== text(name, form.filledFrom));
+  fill(there, changed.length ? [
+    el("p", {}, "Changed elsewhere since this form was opened. Saving keeps both edits, and asks where both changed the same."),
+    el("dl", { class: "facts" }, changed.map((name) => [el("dt", {}, LABELS[name]), el("dd", {}, told(name, now.card[name]))]))] : null);
+}
 
 /** A photo as a JPEG of at most 512 pixels, in Base64: phones take pictures of many megabytes. */
 async function small(file) {
@@ -61,7 +84,9 @@ export function showForm(contact) {
     el("fieldset", {}, el("legend", {}, "Photo"), el("div", { class: "picture" },
       el("input", { type: "file", accept: "image/*", "aria-label": "A new photo", onchange: take }),
       card.photo ? el("button", { type: "button", onclick: drop }, "No photo") : null, photoSaid)),
+    el("div", { class: "meanwhile", role: "status" }),
     el("div", { class: "row-of ends" }, el("button", { class: "primary" }, "Save"), el("a", { class: "button", href: back }, "Cancel")));
+  form.filledFrom = contact && card;
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     const given = Object.fromEntries(new FormData(form));

@@ -4,7 +4,7 @@ import { get } from "/api.js";
 import { showConflicts } from "/conflicts.js";
 import { showContact } from "/contact.js";
 import { el, empty, fill, named, spoken } from "/dom.js";
-import { showForm } from "/form.js";
+import { showForm, showMeanwhile } from "/form.js";
 import { showHistory } from "/history.js";
 import { lightText, showSynced } from "/light.js";
 import { act, face } from "/parts.js";
@@ -32,9 +32,12 @@ async function draw() {
     book = await get("book", { q: $("wanted").value, group: chosen.group, tag: chosen.tag });
     if (number !== drawn) return;
     frame(book, what === "contact" ? id : null);
-    // A form that is open stays as it is: what came meanwhile is kept when it is saved.
+    // A form that is open stays as it is, and says what came meanwhile.
     const address = parts.join("/");
-    if ((how === "edit" || what === "new") && view.dataset.shown === address) return;
+    if ((how === "edit" || what === "new") && view.dataset.shown === address) {
+      if (how === "edit") showMeanwhile(view, await get("contact", { id }));
+      return;
+    }
     const made = await content(what, id, how, book);
     if (number !== drawn) return;
     fill(view, parts.length ? el("a", { class: "back", href: "#/" }, "All contacts") : null, made);
