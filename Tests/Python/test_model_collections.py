@@ -214,7 +214,12 @@ def test_the_current_version_moves_during_a_save(people: llvs.Collection[Contact
     monkeypatch.setattr(llvs.Coordinator, "save", first_another)
     with people.edit("1") as ann:
         ann.visits += 1
-    assert people["1"].visits == 1 + 7 + 5 + 1 and not moves
+    assert people["1"].visits == 1 + 5 + 1 and moves == [7], "merged at once"
+    moves = [7, 5]
+    with people.edit("2", default=Contact()) as bob:
+        people["2"] = Contact("Bob")
+        bob.visits += 1
+    assert people["2"] == Contact("Bob", visits=1) and not moves, "put into what is there, as often as that moves"
 
 
 # Rules of the store
