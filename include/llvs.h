@@ -1753,6 +1753,8 @@ typedef struct llvs_merge_options {
 /**
  * Merges two versions. When one is an ancestor of the other, or both are the same, nothing is stored and the
  * descendant is the result. The result does not depend on the order of the arguments (save what an arbiter makes of ours and theirs).
+ * A side changed a value if the value has other bytes there than at the common ancestor. Whoever stored the same bytes anew, or changed a
+ * value and put the bytes back, changed nothing, and the change of the other side stands, however old it is.
  * A value that holds the same bytes on both sides is no fork, although llvs_store_differences tells the two apart when each side stored it;
  * but where rules of the store count it (llvs_arbiter_rules).
  * The arbiter is not asked, and the new version has no metadata but "__llvs_arbiter", when both hold the same bytes under each id, and when

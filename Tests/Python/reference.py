@@ -212,13 +212,15 @@ class History:
                 held = (self._later(mine, other),)
                 continue
             below = self._fold(key, tuple(self.best_common_ancestors(versions[:count], versions[count : count + 1])))
-            if mine in below and other not in below:
-                held = (other,)
-            elif other in below and mine not in below:
-                held = (mine,)
-            else:
-                held = (mine, other)
+            is_mine, is_other = self._holds(key, below, mine), self._holds(key, below, other)
+            held = (mine, other) if is_mine == is_other else (other,) if is_mine else (mine,)
         return held
+
+    def _holds(self, key: Id, held: Base, one: Optional[str]) -> bool:
+        """Whether a base has these bytes, whichever version stored them, or none as well."""
+        return any(
+            other == one or (None not in (one, other) and self.data(key, str(one)) == self.data(key, str(other))) for other in held
+        )
 
     def forks(self, first: str, second: str, bases: list[str]) -> tuple[dict[Id, Fork], dict[Id, str]]:
         """The forks by id, and what the second side brings that is none: equal bytes stored later."""
@@ -242,24 +244,26 @@ class History:
                     brought[key] = q
                 continue
             held = self._fold(key, tuple(bases))
-            if len(held) > 1 and (p in held) == (q in held):
+            is_p, is_q = self._holds(key, held, p), self._holds(key, held, q)
+            if len(held) > 1 and is_p == is_q:
                 kind = "twice_updated" if p is not None and q is not None else "removed_and_updated"
                 side = None if kind == "twice_updated" else "first" if p is None else "second"
                 forks[key] = Fork(kind, side, p, q, None)
                 continue
-            o = held[0] if len(held) == 1 else p if p in held else q
-            forks[key] = Fork(*self._classify(o, p, q), p, q, o)
+            o = held[0] if len(held) == 1 else p if is_p else q
+            forks[key] = Fork(*self._classify(o, p, q, is_p, is_q), p, q, o)
         return forks, brought
 
     @staticmethod
-    def _classify(o: Optional[str], p: Optional[str], q: Optional[str]) -> tuple[str, Optional[str]]:
+    def _classify(o: Optional[str], p: Optional[str], q: Optional[str], is_p: bool, is_q: bool) -> tuple[str, Optional[str]]:
+        """The kind of a fork, and the side that made it, by which sides are as the ancestor."""
         if o is None:
             if p is not None and q is not None:
                 return "twice_inserted", None
             return "inserted", "first" if p is not None else "second"
-        if q == o:
+        if is_q:
             return ("removed" if p is None else "updated"), "first"
-        if p == o:
+        if is_p:
             return ("removed" if q is None else "updated"), "second"
         if p is None:
             return "removed_and_updated", "first"

@@ -13,8 +13,8 @@
 ///     o         -      y        removedAndUpdated(removedOn: first)    yes
 ///     o         x      -        removedAndUpdated(removedOn: second)   yes
 ///
-/// x and y differ from o; - is absent. Equal references on both sides are no fork, nor are different ones
-/// with the same bytes.
+/// x and y have other bytes than o; - is absent. A value that was stored anew with the bytes of o, or changed and put back, is o. Sides
+/// that have the same bytes are no fork.
 public struct Fork: Hashable, Sendable {
     /// The rows of the table above.
     public enum Kind: UInt8, Sendable {

@@ -6,17 +6,9 @@ enum BaseState {
     case conflicting([MapEntry?])
 
     init(_ entry: MapEntry?) { self = entry.map { .present($0) } ?? .absent }
-
-    func holds(_ entry: MapEntry?) -> Bool {
-        switch (self, entry) {
-        case (.absent, nil): true
-        case (.present(let mine), let entry?): mine.isSameReference(as: entry)
-        case (.conflicting(let candidates), _): candidates.contains { isSame($0, entry) }
-        default: false
-        }
-    }
 }
 
+/// Whether both are what one version stored, or both are absent.
 func isSame(_ a: MapEntry?, _ b: MapEntry?) -> Bool {
     switch (a, b) {
     case (nil, nil): true
@@ -98,11 +90,11 @@ struct MergeBase {
                     top.state = .present(store.isStoredLater(x, y) ? x : y)
                 } else {
                     let below = try top.fold.bases(upTo: top.next, in: store, control)
-                    if let x = mine, let y = entry, areStoredAbove(below, x, y) {
+                    if let x = mine, let y = entry, try areNew(x, y, above: below, key) {
                         top.disagree(x, y)
                     } else if let known = below.isEmpty ? .absent : memo[below] ?? delivered {
                         delivered = nil
-                        let combined = MergeBase.combine(known, mine, entry)
+                        let combined = try combine(known, mine, entry, key)
                         if case .conflicting = combined { top.disagree(mine, entry) } else { top.state = combined }
                     } else {
                         stack.append(top)
@@ -124,22 +116,29 @@ struct MergeBase {
         return Frame(fold: fold, state: BaseState(try versions.first.flatMap { try store.maps.entry(key, at: $0) }))
     }
 
-    /// Whether both were stored in versions that are no ancestors of these, so that the fold of these holds
-    /// neither: then what it holds does not matter.
-    private func areStoredAbove(_ versions: [UInt32], _ x: MapEntry, _ y: MapEntry) -> Bool {
-        store.lock.withRead {
+    /// Whether both were stored in versions that are no ancestors of these, and none of these holds the bytes of either. The fold of these
+    /// holds what some of these hold, so it does not matter then which.
+    private func areNew(_ x: MapEntry, _ y: MapEntry, above versions: [UInt32], _ key: UnsafeRawBufferPointer) throws -> Bool {
+        let areStoredAbove = store.lock.withRead {
             let highest = versions.map { store.dag.rows[Int($0)].generation }.max()
             guard let highest else { return true }
             return store.dag.rows[Int(x.version)].generation > highest && store.dag.rows[Int(y.version)].generation > highest
         }
+        guard areStoredAbove else { return false }
+        for version in versions {
+            guard let entry = try store.maps.entry(key, at: version) else { continue }
+            if try store.haveSameBytes(entry, x, key) || store.haveSameBytes(entry, y, key) { return false }
+        }
+        return true
     }
 
     /// The state of a key after merging `x` and `y`, which differ, over `base`.
-    static func combine(_ base: BaseState, _ x: MapEntry?, _ y: MapEntry?) -> BaseState {
-        let xUnchanged = base.holds(x), yUnchanged = base.holds(y)
-        if xUnchanged, !yUnchanged { return BaseState(y) }
-        if yUnchanged, !xUnchanged { return BaseState(x) }
-        return .conflicting([x, y])
+    private func combine(_ base: BaseState, _ x: MapEntry?, _ y: MapEntry?, _ key: UnsafeRawBufferPointer) throws -> BaseState {
+        switch try store.unchangedSide(base, x, y, key) {
+        case .first: BaseState(y)
+        case .second: BaseState(x)
+        case nil: .conflicting([x, y])
+        }
     }
 }
 
@@ -191,6 +190,29 @@ extension Store {
         return try records.withBody(x, p, id: id, stored: versionID(a.version)) { left in
             try records.withBody(y, q, id: id, stored: versionID(b.version)) { Bytes.equal(left, $0) }
         }
+    }
+
+    /// Which of two sides, whose references differ, alone has the bytes that the base has, or has nothing as the base has; nil if both or
+    /// none have. A value that was stored anew, or changed and put back, is unchanged.
+    func unchangedSide(
+        _ base: BaseState, _ first: MapEntry?, _ second: MapEntry?, _ id: UnsafeRawBufferPointer, _ firstFingerprint: UInt32? = nil,
+        _ secondFingerprint: UInt32? = nil
+    ) throws -> Fork.Side? {
+        let held: [MapEntry?] =
+            switch base {
+            case .absent: [nil]
+            case .present(let entry): [entry]
+            case .conflicting(let candidates): candidates
+            }
+        let (isFirst, isSecond) = (held.contains { isSame($0, first) }, held.contains { isSame($0, second) })
+        // Of one entry that is enough: if the bytes of the other side are the same, the sides are equal, which is told before.
+        if held.count == 1, isFirst || isSecond { return isFirst ? .first : .second }
+        func hasBytes(_ side: MapEntry?, _ fingerprint: UInt32?) throws -> Bool {
+            guard let side else { return false }
+            return try held.contains { entry in try entry.map { try haveSameBytes($0, side, id, nil, fingerprint) } ?? false }
+        }
+        let (isFirstHeld, isSecondHeld) = (try isFirst || hasBytes(first, firstFingerprint), try isSecond || hasBytes(second, secondFingerprint))
+        return isFirstHeld == isSecondHeld ? nil : isFirstHeld ? .first : .second
     }
 
     /// The same entry, with the size of the value; nil when its version stored none.

@@ -71,20 +71,25 @@ struct MergeFork {
 
     var isConflicting: Bool { kind.isConflicting }
 
-    /// The table of `Fork`. `first` and `second` differ. `disagreeing`: there are several ancestors, and none is what
-    /// one side holds.
-    init(_ key: UnsafeRawBufferPointer, first p: MapEntry?, second q: MapEntry?, ancestor o: MapEntry?, disagreeing: Bool = false) {
+    /// The table of `Fork`. `first` and `second` differ.
+    /// - Parameters:
+    ///   - unchanged: the side that has what the ancestor has.
+    ///   - areBasesAtOdds: there are several ancestors, and none, or more than one, has what one side has.
+    init(
+        _ key: UnsafeRawBufferPointer, first p: MapEntry?, second q: MapEntry?, ancestor o: MapEntry?, unchanged: Fork.Side?,
+        areBasesAtOdds: Bool = false
+    ) {
         self.key = key
         first = p
         second = q
         ancestor = o
-        if disagreeing {
+        if areBasesAtOdds {
             (kind, side) = p != nil && q != nil ? (.twiceUpdated, nil) : (.removedAndUpdated, p == nil ? .first : .second)
         } else if o == nil {
             (kind, side) = p != nil && q != nil ? (.twiceInserted, nil) : (.inserted, p != nil ? .first : .second)
-        } else if isSame(q, o) {
+        } else if unchanged == .second {
             (kind, side) = (p == nil ? .removed : .updated, .first)
-        } else if isSame(p, o) {
+        } else if unchanged == .first {
             (kind, side) = (q == nil ? .removed : .updated, .second)
         } else {
             (kind, side) = p != nil && q != nil ? (.twiceUpdated, nil) : (.removedAndUpdated, p == nil ? .first : .second)

@@ -70,16 +70,18 @@ struct MergeForks {
         if areShown { try addRemovedTwice(first, second, &base, control) }
     }
 
-    /// The fork of an id whose bytes differ.
+    /// The fork of an id whose references differ.
     private static func fork(_ difference: Difference, _ base: inout MergeBase) throws -> MergeFork {
         let (key, p, q) = (difference.key, difference.before, difference.after)
-        switch try base.state(key) {
-        case .absent: return MergeFork(key, first: p, second: q, ancestor: nil)
-        case .present(let entry): return MergeFork(key, first: p, second: q, ancestor: entry)
+        let state = try base.state(key)
+        let unchanged = try base.store.unchangedSide(state, p, q, key, difference.beforeFingerprint, difference.afterFingerprint)
+        switch state {
+        case .absent: return MergeFork(key, first: p, second: q, ancestor: nil, unchanged: unchanged)
+        case .present(let entry): return MergeFork(key, first: p, second: q, ancestor: entry, unchanged: unchanged)
         case .conflicting(let candidates):
-            let firstUnchanged = candidates.contains { isSame($0, p) }, secondUnchanged = candidates.contains { isSame($0, q) }
-            let ancestor = firstUnchanged == secondUnchanged ? nil : firstUnchanged ? p : q
-            var fork = MergeFork(key, first: p, second: q, ancestor: ancestor, disagreeing: firstUnchanged == secondUnchanged)
+            let ancestor = unchanged.flatMap { $0 == .first ? p : q }
+            var fork = MergeFork(
+                key, first: p, second: q, ancestor: ancestor, unchanged: unchanged, areBasesAtOdds: unchanged == nil)
             fork.candidates = candidates.compactMap { $0 }
             return fork
         }

@@ -52,8 +52,12 @@ extension Store {
             let takesSecond: Bool
             if let p, let q, isNewOnFirst || !isStoredLater(q, p), try haveSameBytes(p, q, key, nil, item.fingerprint) {
                 takesSecond = isStoredLater(q, p)
+            } else if !isNewOnFirst {
+                takesSecond = true
             } else {
-                takesSecond = !isNewOnFirst || arbiter.winner(p, q, oursSide: oursSide, isStoredLater: isStoredLater) == .second
+                let unchanged = try unchangedSide(BaseState(atBase(key)), p, q, key, nil, item.fingerprint)
+                let winner = unchanged?.other ?? arbiter.winner(p, q, oursSide: oursSide, isStoredLater: isStoredLater)
+                takesSecond = winner == .second
             }
             if takesSecond { out.append(key, preserving: q.map { (versionID($0.version), $0) }) }
         }

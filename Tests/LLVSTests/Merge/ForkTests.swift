@@ -42,8 +42,9 @@ import Testing
             ("o", "x", "x", nil),
             ("o", nil, "=", "removed(first) from o"), ("o", "=", nil, "removed(second) from o"), ("o", nil, nil, "twiceRemoved from o"),
             ("o", nil, "y", "removedAndUpdated(first) from o !"), ("o", "x", nil, "removedAndUpdated(second) from o !"),
-            // The same bytes stored again: no fork against the old ones, but a change against a removal.
-            ("o", "o", "=", nil), ("o", "o", nil, "removedAndUpdated(second) from o !"),
+            // Who stored the same bytes again changed nothing.
+            ("o", "o", "=", nil), ("o", "o", nil, "removed(second) from o"), ("o", nil, "o", "removed(first) from o"),
+            ("o", "o", "y", "updated(second) from o"), ("o", "x", "o", "updated(first) from o"), ("o", "o", "o", nil),
         ] as [(String?, String?, String?, String?)])
     func oneAncestor(_ ancestor: String?, _ first: String?, _ second: String?, _ expected: String?) throws {
         let store = try memoryStore()
@@ -63,6 +64,9 @@ import Testing
             ("a", "b", "x", "=", "updated(first) from a"), ("a", "b", "=", "y", "updated(second) from b"),
             ("a", "b", nil, "=", "removed(first) from a"), ("a", "b", "=", nil, "removed(second) from b"),
             ("a", nil, "=", "y", "inserted(second)"), (nil, "b", "x", "=", "inserted(first)"),
+            // The same, if a side has the bytes of one of the bases, which it stored anew.
+            ("a", "b", "x", "a", "updated(first) from a"), ("a", "b", "b", "y", "updated(second) from b"),
+            ("a", "b", "a", "y", "updated(second) from a"), ("a", "b", "b", "a", "twiceUpdated !"), ("a", "b", "a", "=", nil),
             // Both are none of the bases'.
             ("a", "b", "x", "y", "twiceUpdated !"), ("a", "b", nil, "y", "removedAndUpdated(first) !"),
             ("a", "b", "x", nil, "removedAndUpdated(second) !"),
