@@ -777,7 +777,7 @@ static void measure_documents(void) {
         { "merge-list-of-4000", "{\"\":{\"as\":\"list\",\"key\":[\"/id\"]}}", "[", "{\"id\":%d,\"n\":\"value %d\"}", ",", "]" },
         { "merge-set-of-4000", "\"set\"", "[", "\"element %d %d\"", ",", "]" },
         { "merge-text-of-4000-lines", "\"text\"", "", "the line number %d is %d", "\n", "" },
-        { "merge-text-by-characters", "{\"\":{\"as\":\"text\",\"unit\":\"char\"}}", "", "line %d is %d", "\n", "" },
+        { "merge-text-of-one-line", "\"text\"", "", "part %d is %d", " ", "" },
     };
     size_t i;
     int side;

@@ -55,18 +55,18 @@ def test_one_of_several_decisions_in_a_text_is_made_otherwise(inspect: Inspect) 
     client = inspect(write=True)
     store = client.inspected.store
     rules = b'{"merge":1,"ids":{"two/":{"/t":"text","/n":{"as":"counter","max":1}}}}'
-    base = store.make_version(head(client), update={"__llvs_schema": rules, "two/1": b'{"n":0,"t":"a cat and a dog"}'})
-    older = store.make_version(base, update={"two/1": b'{"n":1,"t":"a fox and a cow"}'})
-    newer = store.make_version(base, update={"two/1": b'{"n":1,"t":"a bee and a ape"}'})
+    base = store.make_version(head(client), update={"__llvs_schema": rules, "two/1": b'{"n":0,"t":"a cat\\nand\\na dog\\n"}'})
+    older = store.make_version(base, update={"two/1": b'{"n":1,"t":"a fox\\nand\\na cow\\n"}'})
+    newer = store.make_version(base, update={"two/1": b'{"n":1,"t":"a bee\\nand\\nan ape\\n"}'})
     merge = store.merge(older, newer)
     client.inspected.changed()
     number, first, second = client.get("merge", version=merge.id)["conflicts"]
     assert (number["kind"], number["hasSides"], first["hasSides"]) == ("bound", False, True)
-    assert first["path"] == second["path"] == ["t"] and second["older"]["text"] == '"cow"'
+    assert first["path"] == second["path"] == ["t"] and second["older"]["text"] == '"a cow\\n"'
     assert len({record["mark"] for record in (number, first, second)}) == 3
     status, answer = client.change("choose", at=merge.id, version=merge.id, id="two/1", mark=second["mark"], choice="older")
     assert status == 200, answer
-    assert store.at(answer["version"]["id"])["two/1"] == b'{"n":2,"t":"a bee and a cow"}'
+    assert store.at(answer["version"]["id"])["two/1"] == b'{"n":2,"t":"a bee\\nand\\na cow\\n"}'
 
 
 def test_editing_removing_undoing_and_redoing(inspect: Inspect) -> None:

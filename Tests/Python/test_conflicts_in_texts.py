@@ -1,4 +1,4 @@
-"""Conflicts about words of a text: where they stand after edits, and choosing others."""
+"""Conflicts about lines of a text: where they stand after edits, and choosing others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def value(wrapped: bool, text: str) -> Any:
 @pytest.mark.parametrize(
     "rule, base, older, newer, edited",
     [
-        # The word is longer now: behind, before, on both sides, where the text before or behind it is what it was.
+        # The line is longer now: behind, before, on both sides, where the text before or behind it is what it was.
         ("text", "Meet at 5 today", "Meet at 8 today", "Meet at 1 today", "Meet at 12 today"),
         ("text", "Meet at 5 today", "Meet at 8 today", "Meet at 1 today", "Meet at 21 today"),
         ("text", "The cat sat.", "The fox sat.", "The dog sat.", "My dogma is wrong!"),
@@ -28,11 +28,10 @@ def value(wrapped: bool, text: str) -> Any:
         ("text", "cat", "fox", "dog", "underdog"),
         ("text", "A cat.", "A fox.", "A e.", "A e\u0301."),
         ({"as": "text", "unit": "line"}, "a\ncat\nb\n", "a\nfox\nb\n", "a\ndog\nb\n", "a\na dog\nb\n"),
-        ({"as": "text", "unit": "char"}, "xcy", "xfy", "xey", "xe\u0301y"),
     ],
 )
-def test_a_part_of_a_text_is_of_whole_tokens(rule: Any, base: str, older: str, newer: str, edited: str, wrapped: bool) -> None:
-    """A word in which the bytes of another one stand is not that one, which is gone."""
+def test_a_part_of_a_text_is_of_whole_lines(rule: Any, base: str, older: str, newer: str, edited: str, wrapped: bool) -> None:
+    """A line in which the bytes of another one stand is not that one, which is gone."""
     fork = fork_of(value(wrapped, base), value(wrapped, older), value(wrapped, newer), {"/t": rule} if wrapped else {"": rule})
     merged = fork.store.merge(fork.older, fork.newer)
     (conflict,) = fork.store.open_conflicts(merged).records
@@ -46,13 +45,13 @@ def test_a_part_of_a_text_is_of_whole_tokens(rule: Any, base: str, older: str, n
     assert not fork.store.open_conflicts(fork.make(since, {"e/1": value(wrapped, newer)})).records
 
 
-def test_a_word_is_found_beside_others_that_hold_its_bytes() -> None:
-    fork = fork_of(b"cats like a cat too", b"cats like a fox too", b"cats like a at too", "text")
+def test_a_line_is_found_beside_others_that_hold_its_bytes() -> None:
+    fork = fork_of(b"cats\na cat\ntoo\n", b"cats\na fox\ntoo\n", b"cats\na at\ntoo\n", "text")
     merged = fork.store.merge(fork.older, fork.newer)
     (conflict,) = fork.store.open_conflicts(merged).records
-    since = fork.make(merged, {"e/1": b"All cats like a at, too!"})
+    since = fork.make(merged, {"e/1": b"All cats\nlike a at\na at\ntoo!\n"})
     assert fork.store.open_conflicts(since).records == (conflict,)
-    assert fork.store.at(fork.store.choose(conflict, "older", at=since))["e/1"] == b"All cats like a fox, too!"
+    assert fork.store.at(fork.store.choose(conflict, "older", at=since))["e/1"] == b"All cats\nlike a at\na fox\ntoo!\n"
 
 
 @pytest.mark.parametrize("wrapped", [False, True])
@@ -83,8 +82,8 @@ def test_a_choice_that_holds_what_stood_there_closes_the_conflict(wrapped: bool)
 
 @pytest.mark.parametrize("wrapped", [False, True])
 @pytest.mark.parametrize("side", [None, b"1", b"{}", b"null", b"[", b""])
-def test_the_sides_of_words_are_strings(wrapped: bool, side: Optional[bytes]) -> None:
-    base, older, newer = (value(wrapped, f"one {word} three") for word in ("two", "x", "y"))
+def test_the_sides_of_lines_are_strings(wrapped: bool, side: Optional[bytes]) -> None:
+    base, older, newer = (value(wrapped, f"one\n{word}\nthree\n") for word in ("two", "x", "y"))
     fork = fork_of(base, older, newer, {"/t": "text"} if wrapped else "text")
     merged = fork.store.merge(fork.older, fork.newer)
     (conflict,) = fork.store.open_conflicts(merged).records
@@ -92,14 +91,14 @@ def test_the_sides_of_words_are_strings(wrapped: bool, side: Optional[bytes]) ->
         with pytest.raises(llvs.InvalidArgumentError):
             fork.store.choose(given, "older", at=merged)
     text = fork.store.at(fork.store.choose(conflict._replace(older=b'""'), "older", at=merged))["e/1"]
-    assert (json.loads(text)["t"] if wrapped else text.decode()) == "one  three"
+    assert (json.loads(text)["t"] if wrapped else text.decode()) == "one\nthree\n"
 
 
-def test_two_words_with_one_record_are_chosen_one_after_the_other() -> None:
-    fork = fork_of(b"a cat b cat c", b"a dog b dog c", b"a fox b fox c", "text")
+def test_two_lines_with_one_record_are_chosen_one_after_the_other() -> None:
+    fork = fork_of(b"a\ncat\nb\ncat\nc\n", b"a\ndog\nb\ndog\nc\n", b"a\nfox\nb\nfox\nc\n", "text")
     at = fork.store.merge(fork.older, fork.newer)
     (conflict,) = fork.store.open_conflicts(at).records
-    for text in (b"a dog b fox c", b"a dog b dog c"):
+    for text in (b"a\ndog\nb\nfox\nc\n", b"a\ndog\nb\ndog\nc\n"):
         assert fork.store.open_conflicts(at).records == (conflict,)
         at = fork.store.choose(conflict, "older", at=at)
         assert fork.store.at(at)["e/1"] == text
@@ -110,7 +109,8 @@ def test_two_words_with_one_record_are_chosen_one_after_the_other() -> None:
 
 def test_a_choice_about_one_of_two_parts_told_alike_closes_not_the_other() -> None:
     """What says that somebody chose would be about both."""
-    fork = fork_of(b"a cat b cat c", b"a big dog b big dog c", b"a dog b dog c", "text")
+    part, longer = b"b\nc\nd\n", b"b\nc\nnew\nd\n"
+    fork = fork_of(b"a\n" + part + b"e\n" + part + b"f\n", b"a\n" + longer + b"e\n" + longer + b"f\n", b"a\ne\nf\n", "text")
     merged = fork.store.merge(fork.older, fork.newer)
     (conflict,) = set(fork.store.open_conflicts(merged).records)
     with pytest.raises(llvs.InvalidArgumentError):
@@ -119,15 +119,14 @@ def test_a_choice_about_one_of_two_parts_told_alike_closes_not_the_other() -> No
 
 
 def test_parts_by_rules_that_the_store_has_not() -> None:
-    """Its words are not looked for: whoever merged may have looked at characters."""
-    store, rules = memory_store(), {"/t": {"as": "text", "unit": "char"}}
+    store, rules = memory_store(), {"/t": {"as": "text", "unit": "line"}}
 
     def make(at: Optional[llvs.Version], text: str) -> llvs.Version:
         return store.make_version(at, update={"e/1": json.dumps({"t": text}).encode()})
 
-    base = make(None, "xcy")
-    merged = store.merge(make(base, "xfy"), make(base, "xey"), llvs.Rules(rules))
+    base = make(None, "x\nc\ny\n")
+    merged = store.merge(make(base, "x\nf\ny\n"), make(base, "x\ne\ny\n"), llvs.Rules(rules))
     (conflict,) = store.open_conflicts(merged, rules=rules).records
     assert conflict.kind is llvs.ConflictKind.OVERLAP
-    assert json.loads(store.at(store.choose(conflict, "older", at=merged))["e/1"]) == {"t": "xfy"}
-    assert store.open_conflicts(make(merged, "xey z"), rules=rules).records == (conflict,)
+    assert json.loads(store.at(store.choose(conflict, "older", at=merged))["e/1"]) == {"t": "x\nf\ny\n"}
+    assert store.open_conflicts(make(merged, "x\ne\ny\nz\n"), rules=rules).records == (conflict,)

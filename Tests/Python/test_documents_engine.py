@@ -502,8 +502,10 @@ KINDS: list[str] = runpy.run_path(str(MEMORY))["KINDS"]
 SAMPLE = [
     "text of other words", "list of digits", "list of objects", "set of words", "deep objects", "levels of two children", "auto conflicts",
 ]
-# What does not reach it on all machines: elements of a byte or two each, by a little.
-ALLOWED = dict.fromkeys(["list of digits", "deep lists", "list of one key", "levels of two children"], 6.6)
+# What does not reach it on all machines: elements of a byte or two each, by a little; and lists of equal elements of which both sides
+# replaced almost all, each otherwise, since each of these is a conflict that is told with its path.
+ALLOWED = dict.fromkeys(["list of digits", "list of one key", "levels of two children"], 6.6)
+ALLOWED |= {"list of other numbers": 7.0, "deep lists": 7.6}
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="told by Linux's /proc")
