@@ -127,16 +127,17 @@ def test_two_conflicts_in_the_notes_of_one_contact(tmp_path: Path) -> None:
     """The page names the one that is decided, not only where it is."""
     with contextlib.closing(book.Book(str(tmp_path / "store"), str(tmp_path / "shared"), "Laptop", lambda: None)) as laptop:
         laptop.set_online(False)
-        id, notes = laptop.save(None, book.Contact(name="Ann", notes="a cat and a dog"), None), laptop.notes
+        id, notes = laptop.save(None, book.Contact(name="Ann", notes="a cat\nand\na dog\n"), None), laptop.notes
         key, base = f"contact/{id}", notes.current_version
-        for text in ("a fox and a cow", "a bee and a ape"):
-            notes.store.make_version(base, update={key: notes[key].replace(b"a cat and a dog", text.encode())})
+        for cat, dog in (("a fox", "a cow"), ("a bee", "an ape")):
+            data = notes[key].replace(b"a cat", cat.encode()).replace(b"a dog", dog.encode())
+            notes.store.make_version(base, update={key: data})
         notes.merge()
-        assert laptop.people[id].notes == "a bee and a ape"
+        assert laptop.people[id].notes == "a bee\nand\nan ape\n"
         first, second = told.contact(laptop, id)["conflicts"]
-        assert first["path"] == second["path"] and [one["value"] for one in second["sides"]] == ["ape", "cow"]
+        assert first["path"] == second["path"] and [one["value"] for one in second["sides"]] == ["an ape\n", "a cow\n"]
         laptop.choose(id, second["version"], second["mark"], "older")
-        assert laptop.people[id].notes == "a bee and a cow"
+        assert laptop.people[id].notes == "a bee\nand\na cow\n"
         (left,) = told.contact(laptop, id)["conflicts"]
         assert left == first
         with pytest.raises(book.Refused, match="decided already"):

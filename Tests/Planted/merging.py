@@ -32,9 +32,14 @@ DEFECTS = [
     defect(
         "criss-cross-base-wrong", "wrong merge", "Of two common ancestors the one that was changed is taken for the unchanged one.",
         f"{MERGE}/MergeBase.swift",
-        "        if xUnchanged, !yUnchanged { return BaseState(y) }",
-        "        if xUnchanged, !yUnchanged { return BaseState(PLANTED ? x : y) }",
+        "case .first: BaseState(y)", "case .first: BaseState(PLANTED ? x : y)",
         swift("CrissCrossTests/whatOneAncestorChangedIsTheirCommonState")),
+    defect(
+        "same-bytes-are-a-change", "wrong merge", "A value that was stored anew with the same bytes counts as changed.",
+        f"{MERGE}/MergeBase.swift",
+        "            guard let side else { return false }\n            return try held.contains {",
+        "            guard let side, !PLANTED else { return false }\n            return try held.contains {",
+        swift("ForkTests/oneAncestor")),
     defect(
         "merges-differ-between-devices", "wrong merge", "The timestamp of a merge is that of the device's clock, so that no two are equal.",
         f"{MERGE}/MergePlan.swift",

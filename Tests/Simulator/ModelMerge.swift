@@ -8,10 +8,11 @@ extension Model {
         /// What each of them holds.
         case conflicting([Held?])
 
+        /// Whether it has the same bytes, whichever version stored them, or nothing as well.
         func holds(_ held: Held?) -> Bool {
             switch self {
-            case .agreed(let mine): mine?.stored == held?.stored
-            case .conflicting(let all): all.contains { $0?.stored == held?.stored }
+            case .agreed(let mine): mine?.data == held?.data
+            case .conflicting(let all): all.contains { $0?.data == held?.data }
             }
         }
     }
@@ -101,22 +102,12 @@ extension Model {
                 outcome.state[id] = isNewer(p.stored, q.stored) ? p : q
                 continue
             }
-            let conflict: Bool, takesSecond: Bool
-            switch base(id, bases) {
-            case .agreed(let o):
-                let firstChanged = p?.stored != o?.stored, secondChanged = q?.stored != o?.stored
-                conflict = firstChanged && secondChanged
-                takesSecond = !firstChanged
-            case .conflicting(let all):
-                let firstHeld = all.contains { $0?.stored == p?.stored }, secondHeld = all.contains { $0?.stored == q?.stored }
-                conflict = firstHeld == secondHeld
-                takesSecond = firstHeld
-            }
-            if conflict {
+            let base = base(id, bases), firstIsUnchanged = base.holds(p)
+            if firstIsUnchanged == base.holds(q) {
                 decisions[id] = arbiter.decide(
                     p?.data, q?.data, oursIsFirst: oursIsFirst,
                     firstIsStoredLater: p.map { p in q.map { isNewer(p.stored, $0.stored) } ?? true } ?? false)
-            } else if takesSecond {
+            } else if firstIsUnchanged {
                 outcome.state[id] = q
             }
         }

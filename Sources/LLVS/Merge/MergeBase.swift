@@ -211,8 +211,9 @@ extension Store {
             guard let side else { return false }
             return try held.contains { entry in try entry.map { try haveSameBytes($0, side, id, nil, fingerprint) } ?? false }
         }
-        let (isFirstHeld, isSecondHeld) = (try isFirst || hasBytes(first, firstFingerprint), try isSecond || hasBytes(second, secondFingerprint))
-        return isFirstHeld == isSecondHeld ? nil : isFirstHeld ? .first : .second
+        let firstIsHeld = try isFirst || hasBytes(first, firstFingerprint)
+        let secondIsHeld = try isSecond || hasBytes(second, secondFingerprint)
+        return firstIsHeld == secondIsHeld ? nil : firstIsHeld ? .first : .second
     }
 
     /// The same entry, with the size of the value; nil when its version stored none.

@@ -194,13 +194,13 @@ import Testing
         let store = try memoryStore()
         let all = try store.set(Dictionary(uniqueKeysWithValues: (0..<5_000).map { ("k\($0)", "old") }), nil)
         let left = try Self.line(store, all, (0..<100).map { "k\($0)" }, "left"),
-            right = try Self.line(store, all, (97..<250).map { "k\($0)" }, "right")
+            right = try Self.line(store, all, (100..<250).map { "k\($0)" }, "right")
         store.maps.cache.removeAll()
-        let merged = try store.merge(left[99].id, with: right[152].id, arbiter: BuiltInArbiter.mostRecentChange)
+        let merged = try store.merge(left[99].id, with: right[149].id, arbiter: BuiltInArbiter.mostRecentChange)
         let next = try store.set(["k3": "next"], merged)
         #expect(store.maps.cache.count == 0)
         #expect(
-            try store.text("k3", next) == "next" && store.text("k4", next) == "left" && store.text("k98", next) == "right"
+            try store.text("k3", next) == "next" && store.text("k4", next) == "left" && store.text("k160", next) == "right"
                 && store.text("k300", next) == "old")
     }
 
