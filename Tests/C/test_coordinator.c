@@ -66,6 +66,61 @@ static void the_current_version_follows_saves_and_survives(void **state) {
     remove_directory(directory);
 }
 
+static void saves_that_merge(void **state) {
+    char *directory = new_directory(), *path = join(directory, "store");
+    llvs_coordinator *c = coordinator(path, NULL, NULL);
+    llvs_version_options options = LLVS_VERSION_OPTIONS_INIT;
+    llvs_version_id read, beside, id, now;
+    llvs_change change = update("x", "3");
+    llvs_move move = LLVS_MOVE_INIT;
+    llvs_store *store;
+    (void)state;
+    saved(c, insert("x", "1"));
+    read = current(c);
+    beside = saved(c, update("x", "2"));
+    options.expected = llvs_id(&read);
+    FAILS(LLVS_ERROR_MOVED, llvs_coordinator_save(c, &change, 1, sizeof change, &options, &id, NULL, NULL, &error));
+    /* The value has changed: the save stands on what was read, and is merged. */
+    options.merges = 1;
+    OK(llvs_coordinator_save(c, &change, 1, sizeof change, &options, &id, NULL, &move, &error));
+    now = current(c);
+    assert_true(move.moved && memcmp(&move.from, &beside, sizeof beside) == 0 && memcmp(&move.to, &now, sizeof now) == 0);
+    assert_true(memcmp(&now, &id, sizeof id) != 0);
+    reads(c, "x", "3");
+    OK(llvs_coordinator_store(c, &store, &error));
+    {
+        llvs_version_list *found = NULL;
+        OK(llvs_store_version(store, llvs_id(&now), &found, &error));
+        assert_true(found->items[0]->predecessor_count == 2);
+        llvs_version_list_free(found);
+        OK(llvs_store_version(store, llvs_id(&id), &found, &error));
+        assert_true(found->items[0]->predecessor_count == 1);
+        assert_int_equal(found->items[0]->predecessors[0].size, read.size);
+        assert_memory_equal(found->items[0]->predecessors[0].data, read.text, read.size);
+        llvs_version_list_free(found);
+    }
+    llvs_store_free(store);
+    /* Another value: it stands on the current version. */
+    change = insert("y", "4");
+    OK(llvs_coordinator_save(c, &change, 1, sizeof change, &options, &id, NULL, &move, &error));
+    assert_memory_equal(&move.to, &id, sizeof id);
+    /* Not behind the current version. */
+    options.expected = llvs_id(&id);
+    OK(llvs_coordinator_set_current_version(c, llvs_id(&read), &error));
+    FAILS(LLVS_ERROR_MOVED, llvs_coordinator_save(c, &change, 1, sizeof change, &options, &now, NULL, NULL, &error));
+    options.merges = 2;
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_coordinator_save(c, &change, 1, sizeof change, &options, &now, NULL, NULL, &error));
+    options.merges = 1;
+    options.branch = llvs_str("draft");
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_coordinator_save(c, &change, 1, sizeof change, &options, &now, NULL, NULL, &error));
+    options.branch = LLVS_NONE;
+    options.expected = LLVS_NONE;
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_coordinator_save(c, &change, 1, sizeof change, &options, &now, NULL, NULL, &error));
+    llvs_coordinator_free(c);
+    free(path);
+    remove_directory(directory);
+}
+
 static void two_devices_share_and_merge(void **state) {
     char *directory = new_directory(), *folder = join(directory, "shared"), *a = join(directory, "a"), *b = join(directory, "b");
     char url[1100];
@@ -399,6 +454,7 @@ static void bad_options(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_current_version_follows_saves_and_survives),
+        cmocka_unit_test(saves_that_merge),
         cmocka_unit_test(two_devices_share_and_merge),
         cmocka_unit_test(what_moves_the_current_version_tells),
         cmocka_unit_test(each_exchange_is_told),

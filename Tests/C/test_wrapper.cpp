@@ -229,6 +229,12 @@ static void parts() {
     std::optional<llvs::Reverted> redone = coordinator.redo();
     EXPECT(redone->version->id == coordinator.current_version() && coordinator.value("small")->data == "1");
     EXPECT(coordinator.revert(saved).version && !coordinator.value("small"));
+    llvs::VersionOptions reading;
+    reading.expected = coordinator.save({llvs::Change::insert("read", "1")});
+    reading.merges = true;
+    coordinator.save({llvs::Change::update("read", "2")});
+    EXPECT(coordinator.save({llvs::Change::update("read", "3")}, reading) != coordinator.current_version());
+    EXPECT(coordinator.value("read")->data == "3");
     EXPECT(coordinator.store().cherry_pick(saved, coordinator.current_version()).undone.size() == 2);
     coordinator.redo();
     EXPECT(coordinator.store().open_value("given", saved)->read(2999990, 100) == data.substr(2999990));

@@ -94,6 +94,24 @@ import Testing
         #expect(errorCode { try coordinator.save(CoordinatorTests.change("k", "2"), timestamp: .infinity) } == .invalidArgument)
     }
 
+    /// If the value has changed since it was read, the save stands on what was read, and is merged.
+    @Test func aSaveThatMergesStandsOnWhatWasRead() throws {
+        let coordinator = try StoreCoordinator(store: memoryStore())
+        let read = try #require(try coordinator.save(CoordinatorTests.change("k", "1")))
+        let beside = try #require(try coordinator.save(CoordinatorTests.change("k", "2")))
+        let saved = try #require(try coordinator.save(CoordinatorTests.change("k", "3"), expected: read.id, merges: true))
+        #expect(saved.predecessors == [read.id])
+        let merged = try #require(try coordinator.store.version(coordinator.currentVersion))
+        #expect(Set(merged.predecessors) == [beside.id, saved.id])
+        #expect(try coordinator.store.text("k", merged) == "3")
+        let other = try coordinator.save(CoordinatorTests.change("other", "1"), expected: read.id, merges: true)
+        #expect(other?.predecessors == [merged.id] && other?.id == coordinator.currentVersion)
+        #expect(errorCode { try coordinator.save(CoordinatorTests.change("k", "4"), merges: true) } == .invalidArgument)
+        try coordinator.setCurrentVersion(read.id)
+        #expect(errorCode { try coordinator.save(CoordinatorTests.change("k", "4"), expected: beside.id, merges: true) } == .moved)
+        #expect(errorCode { try coordinator.save(CoordinatorTests.change("k", "4"), expected: EmptyRoot.id, merges: true) } == .moved)
+    }
+
     @Test func oneNameIsOpenOnce() throws {
         let directory = TemporaryDirectory()
         try withExtendedLifetime(directory) {

@@ -219,8 +219,22 @@ struct Palette: Equatable {
         }
         let found = try #require(try people["1"])
         #expect(found.name == "Anne" && found.town == "Ulm" && found.visits == 11)
+        #expect(try devices.phone.store.openConflicts(at: devices.phone.currentVersion).isEmpty)
         let root = try #require(try devices.phone.store.history().last)
         #expect(throws: StoreError.self) { try people.edit("1", at: root) { $0.name = "?" } }
+    }
+
+    /// What both changed is a conflict, as between two devices.
+    @Test func anEditOfWhatOthersChangedMeanwhile() throws {
+        let devices = try Devices(), people = try devices.phone.collection(Contact.self)
+        try people.save(Contact(name: "Ann"), id: "1")
+        try people.edit("1") { first in
+            first.name = "Anna"
+            try people.edit("1") { $0.name = "Anne" }
+        }
+        #expect(try people["1"]?.name == "Anna")
+        let open = try devices.phone.store.openConflicts(at: devices.phone.currentVersion)
+        #expect(open.count == 1 && open.first?.record.kind == .pick)
     }
 
     @Test func whatWasRemovedMeanwhile() throws {
