@@ -1121,11 +1121,12 @@ typedef struct llvs_value_source {
 typedef struct llvs_version_options {
     uint32_t struct_size;
     /**
-     * For llvs_coordinator_save, with `expected` as the version at which the values were read, and without a branch. 1: it is saved also if
-     * another version is current by now. If one of the values that are saved has changed since, the new version stands on `expected`, and is
-     * merged with the current one at once, by the arbiter of the coordinator, as if two devices had saved: so nobody's change is lost, and
-     * what both changed is a conflict that is told. Else the new version stands on the current one. If the merge fails, the save is a head
-     * of its own, which the next llvs_coordinator_merge merges. LLVS_ERROR_MOVED if the current version does not descend from `expected`.
+     * For llvs_coordinator_save, with `expected` as the version at which the values were read, and without a branch. 1: it is saved also
+     * if another version is current by now. If one of the values that are saved has changed since, the new version stands on `expected`,
+     * and is merged with the current one at once, by the arbiter of the coordinator, as if two devices had saved: so nobody's change is
+     * lost, and what both changed is a conflict that is told. Else the new version stands on the current one. If the merge fails, the save
+     * is a head of its own, which the next llvs_coordinator_merge merges. LLVS_ERROR_MOVED if the current version does not descend from
+     * `expected`.
      */
     llvs_bool merges;
     /**

@@ -28,8 +28,9 @@ extension StoreCoordinator {
     ///   - own: metadata of the version, besides the coordinator's `defaultMetadataForNewVersions`; its own entries win.
     ///   - branch: the branch to save on; nil: the current version's.
     ///   - expected: the version that the save is to stand on; when another is there by now, nothing is stored.
-    ///   - merges: whether to save also if another version than `expected` is current by now. If one of the values that are saved has changed
-    ///     since, the new version stands on `expected`, and is merged with the current one at once; else it stands on the current one.
+    ///   - merges: whether to save also if another version than `expected` is current by now. If one of the values that are saved has
+    ///     changed since, the new version stands on `expected`, and is merged with the current one at once; else it stands on the current
+    ///     one.
     ///   - timestamp: as for `Store.makeVersion`.
     /// - Returns: the new version, or nil when there was nothing to save: no changes and no metadata. With `merges` that is the save, and
     ///   the current version may be a merge of it.

@@ -105,9 +105,9 @@ class CoordinatorStore(Handle):
         None when nothing was stored (no changes and no metadata); else the version, with where the current version went. Concurrent saves
         each go on the one before.
         With `expected`, nothing is stored when another version is current by now: MovedError. With `merges` as well it is saved all the
-        same, as if two devices had saved: if one of these values has changed since `expected`, the new version stands on that, and is merged
-        with the current one at once, so that nobody's change is lost, and what both changed is a conflict. MovedError then only if the
-        current version does not descend from `expected`.
+        same, as if two devices had saved: if one of these values has changed since `expected`, the new version stands on that, and is
+        merged with the current one at once, so that nobody's change is lost, and what both changed is a conflict. MovedError then only if
+        the current version does not descend from `expected`.
         `timestamp` is the version's time in seconds since 1970, instead of the clock's; it is later than its predecessor's in any case.
         group: saves of one device, one after the other, that name one group are undone together. description: what the save did, for a
         person:
@@ -118,7 +118,8 @@ class CoordinatorStore(Handle):
         if group is not None or description is not None:
             marks = (("__llvs_group", group), ("__llvs_description", description))
             metadata = {**(metadata or {}), **{key: text for key, text in marks if text is not None}}
-        is_plain = not (metadata is not None or branch is not None or packed.sources or expected is not None or merges or timestamp is not None)
+        given = (metadata, branch, expected, timestamp)
+        is_plain = all(one is None for one in given) and not packed.sources and not merges
         wanted = None if expected is None else version_bytes(expected)
         with (
             NO_OPTIONS if is_plain else VersionOptions(None, branch, metadata, packed.sources, timestamp, wanted, merges)

@@ -218,8 +218,8 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
                 ann.visits += 1
 
         If others changed the object meanwhile, both edits are merged by the rules at once, as if two devices had made them, and what both
-        changed is an open conflict. default: the object to begin with where there is none; the block is given a copy, and where there is one
-        at its end, that one is changed as the block changed the default.
+        changed is an open conflict. default: the object to begin with where there is none; the block is given a copy, and where there is
+        one at its end, that one is changed as the block changed the default.
         at: the version at which the object is read, the current one unless given: that which a form was filled in from, so that what came
         since is kept. If the current version does not descend from that, what the block changed is put into what is there now.
         metadata, group, description: as for `Coordinator.save`.
