@@ -47,7 +47,8 @@ SITUATIONS = [
     Situation("the same correction", "Teh cat sat.\n", [("Teh", "The")], [("Teh", "The")], "text"),
     Situation("a line removed, and a word in it changed", "eggs\nmilk\nbread\n", [("milk\n", "")], [("milk", "oat milk")], "text"),
     Situation(
-        "a word changed, and the sentence rewritten", "See you at noon.\n", [("noon", "one")], [("See you at noon.", "Let us meet.")], "text"
+        "a word changed, and the sentence rewritten", "See you at noon.\n", [("noon", "one")],
+        [("See you at noon.", "Let us meet.")], "text"
     ),
     Situation("two flags of a row", [False, False, False], [(0, True)], [(2, True)]),
     Situation("both append to a list", ["a"], [(1, "b")], [(1, "c")]),
