@@ -111,7 +111,7 @@ extension Arguments {
 
     func versionOptions() -> UnsafePointer<llvs_version_options>? {
         var options = llvs_version_options()
-        if input.byte() > 250 { options.reserved = 1 }
+        if input.byte() > 250 { options.merges = 1 }
         if input.byte() > 128 { options.id = bytes() }
         if input.byte() > 128 { options.branch = bytes() }
         (options.metadata, options.metadata_count) = metadata()
