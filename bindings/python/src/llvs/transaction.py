@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import MutableMapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional, TypeVar
+from typing import Any, Callable, Iterator, Optional, TypeVar
 
 import llvs
 
 from . import _metadata, errors
 from ._memory import BytesLike, as_bytes
 from .versions import SavedVersion
-
-if TYPE_CHECKING:
-    from .models.in_transaction import ModelsInTransaction
 
 _Result = TypeVar("_Result")
 _Model = TypeVar("_Model")
@@ -66,7 +63,7 @@ class Transaction(MutableMapping[str, bytes]):
         made = {id for id, data in self._written.items() if data is not None and id.startswith(prefix)}
         return sorted(kept | made, key=str.encode)
 
-    def collection(self, model: type[_Model]) -> ModelsInTransaction[_Model]:
+    def collection(self, model: type[_Model]) -> llvs.ModelsInTransaction[_Model]:
         """The objects of a model as the transaction has them: a mutable mapping as `Coordinator.collection`, saved with all the rest.
 
             with app.transaction() as values:
