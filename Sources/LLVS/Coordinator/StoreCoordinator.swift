@@ -114,23 +114,19 @@ public final class StoreCoordinator: @unchecked Sendable {
         metadata = options.defaultMetadataForNewVersions
         current = EmptyRoot.id
         note = try store.claimNote(ofCoordinator: options.name)
-        do {
-            let saved = try note.read().flatMap { $0.withUnsafeBytes { VersionID(validating: $0) } }
-            if let saved, try saved == EmptyRoot.id ? isEmpty() : store.readableVersion(saved) != nil {
-                current = saved
-                return
-            }
-            current = try startingVersion() ?? EmptyRoot.id
-            if let saved, saved != EmptyRoot.id {
-                missingVersion = saved
-                Log.write(
-                    .warning,
-                    "The version \(saved), where the coordinator \(options.name) was, is not in \(store.description), "
-                        + "or waits for something that is missing. It goes on at \(current). Verify the store.")
-            }
-        } catch {
-            store.releaseNote(ofCoordinator: options.name)
-            throw error
+        // From here on `deinit` releases the note, also if something is thrown.
+        let saved = try note.read().flatMap { $0.withUnsafeBytes { VersionID(validating: $0) } }
+        if let saved, try saved == EmptyRoot.id ? isEmpty() : store.readableVersion(saved) != nil {
+            current = saved
+            return
+        }
+        current = try startingVersion() ?? EmptyRoot.id
+        if let saved, saved != EmptyRoot.id {
+            missingVersion = saved
+            Log.write(
+                .warning,
+                "The version \(saved), where the coordinator \(options.name) was, is not in \(store.description), "
+                    + "or waits for something that is missing. It goes on at \(current). Verify the store.")
         }
     }
 
