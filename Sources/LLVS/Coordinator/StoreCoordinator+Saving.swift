@@ -54,7 +54,9 @@ extension StoreCoordinator {
         expected: VersionID? = nil, merges: Bool = false, timestamp: Double? = nil
     ) throws -> Saved {
         if merges, branch != nil || expected == nil {
-            throw StoreError(.invalidArgument, "A save that merges names the version that it expects, and no branch.")
+            throw StoreError(
+                .invalidArgument,
+                "A save that merges stands on the version at which its values were read. Give that version as expected, and no branch.")
         }
         let isEmpty = changes.isEmpty && sources.isEmpty && own.isEmpty
         if isEmpty || expected != nil { try store.checkOpen() }
@@ -98,7 +100,7 @@ extension StoreCoordinator {
     }
 
     /// Whether one of the values that are to be saved is another at the current version than at the version where it was read.
-    /// - Throws: `.moved` if the current version is no descendant of that, so that what was read cannot be told from what came since.
+    /// - Throws: `.moved` if the current version does not descend from that: a merge would bring along other changes of another line.
     private func areChanged(
         _ changes: BorrowedChanges, _ sources: [ValueSource], between read: VersionID, and current: VersionID
     ) throws -> Bool {

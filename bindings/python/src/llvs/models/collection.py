@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from collections.abc import ItemsView, ValuesView
 from contextlib import contextmanager
@@ -230,8 +229,7 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
         if found is not None:
             object, reading = self._definition.reading(found.data, found.id, found.stored_version)
         elif default is not None:
-            object = copy.deepcopy(default)
-            reading = Reading(None, self._definition.write(object, self.prefix + id))
+            object, reading = self._definition.beginning(default, self.prefix + id)
         else:
             raise KeyError(id)
         yield object

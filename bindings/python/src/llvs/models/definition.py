@@ -110,6 +110,10 @@ class Definition(Generic[_Model]):
         object = self.read(data, value_id, stored_version)
         return object, Reading(data, self.write(object, value_id))
 
+    def beginning(self, default: _Model, value_id: str) -> tuple[_Model, Reading]:
+        """A copy of a default, to be changed where there is no value, with what a save compares. Raises TypeError as `write`."""
+        return copy.deepcopy(default), Reading(None, self.write(default, value_id))
+
     def write(self, object: _Model, value_id: str) -> bytes:
         """The JSON text of an object. Raises TypeError where a member is not what the model says."""
         if not isinstance(object, self.model):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import MutableMapping
 from contextlib import contextmanager
 from typing import Any, Generic, Iterator, Optional, TypeVar
@@ -72,13 +71,13 @@ class ModelsInTransaction(MutableMapping[str, _Model], Generic[_Model]):
     def edit(self, id: str, default: Optional[_Model] = None) -> Iterator[_Model]:
         """Gives an object to be changed, and writes at the end of the block what the block changed; nothing when it raises.
 
-        default: the object to begin with where there is none. Raises KeyError when there is none and no default, DecodeError, TypeError.
+        default: the object to begin with where there is none; the block is given a copy.
+        Raises KeyError if there is none and no default, DecodeError for a value that cannot be read, TypeError as `Collection.save`.
         """
         if id in self:
             object, reading = self._definition.reading(self._data(id), self.prefix + id, None)
         elif default is not None:
-            object = copy.deepcopy(default)
-            reading = Reading(None, self._definition.write(object, self._collection._value_id(id)))
+            object, reading = self._definition.beginning(default, self._collection._value_id(id))
         else:
             raise KeyError(id)
         yield object
