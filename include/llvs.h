@@ -340,7 +340,14 @@ enum llvs_status_value {
     /** The place does not show what another device has seen there more than an hour ago. */
     LLVS_ERROR_WITHHELD = -80,
     /** A device says that the place goes on elsewhere: the error's path is the address (llvs_exchange_announce_move). */
-    LLVS_ERROR_PLACE_MOVED = -81
+    LLVS_ERROR_PLACE_MOVED = -81,
+
+    /**
+     * The clock of a device is far ahead of this one's: a problem of what met it first, told once for each device while a store is open.
+     * Its versions were taken all the same, and count as made when they came (`made_at`); what is changed there counts as newer than what
+     * others change (docs/convergence.md).
+     */
+    LLVS_ERROR_CLOCK_AHEAD = -82
 };
 
 /** The name of a code, "LLVS_ERROR_IO"; "LLVS_ERROR_UNKNOWN" for a number that is none. Static. Since 0.1. */
@@ -621,7 +628,10 @@ typedef struct llvs_version_info {
     llvs_bytes id;
     /** The state at a version is the state at the first with the version's own changes applied. */
     llvs_bytes predecessors[2];
-    /** Seconds since 1970-01-01 UTC. */
+    /**
+     * Puts versions in order: seconds since 1970-01-01 UTC, later than those of the ancestors, however wrong the clocks of those who made
+     * them were. `made_at` tells when the version was made.
+     */
     double timestamp;
     /** Bytes of the values that this version stored. */
     uint64_t value_data_size;
@@ -633,6 +643,11 @@ typedef struct llvs_version_info {
     /** In a walk through the history of one value (llvs_history_options.value_id) what this version recorded of it; else 0. */
     llvs_change_kind change;
     uint32_t reserved;
+    /**
+     * When the version was made, as far as this device can tell: seconds since 1970-01-01 UTC. What its maker's clock showed, not before any
+     * of its ancestors, and no more than a minute after this device had it. Other devices may tell another time.
+     */
+    double made_at;
 } llvs_version_info;
 
 /** Versions: an immutable list, owned. Since 0.1. */
@@ -1148,8 +1163,8 @@ typedef struct llvs_version_options {
     /** sizeof(llvs_value_source). */
     size_t source_size;
     /**
-     * Seconds since 1970-01-01 UTC at which the version is said to be made; 0: now, or a microsecond after the predecessor when the clock
-     * is behind that. Finite, and later than the predecessor's timestamp: else LLVS_ERROR_INVALID_ARGUMENT.
+     * Seconds since 1970-01-01 UTC at which the version is said to be made; 0: now, or a microsecond after the predecessor's when the clock
+     * is behind that (by more than a minute: then the metadata get `__llvs_clock`, what the clock shows in seconds since 2001). Finite, and later than the predecessor's timestamp: else LLVS_ERROR_INVALID_ARGUMENT.
      */
     double timestamp;
     /**
@@ -1247,8 +1262,8 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_is_ancestor(LLVS_BORROWED llvs_stor
 LLVS_API LLVS_CHECKED llvs_status llvs_store_merge_bases(LLVS_BORROWED llvs_store *store, llvs_bytes a, llvs_bytes b,
     LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_version_list **bases, LLVS_OWNED llvs_error **error);
 /**
- * The version that stood at a time: the newest of `head` and its ancestors that is not later, among those behind which none is that is not
- * later. (Where two lines were apart at that time and merged afterwards, the one of the later version.)
+ * The version that stood at a time: of `head` and its ancestors the one that was made last (`made_at`) and not later, among those behind
+ * which none is that is not later. (Where two lines were apart at that time and merged afterwards, the one of the later version.)
  * @param time     seconds since 1970-01-01 UTC
  * @param head     a version; empty: the most recent head
  * @param control  progress (stage LLVS_STAGE_READING) and cancellation; may be NULL
@@ -4163,7 +4178,7 @@ LLVS_LAYOUT(llvs_peer_options, 160);
 LLVS_LAYOUT(llvs_peer_state, 104);
 LLVS_LAYOUT(llvs_metadata_entry, 32);
 LLVS_LAYOUT(llvs_change, 56);
-LLVS_LAYOUT(llvs_version_info, 112);
+LLVS_LAYOUT(llvs_version_info, 120);
 LLVS_LAYOUT(llvs_value_info, 56);
 LLVS_LAYOUT(llvs_version_list, 24);
 LLVS_LAYOUT(llvs_value_list, 24);

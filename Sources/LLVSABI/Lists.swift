@@ -36,7 +36,8 @@ extension llvs_version_info {
             predecessors: (predecessors.first ?? noBytes, predecessors.count > 1 ? predecessors[1] : noBytes),
             timestamp: version.timestamp + Version.secondsFrom1970To2001, value_data_size: version.valueDataSize,
             metadata: UnsafePointer(metadata), metadata_count: entries.count,
-            branch: try version.branch.map { try arena.copy($0) } ?? noBytes, change: change.map { UInt32($0.rawValue) } ?? 0, reserved: 0)
+            branch: try version.branch.map { try arena.copy($0) } ?? noBytes, change: change.map { UInt32($0.rawValue) } ?? 0, reserved: 0,
+            made_at: version.madeAt + Version.secondsFrom1970To2001)
     }
 }
 

@@ -40,6 +40,7 @@ FIELD(llvs_version_info, metadata_count);
 FIELD(llvs_version_info, branch);
 FIELD(llvs_version_info, change);
 FIELD(llvs_version_info, reserved);
+FIELD(llvs_version_info, made_at);
 STRUCT(llvs_version_list);
 FIELD(llvs_version_list, struct_size);
 FIELD(llvs_version_list, reserved);

@@ -31,7 +31,7 @@ static void a_version_is_read_back(void **state) {
     assert_int_equal(id.size, 36);
     assert_int_equal(version->predecessor_count, 0);
     assert_int_equal(version->value_data_size, 5);
-    assert_true(version->timestamp > 1.7e9); /* seconds since 1970 */
+    assert_true(version->timestamp > 1.7e9 && version->made_at == version->timestamp); /* seconds since 1970 */
     assert_true(bytes_are(version->branch, "draft"));
     assert_int_equal(version->metadata_count, 2);
     assert_true(bytes_are(version->metadata[0].key, "__llvs_branch"));
@@ -255,7 +255,7 @@ static void stores_tell_of_what_comes_and_where_they_are(void **state) {
     FAILS(LLVS_ERROR_INVALID_ARGUMENT,
           llvs_store_make_version(store, llvs_id(&a), NULL, 0, sizeof(llvs_change), &options, NULL, NULL, &error));
     OK(llvs_store_make_version(store, LLVS_NONE, NULL, 0, sizeof(llvs_change), &options, NULL, &version, &error));
-    assert_true(version->items[0]->timestamp == 1e9);
+    assert_true(version->items[0]->timestamp == 1e9 && version->items[0]->made_at == 1e9);
     llvs_version_list_free(version);
     for (i = 0; i < 3; i++) {
         int before = __atomic_load_n(&witnessed, __ATOMIC_SEQ_CST);

@@ -118,7 +118,7 @@ extension Simulation {
     /// Problems that there must not be: of all that nobody can ever take, and of what the peer made and then lost, there may be any.
     func unexpected(_ problems: [ExchangeProblem]) -> [ExchangeProblem] {
         problems.filter { problem in
-            if peer.junk.contains(problem.name) { return false }
+            if peer.junk.contains(problem.name) || problem.error.code == .clockAhead { return false }
             guard let number = (try? VersionID(problem.name)).flatMap({ model.numbers[$0] }) else { return true }
             return !(peer.made.contains(number) && !replicas.contains { $0.known.contains(number) })
         }

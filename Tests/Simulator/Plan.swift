@@ -95,7 +95,7 @@ struct Plan {
     /// Somebody who may write to the folders does what harms (`HostilePeer`).
     var isAttacked = false
 
-    static let beginning = 780_000_000.0
+    static let beginning = 810_000_000.0
 
     /// - Parameter replicaCount: for shrinking.
     init(seed: UInt64, replicaCount: Int? = nil, realShare: Int = 12) {

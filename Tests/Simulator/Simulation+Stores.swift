@@ -50,7 +50,15 @@ extension Simulation {
         let expected = max(replica.environment.reading, before.map { after($0.version.timestamp) } ?? -.infinity)
         let isNewTime =
             other != nil || replica.environment.given.insert(made.timestamp).inserted || made.timestamp >= .greatestFiniteMagnitude
-        if made.predecessors != (predecessor.map { [$0] } ?? []) || made.metadata != metadata || made.timestamp < expected || !isNewTime {
+        // Where the time had to be ahead of the clock, the version says what the clock showed.
+        var ownMetadata = made.metadata
+        let clock = ownMetadata["__llvs_clock"]
+        ownMetadata["__llvs_clock"] = nil
+        let reading = replica.environment.reading, saysClock = made.timestamp > reading + 60 && reading >= 788_918_400
+        let isClockRight = (clock != nil) == saysClock && clock.map { Double(String(decoding: $0, as: UTF8.self)) == reading } ?? true
+        if made.predecessors != (predecessor.map { [$0] } ?? []) || ownMetadata != metadata || made.timestamp < expected || !isNewTime
+            || !isClockRight
+        {
             throw Failure("wrong version", "store \(replica.number): \(made), its time should be \(expected)")
         }
         let number = try model.add(made, store.changes(madeIn: made.id), state: state)

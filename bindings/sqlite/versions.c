@@ -249,7 +249,7 @@ static int column_of(sqlite3_vtab_cursor *base, sqlite3_context *context, int co
     const llvs_version_info *version = cursor->page->items[cursor->row];
     switch (column) {
     case VERSION: result_text(context, version->id); return SQLITE_OK;
-    case TIME: sqlite3_result_double(context, version->timestamp); return SQLITE_OK;
+    case TIME: sqlite3_result_double(context, version->made_at); return SQLITE_OK;
     case PREDECESSOR: if (version->predecessor_count > 0) result_text(context, version->predecessors[0]); return SQLITE_OK;
     case SECOND_PREDECESSOR: if (version->predecessor_count > 1) result_text(context, version->predecessors[1]); return SQLITE_OK;
     case BRANCH: result_text(context, version->branch); return SQLITE_OK;

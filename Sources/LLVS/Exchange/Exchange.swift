@@ -59,11 +59,11 @@ public final class Exchange: @unchecked Sendable {
                         try transport.retrieve(into: store, verifyKnown: verifyKnown, control)?.counting()
                     })
             {
-                return result
+                return store.tellingOfClocks(result)
             }
             var retrieval = Retrieval(store: store, transport: transport, control: control, verifyKnown: verifyKnown, memory: memory)
             defer { memory = retrieval.memory }
-            return try Exchange.logged("Retrieved", transport) { try retrieval.run().counting() } ?? ExchangeResult()
+            return try store.tellingOfClocks(Exchange.logged("Retrieved", transport) { try retrieval.run().counting() } ?? ExchangeResult())
         }
     }
 

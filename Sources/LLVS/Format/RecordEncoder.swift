@@ -107,7 +107,7 @@ final class RecordEncoder {
     /// - Parameter given: digests of the values of more than `RecordTable.digestThreshold` bytes that have no file yet, in order; none when
     ///   they are not known.
     func encode(
-        _ version: Version, _ changes: RecordChanges, digests given: [UInt8] = [], blobThreshold: Int?,
+        _ version: Version, _ changes: RecordChanges, digests given: [UInt8] = [], storedAt: Double? = nil, blobThreshold: Int?,
         storeBlob: (UnsafeRawBufferPointer, _ digest: [UInt8]) throws -> BlobID
     ) throws {
         removeAll()
@@ -139,7 +139,7 @@ final class RecordEncoder {
             if !isTableKept, table.count > sizes.piece { foldTable() }
         }
         try writeDirectory(into: &table)
-        try writeHeader(version, changes.count)
+        try writeHeader(version, changes.count, storedAt: storedAt)
         try finish(bodiesSize: cursor.bodies)
     }
 
@@ -192,11 +192,11 @@ final class RecordEncoder {
         }
     }
 
-    private func writeHeader(_ version: Version, _ changeCount: Int) throws {
+    private func writeHeader(_ version: Version, _ changeCount: Int, storedAt: Double?) throws {
         var size = 1_024 + 130 * dependencies.count + 16 * blobs.count
         for entry in version.metadata.entries { size += 20 + entry.key.count + entry.value.count }
         try head.reserve(size)
-        head.integer(UInt32(RecordHeader.format))
+        head.integer(UInt32(RecordHeader.format) | (storedAt == nil ? 0 : UInt32(RecordHeader.hasExtensions) << 8))
         head.integer(UInt32(0))
         head.integer(UInt64(0))
         head.integer(UInt64(0))
@@ -219,6 +219,10 @@ final class RecordEncoder {
             head.varint(UInt64(entry.value.count))
             entry.value.withUnsafeBytes { head.raw($0) }
         }
+        guard let storedAt else { return }
+        head.varint(RecordHeader.storedAtTag)
+        head.varint(8)
+        head.integer(storedAt.bitPattern)
     }
 
     // MARK: The table

@@ -12,6 +12,8 @@ struct RecordHeader {
     static let hasExtensions: UInt8 = 0x10
     /// Flags that a reader must know; all others it may pass over.
     static let criticalFlags: UInt8 = 0x0F
+    /// The tag of the extension that says what this device's clock showed.
+    static let storedAtTag: UInt64 = 1
 
     var id: VersionID
     var predecessors: [VersionID]
@@ -26,6 +28,9 @@ struct RecordHeader {
     /// Blobs that the changes name.
     var blobs: [BlobID]
     var metadata: Metadata
+    /// What the clock of the device showed when it stored the record, in seconds since 2001; only where that bounds when the version, or an
+    /// ancestor, was made.
+    var storedAt: Double?
 
     /// Bytes from the start of the record to the change table.
     var tableOffset: Int
@@ -97,8 +102,9 @@ struct RecordHeader {
             blobs.append(blob)
         }
         guard let metadata = readMetadata(&body) else { return .damaged("has metadata that cannot be read") }
+        var storedAt: Double?
         switch readExtensions(&body, areThere: flags & hasExtensions != 0) {
-        case .known: break
+        case .known(let told): storedAt = told
         case .critical(let tag): return .newer(id, "the extension \(tag)")
         case .damaged: return .damaged("has extensions that cannot be read")
         }
@@ -109,23 +115,29 @@ struct RecordHeader {
             RecordHeader(
                 id: id, predecessors: predecessors, timestamp: Double(bitPattern: bits), valueDataSize: valueDataSize,
                 changeCount: changeCount, pageCount: pageCount, dependencies: dependencies, blobs: blobs, metadata: metadata,
+                storedAt: storedAt,
                 tableOffset: tableOffset, tableSize: Int(tableSize), bodiesSize: Int(bodiesSize), checksum: checksum))
     }
 
-    private enum Extensions { case known, critical(UInt64), damaged }
+    private enum Extensions { case known(storedAt: Double?), critical(UInt64), damaged }
 
-    /// Passes over those that need not be known: there is none that is.
+    /// Passes over those that are not known and need not be.
     private static func readExtensions(_ reader: inout ByteReader, areThere: Bool) -> Extensions {
         guard areThere || reader.remaining == 0 else { return .damaged }
-        var last: UInt64?, critical: UInt64?
+        var last: UInt64?, critical: UInt64?, storedAt: Double?
         while reader.remaining > 0 {
             guard let tag = reader.varint(), last.map({ $0 < tag }) ?? true, let size = reader.count(atMost: reader.remaining),
-                reader.take(size) != nil
+                let content = reader.take(size)
             else { return .damaged }
             last = tag
+            if tag == storedAtTag {
+                var inside = ByteReader(content)
+                storedAt = inside.integer(UInt64.self).map { Double(bitPattern: $0) }
+                if inside.remaining > 0 || !(storedAt?.isFinite ?? true) { storedAt = nil }
+            }
             if tag & 1 == 0 { critical = critical ?? tag }
         }
-        return critical.map { .critical($0) } ?? .known
+        return critical.map { .critical($0) } ?? .known(storedAt: storedAt)
     }
 
     private static func readMetadata(_ reader: inout ByteReader) -> Metadata? {

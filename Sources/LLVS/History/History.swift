@@ -102,17 +102,25 @@ final class History {
     }
 
     /// Adds a version, hidden. Its predecessors are in already; who adds many makes room before.
+    /// - Parameters:
+    ///   - clock: what its maker's clock showed, where it says so.
+    ///   - storedAt: what this device's clock showed when the version was stored, where that bounds when it, or an ancestor, was made.
     func append(
         id: VersionID, timestamp: Double, valueDataSize: UInt64, first: UInt32, second: UInt32, branch: BranchName?,
-        place: RecordPlace, checksum: UInt32, changeCount: Int, traits: Traits
+        place: RecordPlace, checksum: UInt32, changeCount: Int, traits: Traits, clock: Double? = nil, storedAt: Double? = nil
     ) -> UInt32 {
+        // Those before it were here already then.
+        if let storedAt { lower([first, second], to: storedAt) }
+        var made = claimed(timestamp: timestamp, clock: clock, first: first, second: second)
+        if let storedAt { made = min(made, storedAt) }
         var generation: UInt32 = 0
         if first != History.none { generation = rows[Int(first)].generation &+ 1 }
         if second != History.none { generation = max(generation, rows[Int(second)].generation &+ 1) }
         let ordinal = UInt32(truncatingIfNeeded: rows.count)
         rows.append(
             Row(
-                high: id.high, low: id.low, timestamp: timestamp, place: place, valueDataSize: valueDataSize, first: first, second: second,
+                high: id.high, low: id.low, timestamp: timestamp, made: made, place: place, valueDataSize: valueDataSize, first: first,
+                second: second,
                 generation: generation, branch: branch.map(intern) ?? History.none, firstEdge: History.none,
                 nextEdgeOfFirst: History.none, nextEdgeOfSecond: History.none, checksum: checksum,
                 changeCount: UInt32(truncatingIfNeeded: changeCount), state: .hidden,
@@ -134,7 +142,7 @@ final class History {
     /// predecessor is none that is live. `findHeads` must follow the last one.
     func appendLive(
         id: VersionID, timestamp: Double, valueDataSize: UInt64, first: UInt32, second: UInt32, branch: BranchName?,
-        place: RecordPlace, checksum: UInt32, changeCount: Int, traits: Traits
+        place: RecordPlace, checksum: UInt32, changeCount: Int, traits: Traits, made: Double
     ) -> Bool {
         guard first == History.none || isLive(Int(first)), second == History.none || isLive(Int(second)), ordinal(of: id) == nil else {
             return false
@@ -142,6 +150,7 @@ final class History {
         let ordinal = append(
             id: id, timestamp: timestamp, valueDataSize: valueDataSize, first: first, second: second, branch: branch, place: place,
             checksum: checksum, changeCount: changeCount, traits: traits)
+        rows[Int(ordinal)].made = made
         rows[Int(ordinal)].state = .live
         liveCount += 1
         link(ordinal)
@@ -152,12 +161,24 @@ final class History {
     func appendHole() {
         rows.append(
             Row(
-                high: 0, low: 0, timestamp: 0, place: RecordPlace(segment: 0, offset: 0, length: 0), valueDataSize: 0, first: History.none,
+                high: 0, low: 0, timestamp: 0, made: 0, place: RecordPlace(segment: 0, offset: 0, length: 0), valueDataSize: 0,
+                first: History.none,
                 second: History.none,
                 generation: 0, branch: History.none, firstEdge: History.none, nextEdgeOfFirst: History.none, nextEdgeOfSecond: History.none,
                 checksum: 0,
                 changeCount: 0, state: .dead, traits: []))
         keyHashes.appendRow()
+    }
+
+    /// Lets nothing among these versions and their ancestors have been made later than at `limit`.
+    /// - Complexity: the versions that were.
+    func lower(_ ordinals: [UInt32], to limit: Double) {
+        var open = ordinals.filter { $0 != History.none }
+        while let at = open.popLast() {
+            guard rows[Int(at)].made > limit else { continue }
+            rows[Int(at)].made = limit
+            for before in predecessors(at) { open.append(before) }
+        }
     }
 
     func isLive(_ ordinal: Int) -> Bool { ordinal >= 0 && ordinal < rows.count && rows[ordinal].state == .live }
@@ -256,6 +277,7 @@ final class History {
             branch: branch(ordinal),
             place: row.place, checksum: row.checksum, changeCount: Int(row.changeCount),
             traits: row.traits.intersection([.changeKindsVerified, .preserves]))
+        rows[Int(moved)].made = row.made
         if let hashes { noteKeys(moved, count: hashes.count) { hashes[$0] } }
         drop(ordinal)
         return moved

@@ -1,11 +1,12 @@
 /// The history as one run of bytes: a cache, so that opening a large store does not read every record.
 ///
-///     index   = magic "LLVSHIX5" · size of mark varint · mark (the storage's) · branches varint · (size varint · name, or 255 u8 and its
+///     index   = magic "LLVSHIX6" · size of mark varint · mark (the storage's) · branches varint · (size varint · name, or 255 u8 and its
 ///     SHA-256 when it is longer than 64 bytes) ...
 ///             · rows varint · row ... · persisted map
 ///     row     = 255 u8, where a version was given up; else version id · timestamp · checksum u32 · value data size varint
-///             · changes × 8 + traits varint (1: labels are true, 2: preserves, 4: ids are known) · hash of each id that it changed u32 ×
-///             changes, when they are
+///             · changes × 16 + traits varint (1: labels are true, 2: preserves, 4: ids are known, 8: made at another time than its timestamp)
+///             · hash of each id that it changed u32 × changes, when they are · when it was made, when that is another time: the difference
+///             of the bits from the timestamp's, zigzag varint
 ///             · predecessors: 0, or how many rows back varint, twice · branch + 1 varint
 ///             · segment varint (place in the mark) · offset: distance from the end of the row before's record, zigzag varint · length
 ///             varint
@@ -20,7 +21,7 @@
 /// flat map and patch name versions so. Rows come after their predecessors. Whatever does not add up makes the whole index void. The
 /// storage's envelope carries the checksum.
 enum HistoryIndex {
-    private static let magic: UInt64 = 0x3558_4948_5356_4C4C
+    private static let magic: UInt64 = 0x3658_4948_5356_4C4C
 
     private static let hole: UInt8 = 255
 
@@ -51,10 +52,11 @@ enum HistoryIndex {
             out.varint(row.valueDataSize)
             let hashes = row.traits.contains(.keysAreKnown) ? history.keyHashes(of: UInt32(truncatingIfNeeded: i)) : nil
             out.varint(
-                UInt64(row.changeCount) << 3 | (row.traits.contains(.changeKindsVerified) ? 1 : 0)
+                UInt64(row.changeCount) << 4 | (row.traits.contains(.changeKindsVerified) ? 1 : 0)
                     | (row.traits.contains(.preserves) ? 2 : 0)
-                    | (hashes == nil ? 0 : 4))
+                    | (hashes == nil ? 0 : 4) | (row.made == row.timestamp ? 0 : 8))
             for hash in hashes ?? [] { out.integer(hash) }
+            if row.made != row.timestamp { out.zigzag(row.made.bitPattern &- row.timestamp.bitPattern) }
             for predecessor in [row.first, row.second] { out.varint(predecessor == History.none ? 0 : UInt64(i) - UInt64(predecessor)) }
             out.varint(row.branch == History.none ? 0 : UInt64(row.branch) + 1)
             out.varint(UInt64(at.segment))
@@ -108,14 +110,17 @@ enum HistoryIndex {
                 }
                 guard let id = reader.versionID(), let later = reader.zigzag(), Double(bitPattern: time &+ later).isFinite,
                     let checksum = reader.integer(UInt32.self), let valueDataSize = reader.varint(),
-                    let changes = reader.count(atMost: Limits.changesPerVersion << 3 | 7),
-                    let hashes = changes & 4 != 0 ? reader.take((changes >> 3) * 4) : UnsafeRawBufferPointer(start: nil, count: 0),
+                    let changes = reader.count(atMost: Limits.changesPerVersion << 4 | 15),
+                    let hashes = changes & 4 != 0 ? reader.take((changes >> 4) * 4) : UnsafeRawBufferPointer(start: nil, count: 0),
+                    let earlier = changes & 8 != 0 ? reader.zigzag() : 0,
                     let first = reader.count(atMost: number),
                     let second = reader.count(atMost: number), let branch = reader.count(atMost: branches.count),
                     let segment = reader.count(atMost: Int(UInt32.max - 1)), let distance = reader.zigzag(), let length = reader.varint(),
                     length < UInt64(Int64.max)
                 else { return nil }
                 time &+= later
+                let made = Double(bitPattern: time &+ earlier)
+                guard made.isFinite else { return nil }
                 let offset = end &+ distance
                 guard offset < UInt64(Int64.max) else { return nil }
                 end = offset + length
@@ -126,11 +131,12 @@ enum HistoryIndex {
                         second: second == 0 ? History.none : UInt32(number - second),
                         branch: branch == 0 ? nil : branches[branch - 1],
                         place: RecordPlace(segment: UInt32(segment), offset: offset, length: length),
-                        checksum: checksum, changeCount: changes >> 3,
-                        traits: (changes & 1 != 0 ? History.Traits.changeKindsVerified : []).union(changes & 2 != 0 ? .preserves : []))
+                        checksum: checksum, changeCount: changes >> 4,
+                        traits: (changes & 1 != 0 ? History.Traits.changeKindsVerified : []).union(changes & 2 != 0 ? .preserves : []),
+                        made: made)
                 else { return nil }
                 if changes & 4 != 0 {
-                    history.noteKeys(UInt32(number), count: changes >> 3) {
+                    history.noteKeys(UInt32(number), count: changes >> 4) {
                         UInt32(littleEndian: hashes.loadUnaligned(fromByteOffset: $0 * 4, as: UInt32.self))
                     }
                 }

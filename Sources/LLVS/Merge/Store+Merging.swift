@@ -45,9 +45,9 @@ extension Store {
                 draft.located = changes.located
                 draft.digests = changes.digests
                 try Waiting.looking(at: control.quiet.paced(.adding, doing: "Merging versions \(a) and \(b) of \(self.description)")) {
-                    try commit(draft)
+                    try commit(&draft)
                 }
-                return version
+                return draft.version
             }
         }
     }
@@ -251,7 +251,7 @@ extension Store {
             }
             var draft = Draft(version: version, first: first, second: second, changes: changes.changes, traits: changes.traits)
             draft.digests = changes.digests
-            let (ordinal, place) = try withExtendedLifetime(changes) { try stage(draft) }
+            let (ordinal, place) = try withExtendedLifetime(changes) { try stage(&draft) }
             lock.withWrite { fold.keys.add(ordinal, in: dag) }
             fold.places.append(place)
             fold.steps.append(Step(ordinal: ordinal, draft: draft, changes: changes))
@@ -272,13 +272,14 @@ extension Store {
     }
 
     /// Makes a merge that is not stored yet readable by those who know its id.
-    private func stage(_ draft: Draft) throws -> (ordinal: UInt32, RecordPlace) {
+    private func stage(_ draft: inout Draft) throws -> (ordinal: UInt32, RecordPlace) {
         let ordinal = try lock.withWrite {
-            try dag.preallocate(); return appendHidden(draft)
+            try dag.preallocate(); return appendHidden(&draft)
         }
         do {
             let (place, checksum, mapped) = try commits.encoders.with { encoder -> (RecordPlace, UInt32, [MapChange]) in
-                try encoder.encode(draft.version, draft.changes, digests: draft.digests, blobThreshold: nil) { _, _ in
+                try encoder.encode(draft.version, draft.changes, digests: draft.digests, storedAt: draft.storedAt, blobThreshold: nil) {
+                    _, _ in
                     BlobID(high: 0, low: 0)
                 }
                 let mapped = draft.mapChanges(ordinal, in: encoder) { id in lock.withRead { dag.ordinalIncludingStaged(of: id) } }

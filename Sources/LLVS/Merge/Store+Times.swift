@@ -1,7 +1,7 @@
 /// Versions by when they were made.
 extension Store {
-    /// The version that stood at a time: the newest of a version and its ancestors that is not later, among those that no other that is not
-    /// later is built on; nil when all are later.
+    /// The version that stood at a time: of a version and its ancestors the one that was made last (`Version.madeAt`), and not later, among
+    /// those that no other that is not later is built on; nil when all are later.
     /// - Parameters:
     ///   - time: seconds since 2001-01-01 UTC.
     ///   - head: nil: the most recent head.
@@ -21,7 +21,8 @@ extension Store {
     }
 }
 
-/// The newest of a version and its ancestors that is not later than a time, among those before which the walk met later ones only.
+/// Of a version and its ancestors the one that was made last, and not later than at a time, among those before which the walk met later
+/// ones only.
 private struct StoodSearch: HistoryPass {
     let time: Double
     private var stack: [UInt32], seen: Set<UInt32>, newest: UInt32?
@@ -35,12 +36,17 @@ private struct StoodSearch: HistoryPass {
             left -= 1
             stack.removeLast()
             Work.versions.count()
-            if dag.rows[Int(at)].timestamp <= time {
-                newest = newest.map { dag.isNewer(at, $0) ? at : $0 } ?? at
+            if dag.rows[Int(at)].made <= time {
+                newest = newest.map { isLater(at, than: $0, in: dag) ? at : $0 } ?? at
             } else {
                 for before in dag.predecessors(at) where seen.insert(before).inserted { stack.append(before) }
             }
         }
         return .some(newest)
+    }
+
+    private func isLater(_ a: UInt32, than b: UInt32, in dag: History) -> Bool {
+        let x = dag.rows[Int(a)].made, y = dag.rows[Int(b)].made
+        return x != y ? x > y : dag.isNewer(a, b)
     }
 }

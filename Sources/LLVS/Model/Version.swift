@@ -4,8 +4,13 @@ public struct Version: Hashable, Sendable {
     public var id: VersionID
     /// 0 to 2. The state at a version is the state at the first with the version's own changes applied.
     public var predecessors: [VersionID]
-    /// Seconds since 2001-01-01 UTC, exactly as made or received.
+    /// Puts versions in order: seconds since 2001-01-01 UTC, exactly as made or received, and later than those of the ancestors, however
+    /// wrong the clocks of those who made them were. `madeAt` tells when the version was made.
     public var timestamp: Double
+    /// When it was made, as far as this device can tell: seconds since 2001-01-01 UTC. What its maker's clock showed, not before any of its
+    /// ancestors, and no more than a minute after this device had it (docs/convergence.md, "Wrong clocks"). No part of what the version is:
+    /// two are equal whatever this says.
+    public internal(set) var madeAt: Double
     /// Bytes of the values that this version stored.
     public var valueDataSize: UInt64
     /// What it carries beside its changes.
@@ -13,7 +18,7 @@ public struct Version: Hashable, Sendable {
 
     /// What is told of a version; nothing is stored by making one.
     public init(id: VersionID, predecessors: [VersionID], timestamp: Double, valueDataSize: UInt64, metadata: Metadata) {
-        self.id = id; self.predecessors = predecessors; self.timestamp = timestamp
+        self.id = id; self.predecessors = predecessors; self.timestamp = timestamp; madeAt = timestamp
         self.valueDataSize = valueDataSize; self.metadata = metadata
     }
 
@@ -26,6 +31,14 @@ public struct Version: Hashable, Sendable {
     }
     /// The branch that it carries in its metadata.
     public var branch: String? { metadata.branch }
+
+    /// The same but for when this device thinks that they were made.
+    public static func == (a: Version, b: Version) -> Bool {
+        a.id == b.id && a.predecessors == b.predecessors && a.timestamp == b.timestamp && a.valueDataSize == b.valueDataSize
+            && a.metadata == b.metadata
+    }
+    /// The id alone: those of equal versions are equal.
+    public func hash(into hasher: inout Hasher) { hasher.combine(id) }
 }
 
 /// What a version carries beside its changes: string keys, values of any bytes (JSON documents, by convention).

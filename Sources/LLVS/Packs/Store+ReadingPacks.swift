@@ -55,7 +55,7 @@ struct PackReading {
                         .damaged, "\(taking.furtherProblems) further versions of the pack could not be taken either. Have it made anew.")))
         }
         result.problems = ExchangeProblem.inOrder(result.problems)
-        return result
+        return store.tellingOfClocks(result)
     }
 
     // MARK: The stream

@@ -76,6 +76,8 @@ public final class Store: @unchecked Sendable {
     let records: Records
     /// Set before the store is used.
     package var environment = Environment()
+    /// Of devices whose versions came in.
+    let clocksAhead = Guarded(ClocksAhead())
     /// The names of the coordinators that are open on this store.
     private let coordinators = Guarded<Set<String>>([])
     let observers = Observers<[VersionID]>()

@@ -131,6 +131,9 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         public static let withheld = Code(rawValue: -80)
         /// A device says that the place goes on elsewhere (`StoreError.path`).
         public static let placeMoved = Code(rawValue: -81)
+        // Of what came in: a problem of an exchange, which goes on.
+        /// The clock of a device is far ahead; its versions were taken all the same.
+        public static let clockAhead = Code(rawValue: -82)
     }
 
     /// For programs.

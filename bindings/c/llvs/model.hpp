@@ -22,15 +22,17 @@ using VersionID = std::string;
 struct Version {
     VersionID id;
     std::vector<VersionID> predecessors;
-    /// Seconds since 1970.
+    /// Puts versions in order: seconds since 1970, later than those of the ancestors.
     double timestamp = 0;
+    /// When it was made, as far as this device can tell: seconds since 1970.
+    double made_at = 0;
     std::uint64_t value_data_size = 0;
     std::map<std::string, std::string> metadata;
     std::optional<std::string> branch;
 
     /// A copy of what the library gave.
     explicit Version(const llvs_version_info &info)
-        : id(detail::string(info.id)), timestamp(info.timestamp), value_data_size(info.value_data_size) {
+        : id(detail::string(info.id)), timestamp(info.timestamp), made_at(info.made_at), value_data_size(info.value_data_size) {
         for (std::uint32_t i = 0; i < info.predecessor_count; i++) predecessors.push_back(detail::string(info.predecessors[i]));
         for (std::size_t i = 0; i < info.metadata_count; i++)
             metadata[detail::string(info.metadata[i].key)] = detail::string(info.metadata[i].value);

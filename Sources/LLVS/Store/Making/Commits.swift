@@ -45,7 +45,7 @@ final class CommitLock: HostCallMark, @unchecked Sendable {
 /// Commits whose records may lie in the storage without being in the history: while there are any, the history
 /// cannot be written down as what the storage holds. Guarded by the store's lock.
 struct UnpublishedCommits {
-    typealias Unconfirmed = (timestamp: Double, digest: [UInt8])
+    typealias Unconfirmed = (time: GivenTime, digest: [UInt8])
     /// Being stored.
     var running = 0
     /// The outcome of some commit is not known.

@@ -10,6 +10,10 @@ struct Draft {
     var located: [MapEntry?] = []
     /// SHA-256 of the values that carry theirs in the record and have no file yet, one after another, where they are known already.
     var digests: [UInt8] = []
+    /// The caller says when it was made, whatever the clock shows.
+    var isDated = false
+    /// What this device's clock shows, where that bounds when the version, or an ancestor, was made.
+    var storedAt: Double?
 
     init(version: Version, first: UInt32, second: UInt32, changes: RecordChanges, traits: History.Traits = []) {
         self.version = version; self.first = first; self.second = second; self.changes = changes; self.traits = traits

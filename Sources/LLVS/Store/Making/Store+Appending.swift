@@ -29,12 +29,12 @@ extension Store {
 
     /// Stores one draft and makes it live. On any error nothing is there, except with `.unknownOutcome`.
     /// - Parameter view: what prevails at its first predecessor, when that is at hand.
-    func commit(_ draft: Draft, _ view: DeltaChains.View? = nil) throws {
+    func commit(_ draft: inout Draft, _ view: DeltaChains.View? = nil) throws {
         let ordinal = try lock.withWrite { () -> UInt32 in
             try checkOpenLocked()
             try dag.preallocate()
             commits.unpublished.running += 1
-            return appendHidden(draft)
+            return appendHidden(&draft)
         }
         var one = CollectionOfOne(Storing(ordinal, draft))
         do {
@@ -165,7 +165,7 @@ extension Store {
         try Memory.check()
         defer { blobs += encoder.blobs }
         try encoder.encode(
-            draft.version, draft.changes, digests: draft.digests, blobThreshold: storage.blobThreshold,
+            draft.version, draft.changes, digests: draft.digests, storedAt: draft.storedAt, blobThreshold: storage.blobThreshold,
             storeBlob: storage.storeBlob(_:digest:))
         item.checksum = encoder.checksum
         guard isKept else { return }
@@ -178,14 +178,22 @@ extension Store {
         for blob in blobs { storage.removeBlob(blob) }
     }
 
-    /// The caller holds the lock for writing.
-    func appendHidden(_ draft: Draft) -> UInt32 {
+    /// Looks at the clock where the version, or an ancestor, says that it was made later than that shows. The caller holds the lock for
+    /// writing.
+    func appendHidden(_ draft: inout Draft) -> UInt32 {
         lock.assertHeld("The history")
+        let clock = MadeTime.clock(draft.version.metadata)
+        let claimed = dag.claimed(timestamp: draft.version.timestamp, clock: clock, first: draft.first, second: draft.second)
+        if !draft.isDated, claimed > MadeTime.earliest {
+            let now = environment.clock()
+            if now >= MadeTime.earliest, claimed > now + MadeTime.tolerance { draft.storedAt = now }
+        }
         let ordinal = dag.append(
             id: draft.version.id, timestamp: draft.version.timestamp, valueDataSize: draft.version.valueDataSize,
             first: draft.first, second: draft.second, branch: draft.version.metadata.branchName,
             place: RecordPlace(segment: ProvisionalRecords.segment, offset: 0, length: 0), checksum: 0, changeCount: draft.changes.count,
-            traits: draft.traits)
+            traits: draft.traits, clock: clock, storedAt: draft.storedAt)
+        draft.version.madeAt = dag.rows[Int(ordinal)].made
         dag.noteKeys(ordinal, count: draft.changes.count) { History.keyHash(draft.changes[$0].id) }
         return ordinal
     }
@@ -214,7 +222,7 @@ extension Store {
     /// Keeps in mind that the versions may be stored or not, and names the last of them in the error.
     private func unconfirmed(_ items: some BidirectionalCollection<Storing>, _ error: StoreError) -> StoreError {
         let all = items.map {
-            ($0.draft.version.id, (timestamp: $0.draft.version.timestamp, digest: identityDigest($0.draft.version, $0.draft.changes)))
+            ($0.draft.version.id, (time: GivenTime($0.draft.version), digest: identityDigest($0.draft.version, $0.draft.changes)))
         }
         lock.withWrite { for (id, what) in all { commits.unpublished.markUncertain(id, what) } }
         var error = error

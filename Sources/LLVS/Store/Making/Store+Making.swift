@@ -61,21 +61,22 @@ extension Store {
                 id: id ?? EmptyRoot.id, predecessors: predecessor.map { [$0] } ?? [], timestamp: timestamp ?? 0, valueDataSize: size,
                 metadata: metadata)
             var draft = Draft(version: version, first: first, second: History.none, changes: recorded, traits: .changeKindsVerified)
+            draft.isDated = timestamp != nil
             if id != nil || timestamp != nil {
                 return try makeOnce(&draft, isNamed: id != nil, timestamp: timestamp, behind: behind) {
-                    try isFirstSave ? commitWithEmptyRoot($0) : commit($0, view)
+                    try isFirstSave ? commitWithEmptyRoot(&$0) : commit(&$0, view)
                 }
             }
-            draft.version.timestamp = environment.times.next(environment.clock(), behind: behind)
+            setTime(&draft, behind: behind)
             draft.version.id = draft.version.contentID(recorded, digests: &draft.digests)
-            if isFirstSave { try commitWithEmptyRoot(draft) } else { try commit(draft, view) }
+            if isFirstSave { try commitWithEmptyRoot(&draft) } else { try commit(&draft, view) }
             return (draft.version, true)
         }
     }
 
     /// Makes a version whose id or timestamp the caller gave, unless the very same is here.
     private func makeOnce(
-        _ draft: inout Draft, isNamed: Bool, timestamp: Double?, behind: Double?, _ commit: (Draft) throws -> Void
+        _ draft: inout Draft, isNamed: Bool, timestamp: Double?, behind: Double?, _ commit: (inout Draft) throws -> Void
     ) throws -> (version: Version, isNew: Bool) {
         let predecessor = draft.version.predecessors.first
         if !isNamed, let timestamp {
@@ -92,7 +93,7 @@ extension Store {
         }
         if isNamed { try name(&draft, timestamp: timestamp, behind: behind) }
         try checkUnconfirmed(draft.version, draft.changes)
-        try commit(draft)
+        try commit(&draft)
         return (draft.version, true)
     }
 
@@ -106,10 +107,15 @@ extension Store {
         }
         try id.checkIsFileName()
         if id == EmptyRoot.id { draft.version.timestamp = EmptyRoot.version.timestamp; return }
-        if let timestamp { try checkTimestamp(timestamp, behind: behind, draft.version.predecessors.first) }
-        // Made before with an outcome that was not known, or waiting: made again, it must be the same version.
-        let known = timestamp ?? lock.withRead { commits.unpublished.unconfirmed(id) }?.timestamp ?? waitingTimestamp(id)
-        draft.version.timestamp = known ?? environment.times.next(environment.clock(), behind: behind)
+        if let timestamp {
+            try checkTimestamp(timestamp, behind: behind, draft.version.predecessors.first)
+            draft.version.timestamp = timestamp
+        } else if let known = lock.withRead({ commits.unpublished.unconfirmed(id) })?.time ?? waitingTime(id) {
+            // Made before with an outcome that was not known, or waiting: made again, it must be the same version.
+            known.give(to: &draft.version)
+        } else {
+            setTime(&draft, behind: behind)
+        }
         guard id.hasContentForm else { return }
         guard id.text == nil, draft.version.contentID(draft.changes, digests: &draft.digests) == id else {
             throw StoreError(
@@ -119,6 +125,15 @@ extension Store {
                     + "it is not stored; make it without an id.",
                 versionID: id.description)
         }
+    }
+
+    /// Gives a version the time now. Where its timestamp has to be later than that by more than clocks may differ, since the predecessor's
+    /// is, its metadata say what the clock shows.
+    private func setTime(_ draft: inout Draft, behind: Double?) {
+        let now = environment.clock()
+        draft.version.timestamp = environment.times.next(now, behind: behind)
+        guard draft.version.timestamp > now + MadeTime.tolerance, now >= MadeTime.earliest else { return }
+        if draft.version.metadata[MadeTime.clockKey] == nil { draft.version.metadata[MadeTime.clockKey] = MadeTime.json(now) }
     }
 
     /// One that the caller gives: versions made here are later than those that they are based on.
@@ -266,7 +281,7 @@ extension Store {
     }
 
     /// That of a version which waits for its ancestry or for its large values: made again, it must be the same version.
-    private func waitingTimestamp(_ id: VersionID) -> Double? { lock.withRead { pending.records[id]?.header.timestamp } }
+    private func waitingTime(_ id: VersionID) -> GivenTime? { lock.withRead { (pending.records[id]?.header.version).map(GivenTime.init) } }
 
     /// The version of that id, when it is here and the same by meaning.
     /// - Throws: `.versionMismatch` when it is another.
@@ -287,7 +302,7 @@ extension Store {
         guard let ordinal = lock.withRead({ dag.ordinal(of: wanted.id) }) else {
             // One that waits for its ancestry counts, too; but one that cannot be read must not keep a whole one out.
             var asked = wanted
-            if !comparingTimestamp, let timestamp = waitingTimestamp(wanted.id) { asked.timestamp = timestamp }
+            if !comparingTimestamp { waitingTime(wanted.id)?.give(to: &asked) }
             if let waiting = lock.withRead({ pending.records[wanted.id] }), let digest = try? records.identityDigest(waiting.place),
                 digest != identityDigest(asked, changes)
             {
@@ -299,9 +314,9 @@ extension Store {
             return nil
         }
         let place = place(of: ordinal)
-        let existing = try records.header(place).version
+        let existing = try version(ordinal)
         var asked = wanted
-        if !comparingTimestamp { asked.timestamp = existing.timestamp }
+        if !comparingTimestamp { GivenTime(existing).give(to: &asked) }
         let same =
             try asked.predecessors == existing.predecessors && asked.timestamp == existing.timestamp
             && asked.metadata == existing.metadata
@@ -318,19 +333,18 @@ extension Store {
     }
 
     /// Records the empty root, from which stores that start apart share an ancestor, and the first save on it, as one batch.
-    private func commitWithEmptyRoot(_ draft: Draft) throws {
+    private func commitWithEmptyRoot(_ draft: inout Draft) throws {
         commits.inFlight.begin(EmptyRoot.id)
         defer { commits.inFlight.end(EmptyRoot.id) }
-        var draft = draft
         if let root = lock.withRead({ dag.ordinal(of: EmptyRoot.id) }) {
             draft.first = root
-            return try commit(draft)
+            return try commit(&draft)
         }
-        let root = Draft(version: EmptyRoot.version, first: History.none, second: History.none, changes: [])
+        var root = Draft(version: EmptyRoot.version, first: History.none, second: History.none, changes: [])
         let (rootOrdinal, ordinal) = lock.withWrite { () -> (UInt32, UInt32) in
-            let rootOrdinal = appendHidden(root)
+            let rootOrdinal = appendHidden(&root)
             draft.first = rootOrdinal
-            return (rootOrdinal, appendHidden(draft))
+            return (rootOrdinal, appendHidden(&draft))
         }
         do { try store([(rootOrdinal, root), (ordinal, draft)]) } catch {
             lock.withWrite {

@@ -79,7 +79,7 @@ extension Store {
                     if try Waiting.looking(at: waiting, { try repairWhereDamaged(received[i], ready.sorted, isVerifying: isVerifying) }) {
                         results[i] = .repaired; continue
                     }
-                    guard let draft = try draft(for: received[i].version, ready, beside: (drafts, batch), &ancestry, control) else {
+                    guard var draft = try draft(for: received[i].version, ready, beside: (drafts, batch), &ancestry, control) else {
                         results[i] = .alreadyPresent; continue
                     }
                     batch[draft.version.id] = drafts.count
@@ -87,7 +87,7 @@ extension Store {
                         (
                             i,
                             try lock.withWrite {
-                                try dag.preallocate(); return appendHidden(draft)
+                                try dag.preallocate(); return appendHidden(&draft)
                             }, draft
                         ))
                 } catch let error as StoreError where Store.isProblem(error.code) {
@@ -100,6 +100,7 @@ extension Store {
             throw error
         }
         for draft in drafts { results[draft.index] = .added }
+        noteClocksAhead(drafts.lazy.map(\.draft))
         let ids = drafts.map(\.draft.version.id)
         if !ids.isEmpty {
             tellOfNew(ids)

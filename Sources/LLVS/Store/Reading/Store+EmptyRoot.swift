@@ -7,7 +7,7 @@ extension Store {
     /// Under which it is read. Its record is in memory alone.
     private func virtualRoot() throws -> UInt32 {
         if let known = lock.withRead({ dag.virtualRoot }) { return known }
-        let draft = Draft(version: EmptyRoot.version, first: History.none, second: History.none, changes: [])
+        var draft = Draft(version: EmptyRoot.version, first: History.none, second: History.none, changes: [])
         let (place, checksum) = try commits.encoders.with { encoder -> (RecordPlace, UInt32) in
             try encoder.encode(draft.version, draft.changes, blobThreshold: nil) { _, _ in BlobID(high: 0, low: 0) }
             return (records.provisional.add(try encoder.bytes(draft.changes)), encoder.checksum)
@@ -17,7 +17,7 @@ extension Store {
                 records.provisional.remove(place)
                 return known
             }
-            let ordinal = appendHidden(draft)
+            let ordinal = appendHidden(&draft)
             dag.makeVirtual(ordinal, place, checksum)
             return ordinal
         }

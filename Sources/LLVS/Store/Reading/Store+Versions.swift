@@ -15,13 +15,15 @@ extension Store {
     }
 
     func version(_ ordinal: UInt32) throws -> Version {
-        let (id, place, checksum) = lock.withRead { (dag.id(ordinal), dag.rows[Int(ordinal)].place, dag.rows[Int(ordinal)].checksum) }
-        let header = try records.header(place)
+        let (id, row) = lock.withRead { (dag.id(ordinal), dag.rows[Int(ordinal)]) }
+        let header = try records.header(row.place)
         // A history that comes from a cache may say anything.
-        guard header.checksum == checksum, header.id == id else {
-            throw records.damaged(place, "is not the one that was there", version: id)
+        guard header.checksum == row.checksum, header.id == id else {
+            throw records.damaged(row.place, "is not the one that was there", version: id)
         }
-        return header.version
+        var version = header.version
+        version.madeAt = row.made
+        return version
     }
 
     func versionID(_ ordinal: UInt32) -> VersionID { lock.withRead { dag.id(ordinal) } }

@@ -76,7 +76,9 @@ extension Store {
             var known = found.blobs[...], new: [BlobID] = []
             let encoder = RecordEncoder()
             do {
-                try encoder.encode(version, RecordChanges(sorted), blobThreshold: storage.blobThreshold) { data, digest in
+                try encoder.encode(
+                    version, RecordChanges(sorted), storedAt: storedAt(version, ordinal), blobThreshold: storage.blobThreshold
+                ) { data, digest in
                     // Those that have a file keep it. The record may have put values into files that are too small for one here.
                     while let (blob, size) = known.popFirst() { if size == data.count { return blob } }
                     new.append(try storage.storeBlob(data, digest: digest))
@@ -113,6 +115,16 @@ extension Store {
         }
         records.knownDamage.forget(received.version.id, at: place)
         Log.write(.info, "Version \(received.version.id) in \(description) was damaged, and is whole again.")
+    }
+
+    /// What the record of a version said of the clock, as far as that bounds when the version was made.
+    private func storedAt(_ version: Version, _ ordinal: UInt32) -> Double? {
+        lock.withRead {
+            let row = dag.rows[Int(ordinal)]
+            let claimed = dag.claimed(
+                timestamp: row.timestamp, clock: MadeTime.clock(version.metadata), first: row.first, second: row.second)
+            return claimed > row.made ? row.made : nil
+        }
     }
 
     /// Whose header it is, as far as that can still be read; else the history in memory tells most of it.

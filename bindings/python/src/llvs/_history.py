@@ -275,8 +275,8 @@ class HistoryReading(Handle):
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> Optional[Version]:
-        """The version that stood at a time: the newest of `head` (the most recent head) and its ancestors that is not later; None when all
-        are.
+        """The version that stood at a time: of `head` (the most recent head) and its ancestors the one that was made last (`made_at`) and
+        not later; None when all are later.
 
         time: an aware or local `datetime`, or seconds since 1970. Of two lines that were apart at that time and merged afterwards it is the
         later.

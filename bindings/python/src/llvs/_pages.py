@@ -17,7 +17,7 @@ from .versions import CHANGE_KINDS, Change, Reference, Value, Version
 lib = _abi.lib
 
 # As in _structs: an llvs_bytes is QQ. A test compares the sizes.
-VERSION_INFO = struct.Struct("=IIQQQQQQdQQQQQII")
+VERSION_INFO = struct.Struct("=IIQQQQQQdQQQQQIId")
 VALUE_INFO = struct.Struct("=IIQQQQQQ")
 CHANGE_INFO = struct.Struct("=IIQQQQQQQ")
 METADATA_ENTRY = struct.Struct("=QQQQ")
@@ -71,9 +71,8 @@ def bytes_array(first: int | None, count: int) -> list[bytes]:
 
 def version(fields: tuple[Any, ...]) -> Version:
     """A version from its unpacked `llvs_version_info`."""
-    _, count, id_data, id_size, a_data, a_size, b_data, b_size, timestamp, size, entries, entry_count, branch_data, branch_size, _, _ = (
-        fields
-    )
+    (_, count, id_data, id_size, a_data, a_size, b_data, b_size, timestamp, size, entries, entry_count, branch_data, branch_size, _, _,
+     made_at) = fields
     if count == 0:
         predecessors: tuple[str, ...] = ()
     elif count == 1:
@@ -87,7 +86,7 @@ def version(fields: tuple[Any, ...]) -> Version:
             for key, key_size, value, value_size in METADATA_ENTRY.iter_unpack(copy(entries, METADATA_ENTRY.size * entry_count))
         )
     branch = decode(copy(branch_data, branch_size)) if branch_data else None
-    return Version(decode(copy(id_data, id_size)), predecessors, timestamp, size, metadata, branch)
+    return Version(decode(copy(id_data, id_size)), predecessors, timestamp, size, metadata, branch, made_at)
 
 
 def version_at(address: int) -> Version:

@@ -78,6 +78,7 @@ class llvs_version_info(ctypes.Structure):
         ("branch", llvs_bytes),
         ("change", c_uint32),
         ("reserved", c_uint32),
+        ("made_at", c_double),
     ]
 
 

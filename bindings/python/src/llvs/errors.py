@@ -76,6 +76,7 @@ class ErrorCode(enum.IntEnum):
     WRITER_FORKED = c.ERROR_WRITER_FORKED
     WITHHELD = c.ERROR_WITHHELD
     PLACE_MOVED = c.ERROR_PLACE_MOVED
+    CLOCK_AHEAD = c.ERROR_CLOCK_AHEAD
 
 
 #: Which class stands for which code: the last that names it.
@@ -279,6 +280,7 @@ class ExchangeDataError(
         c.ERROR_INVALID_JSON, c.ERROR_CUT_SHORT, c.ERROR_MISSING_CHANGES, c.ERROR_MISSING_PREDECESSOR, c.ERROR_INVALID_BASE64,
         c.ERROR_IDENTIFIER_MISMATCH, c.ERROR_MISSING_VERSION, c.ERROR_FOREIGN_FILE, c.ERROR_UNPORTABLE_ID,
         c.ERROR_CONTENT_MISMATCH, c.ERROR_ROLLED_BACK, c.ERROR_WRITER_FORKED, c.ERROR_WITHHELD, c.ERROR_PLACE_MOVED,
+        c.ERROR_CLOCK_AHEAD,
     ],
 ):
     """What the other side holds cannot be used. Appears as a problem of an exchange's result."""

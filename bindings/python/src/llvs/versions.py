@@ -108,14 +108,18 @@ class Change(NamedTuple):
 class Version:
     """A version of a store. Equal to another when their ids are equal, since versions never change."""
 
-    __slots__ = ("_id_bytes", "_metadata", "_raw_metadata", "branch", "id", "predecessors", "timestamp", "value_data_size")
+    __slots__ = ("_id_bytes", "_metadata", "_raw_metadata", "branch", "id", "made_at", "predecessors", "timestamp", "value_data_size")
 
     #: The id: 1 to 128 of `[A-Za-z0-9_-]`.
     id: str
     #: The ids of the versions it was made from, 0 to 2. Its state is that of the first, with its own changes applied.
     predecessors: tuple[str, ...]
-    #: When it was made, in seconds since 1970-01-01 UTC.
+    #: Puts versions in order: seconds since 1970-01-01 UTC, later than those of its ancestors, however wrong the clocks of those who made
+    #: them were.
     timestamp: float
+    #: When it was made, as far as this device can tell, in seconds since 1970-01-01 UTC: what its maker's clock showed, not before any of
+    #: its ancestors, and no more than a minute after this device had it. Other devices may tell another time.
+    made_at: float
     #: The bytes of the values that it stored.
     value_data_size: int
     #: The branch that its metadata names, or None.
@@ -129,11 +133,13 @@ class Version:
         value_data_size: int,
         raw_metadata: tuple[tuple[str, bytes], ...] = (),
         branch: str | None = None,
+        made_at: float | None = None,
     ) -> None:
         self.id = id
         self._id_bytes = _memory.encode(id)
         self.predecessors = predecessors
         self.timestamp = timestamp
+        self.made_at = timestamp if made_at is None else made_at
         self.value_data_size = value_data_size
         self._raw_metadata = raw_metadata
         self._metadata: Mapping[str, Any] | None = None
@@ -171,9 +177,9 @@ class Version:
 
     @property
     def date(self) -> datetime:
-        """`timestamp` as a date in UTC. Raises OverflowError for one beyond what `datetime` can hold."""
+        """`made_at` as a date in UTC. Raises OverflowError for one beyond what `datetime` can hold."""
         # datetime.fromtimestamp would raise ValueError or OSError for some, and other systems' time_t may hold less.
-        return datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(seconds=self.timestamp)
+        return datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(seconds=self.made_at)
 
     def __eq__(self, other: object) -> bool:
         return self.id == other.id if isinstance(other, Version) else NotImplemented
@@ -193,7 +199,8 @@ class SavedVersion(Version):
 
     def __init__(self, version: Version, move: Any) -> None:
         super().__init__(
-            version.id, version.predecessors, version.timestamp, version.value_data_size, version._raw_metadata, version.branch
+            version.id, version.predecessors, version.timestamp, version.value_data_size, version._raw_metadata, version.branch,
+            version.made_at,
         )
         self._move = move
 

@@ -32,10 +32,10 @@ def attached(inspected: Inspected) -> dict[str, Any]:
         name = next((metadata[key] for key in reversed(WHO) if metadata.get(key)), None)
         if name is None:
             continue
-        device = devices.setdefault(name, {"name": name, "versions": 0, "last": version.timestamp, "version": version.id})
+        device = devices.setdefault(name, {"name": name, "versions": 0, "last": version.made_at, "version": version.id})
         device["versions"] += 1
-        if version.timestamp > device["last"]:
-            device.update(last=version.timestamp, version=version.id)
+        if version.made_at > device["last"]:
+            device.update(last=version.made_at, version=version.id)
     statistics = inspected.store.statistics()
     problems: list[dict[str, Any]] = []
     places: dict[str, dict[str, Any]] = {}

@@ -144,13 +144,20 @@ def metadata_of(version: llvs.Version) -> dict[str, str]:
     return found
 
 
+def clock_ahead(version: llvs.Version) -> float:
+    """Seconds by which its maker's clock was ahead, where it was: it is shown as made when it came."""
+    is_its_own = "__llvs_clock" not in version.raw_metadata and len(version.predecessors) < 2
+    return max(0.0, version.timestamp - version.made_at) if is_its_own else 0.0
+
+
 def told(version: llvs.Version) -> dict[str, Any]:
     """A version as the page gets it."""
     metadata = metadata_of(version)
     return {
         "id": version.id,
         "predecessors": list(version.predecessors),
-        "time": version.timestamp,
+        "time": version.made_at,
+        "ahead": clock_ahead(version),
         "bytes": version.value_data_size,
         "branch": version.branch,
         "who": next((metadata[key] for key in WHO if metadata.get(key)), ""),

@@ -50,7 +50,7 @@ def _rows(found: list[Part]) -> Iterator[str]:
     wide = max(map(len, names), default=0)
     places = max((len(part.where) for part in found), default=0)
     for part, name in zip(found, names):
-        facts = f"{output.style(part.version.id[:SHOWN], 'id')} {describe.minute(part.version.timestamp)} {name:{wide}}"
+        facts = f"{output.style(part.version.id[:SHOWN], 'id')} {describe.minute(part.version.made_at)} {name:{wide}}"
         where = escape.line(part.where)
         yield f"{facts}  {where.rjust(places) if where.isdigit() else where.ljust(places)}  {escape.line(part.text)}".rstrip()
 

@@ -50,7 +50,7 @@ def title(version: llvs.Version) -> str:
 def short(version: llvs.Version) -> str:
     """A version in one line, for messages: "3E6318F1 2026-11-22 14:03 ann: Buy tea"."""
     author, said = who(version), title(version)
-    return f"{version.id[:SHOWN]} {minute(version.timestamp)}" + (f" {author}" if author else "") + (f": {said}" if said else "")
+    return f"{version.id[:SHOWN]} {minute(version.made_at)}" + (f" {author}" if author else "") + (f": {said}" if said else "")
 
 
 @functools.lru_cache(maxsize=4096)
@@ -93,7 +93,7 @@ def as_json(version: llvs.Version) -> dict[str, Any]:
     return {
         "id": version.id,
         "predecessors": list(version.predecessors),
-        "time": iso(version.timestamp),
+        "time": iso(version.made_at),
         "timestamp": version.timestamp,
         "branch": version.branch,
         "size": version.value_data_size,

@@ -87,7 +87,7 @@ def _write_tar(_: llvs.Store, version: llvs.Version, state: llvs.State, file: Pa
     with tarfile.open(file, "x", format=tarfile.PAX_FORMAT) as archive:
         for id, data in state.items():
             member = tarfile.TarInfo(name_of(id))
-            member.size, member.mtime, member.mode = len(data), max(int(version.timestamp), 0), 0o644
+            member.size, member.mtime, member.mode = len(data), max(int(version.made_at), 0), 0o644
             archive.addfile(member, io.BytesIO(data))
 
 
@@ -97,7 +97,7 @@ def _write_zip(_: llvs.Store, version: llvs.Version, state: llvs.State, file: Pa
 
     name_of = _names(state)
     try:
-        date = time.gmtime(version.timestamp)[:6]
+        date = time.gmtime(version.made_at)[:6]
     except (OverflowError, ValueError, OSError):
         date = (1980, 1, 1, 0, 0, 0)
     # What zip can say of times.

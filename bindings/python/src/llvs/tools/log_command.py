@@ -54,7 +54,7 @@ def log_command(
             seconds = moments.seconds_of(since)
         except ValueError as problem:
             raise Failure(str(problem), MISUSED) from None
-        walk = ((version, kind) for version, kind in walk if version.timestamp >= seconds)
+        walk = ((version, kind) for version, kind in walk if version.made_at >= seconds)
     if number is not None:
         walk = itertools.islice(walk, number)
     if is_json:
@@ -149,7 +149,7 @@ class _Log:
         return output.style(f"({', '.join(marks)})", "name") if marks else ""
 
     def _line(self, version: llvs.Version, kind: Optional[llvs.ChangeKind], used: int) -> str:
-        id, when, author, said = version.id[:SHOWN], describe.minute(version.timestamp), describe.who(version), describe.title(version)
+        id, when, author, said = version.id[:SHOWN], describe.minute(version.made_at), describe.who(version), describe.title(version)
         if kind is not None:
             said = f"{kind}: {said}" if said else str(kind)
         marks = self._marks(version) if version.branch is not None or version.id in self._heads or version.id == self._current else ""
@@ -164,7 +164,7 @@ class _Log:
     def _block(self, version: llvs.Version, kind: Optional[llvs.ChangeKind]) -> list[str]:
         marks, author = self._marks(version), describe.who(version)
         rows = [" ".join(part for part in (output.style(version.id, "id"), marks) if part)]
-        facts = [describe.moment(version.timestamp), author, output.size_text(version.value_data_size)]
+        facts = [describe.moment(version.made_at), author, output.size_text(version.value_data_size)]
         if len(version.predecessors) == 2:
             facts.append("merge of " + " and ".join(id[:SHOWN] for id in version.predecessors))
         rows.append("  ".join(fact for fact in facts if fact))

@@ -40,7 +40,7 @@ def _version_rows(
     facts = [["version", version.id + (" (current)" if current == version else "")]]
     facts += [["predecessor", describe.short(one)] for one in store.versions(version.predecessors)]
     facts += [["successor", describe.short(one)] for one in store.successors(version)[:10]]
-    facts.append(["made", describe.moment(version.timestamp)])
+    facts.append(["made", describe.moment(version.made_at)])
     for key, value in version.metadata.items():
         facts.append([escape.line(key), escape.line(value) if isinstance(value, str) else output.as_json(describe.jsonable(value))])
     yield from output.table(facts, is_cut=False)
@@ -82,7 +82,7 @@ def _history_row(store: llvs.Store, id: str, version: llvs.Version, kind: llvs.C
     size = _size(store, id, version)
     told = "" if size is None else f" ({output.size_text(size)})"
     parts = [describe.who(version), describe.title(version)]
-    when = f"{output.style(version.id[:SHOWN], 'id')} {describe.minute(version.timestamp)} {str(kind).replace('_', ' ')}{told}"
+    when = f"{output.style(version.id[:SHOWN], 'id')} {describe.minute(version.made_at)} {str(kind).replace('_', ' ')}{told}"
     return "  ".join([when, *(part for part in parts if part)])
 
 

@@ -67,7 +67,7 @@ def _long(store: llvs.Store, version: llvs.Version, state: llvs.State) -> Iterat
             continue
         stored = store[reference.stored_version]
         kind = values.kind_of(head).words if size <= len(head) else _kind_of_head(head)
-        rows.append([output.size_text(size), kind, stored.id[:SHOWN], describe.minute(stored.timestamp), escape.line(reference.id)])
+        rows.append([output.size_text(size), kind, stored.id[:SHOWN], describe.minute(stored.made_at), escape.line(reference.id)])
     return output.table(rows, frozenset({0}), is_cut=False)
 
 

@@ -1,0 +1,48 @@
+/// Devices whose clocks are far ahead, each of which is told of once while a store is open: in the log, and as a problem of what met it.
+struct ClocksAhead {
+    /// Of which people were told.
+    private var known: Set<[UInt8]> = []
+    /// Not yet told of by an exchange.
+    private var untold: [ExchangeProblem] = []
+    private static let mostKnown = 1_000, mostUntold = 100
+
+    /// A version came in whose maker's clock was ahead of this device's by so many seconds.
+    mutating func note(_ version: Version, by seconds: Double, in store: String) {
+        let device = version.metadata[UndoMarks.deviceKey] ?? []
+        guard known.count < ClocksAhead.mostKnown, known.insert(device).inserted else { return }
+        let name = JSONString.decode(device).map { "The clock of the device \"\($0)\"" } ?? "The clock of a device without a name"
+        let hours = Int(min(seconds / 3_600, 1e7))
+        let ahead = hours < 48 ? "\(hours) h" : hours < 8_766_000 ? "\(hours / 24) days" : "more than a thousand years"
+        let error = StoreError(
+            .clockAhead,
+            "\(name) is \(ahead) ahead of this one, says version \(version.id), which is in \(store) and counts as made when it came. "
+                + "Set the clock there, or here: until then what is changed there counts as newer than what others change.",
+            versionID: version.id.description)
+        Log.write(.warning, error.message)
+        if untold.count < ClocksAhead.mostUntold { untold.append(ExchangeProblem(name: version.id.description, error: error)) }
+    }
+
+    mutating func take() -> [ExchangeProblem] { defer { untold = [] }; return untold }
+}
+
+extension Store {
+    /// Looks which of the drafts that came from elsewhere were made by a clock that is far ahead.
+    func noteClocksAhead(_ drafts: some Sequence<Draft>) {
+        for draft in drafts {
+            guard let storedAt = draft.storedAt else { continue }
+            let said = lock.withRead {
+                dag.claim(
+                    timestamp: draft.version.timestamp, clock: MadeTime.clock(draft.version.metadata), first: draft.first,
+                    second: draft.second)
+            }
+            if said > storedAt + MadeTime.farAhead { clocksAhead.withLock { $0.note(draft.version, by: said - storedAt, in: description) } }
+        }
+    }
+
+    /// Adds to a result what was met of clocks that are far ahead.
+    func tellingOfClocks(_ result: ExchangeResult) -> ExchangeResult {
+        var told = result
+        told.problems += clocksAhead.withLock { $0.take() }
+        return told
+    }
+}

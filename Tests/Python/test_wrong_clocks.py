@@ -1,0 +1,51 @@
+"""One save by a device whose clock is ten years ahead: it counts as made when it came, and what is saved later by any clock that is right is
+dated right. The rules themselves are in WrongClockTests (Swift)."""
+
+import time
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+import llvs
+
+YEARS = 10 * 365 * 86_400.0
+
+
+def ahead(path: Path, place: Path, device: str) -> llvs.Version:
+    """What a device saves on what is there, by a clock that is ten years ahead."""
+    with llvs.Coordinator(path, exchange=str(place), device=device) as there:
+        there.sync()
+        version = there.save(update={"x": b"ahead"}, timestamp=time.time() + YEARS)
+        there.sync()
+        assert version is not None
+        return version
+
+
+def test_dates_after_one_wrong_clock(tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    with llvs.Coordinator(tmp_path / "ann", exchange=str(place), device="ann") as ann:
+        ann.save(update={"x": b"before"})
+        ann.sync()
+        wrong = ahead(tmp_path / "bob", place, "bob")
+        result = ann.sync()
+        assert [(problem.code, problem.name) for problem in result.problems] == [(llvs.ErrorCode.CLOCK_AHEAD, wrong.id)]
+        assert '"bob" is 3649 days ahead' in str(result.problems[0].reason) or '"bob" is 3650 days ahead' in str(result.problems[0].reason)
+        assert not ann.sync().problems
+        saved = [ann.save(update={"x": text}) for text in (b"1", b"2")]
+
+        now = time.time()
+        for version in ann.store.history():
+            assert version.made_at < now + 1 and version.date < datetime.now(timezone.utc) + timedelta(seconds=1)
+        for version in saved:
+            assert version is not None and version.timestamp > now + YEARS - 3600
+            assert version.metadata["__llvs_clock"] == pytest.approx(now - 978_307_200, abs=3600)
+            assert ann.store[version.id].made_at == version.made_at
+        stood = ann.version_at(now + 1)
+        assert stood is not None and stood.id == ann.current_version and ann["x"] == b"2"
+        before = ann.version_at(now - 86_400)
+        assert before is not None and before.date.year == 2001
+    # Who has all of it from the place alone dates it by when it came, and later.
+    with llvs.Coordinator(tmp_path / "eve", exchange=str(place)) as eve:
+        assert [problem.code for problem in eve.sync().problems] == [llvs.ErrorCode.CLOCK_AHEAD]
+        assert max(version.made_at for version in eve.store.history()) < time.time() + 1
