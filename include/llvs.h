@@ -644,8 +644,8 @@ typedef struct llvs_version_info {
     llvs_change_kind change;
     uint32_t reserved;
     /**
-     * When the version was made, as far as this device can tell: seconds since 1970-01-01 UTC. What its maker's clock showed, not before any
-     * of its ancestors, and no more than a minute after this device had it. Other devices may tell another time.
+     * When the version was made, as far as this device can tell: seconds since 1970-01-01 UTC. What its maker's clock showed, not before
+     * any of its ancestors, and no more than a minute after this device had it. Other devices may tell another time.
      */
     double made_at;
 } llvs_version_info;
@@ -1164,7 +1164,8 @@ typedef struct llvs_version_options {
     size_t source_size;
     /**
      * Seconds since 1970-01-01 UTC at which the version is said to be made; 0: now, or a microsecond after the predecessor's when the clock
-     * is behind that (by more than a minute: then the metadata get `__llvs_clock`, what the clock shows in seconds since 2001). Finite, and later than the predecessor's timestamp: else LLVS_ERROR_INVALID_ARGUMENT.
+     * is behind that (by more than a minute: then the metadata get `__llvs_clock`, what the clock shows in seconds since 2001). Finite, and
+     * later than the predecessor's timestamp: else LLVS_ERROR_INVALID_ARGUMENT.
      */
     double timestamp;
     /**

@@ -26,7 +26,7 @@ def note(chance: random.Random) -> list[list[str]]:
 
 
 def edited(chance: random.Random, base: list[list[str]], side: str) -> tuple[list[list[str]], set[str]]:
-    """One or two edits of words or lines: append, prepend, insert, replace, remove. New words are found nowhere else. Also returns these."""
+    """One or two edits of words or lines: append, prepend, insert, replace, remove. Also returns the new words, each found nowhere else."""
     lines, made = [list(line) for line in base], set()
 
     def new() -> str:

@@ -1,5 +1,6 @@
-"""One save by a device whose clock is ten years ahead: it counts as made when it came, and what is saved later by any clock that is right is
-dated right. The rules themselves are in WrongClockTests (Swift)."""
+"""One save by a device whose clock is ten years ahead: it counts as made when it came, and what is saved later is dated right.
+
+The rules themselves are in WrongClockTests (Swift)."""
 
 import time
 from datetime import datetime, timedelta, timezone

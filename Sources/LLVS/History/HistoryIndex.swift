@@ -4,7 +4,7 @@
 ///     SHA-256 when it is longer than 64 bytes) ...
 ///             · rows varint · row ... · persisted map
 ///     row     = 255 u8, where a version was given up; else version id · timestamp · checksum u32 · value data size varint
-///             · changes × 16 + traits varint (1: labels are true, 2: preserves, 4: ids are known, 8: made at another time than its timestamp)
+///             · changes × 16 + traits varint (1: labels are true, 2: preserves, 4: ids are known, 8: made at another time)
 ///             · hash of each id that it changed u32 × changes, when they are · when it was made, when that is another time: the difference
 ///             of the bits from the timestamp's, zigzag varint
 ///             · predecessors: 0, or how many rows back varint, twice · branch + 1 varint

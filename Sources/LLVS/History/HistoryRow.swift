@@ -4,7 +4,7 @@ extension History {
         var high: UInt64
         var low: UInt64
         var timestamp: Double
-        /// When it was made, as far as that can be told: not before any of its ancestors. In seconds since 2001-01-01 UTC, as the timestamp.
+        /// When it was made, as far as that can be told: not before any of its ancestors. Seconds since 2001-01-01 UTC, as the timestamp.
         var made: Double
         var place: RecordPlace
         var valueDataSize: UInt64
