@@ -52,7 +52,7 @@ def test_paths_of_unusual_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
             with llvs.Store(path, storage=storage) as store:  # type: ignore[arg-type]
                 store.make_version(insert={"a": b"1"})
             with llvs.Store(path, storage=storage, read_only=True) as store:  # type: ignore[arg-type]
-                assert len(store.heads) == 1
+                assert len(store.heads()) == 1
             shutil.rmtree(path, ignore_errors=True)
             for left in tmp_path.glob("*"):
                 left.unlink() if left.is_file() else None
@@ -168,10 +168,10 @@ def test_a_read_only_medium(mounted: Callable[..., Path], tmp_path: Path) -> Non
     medium = mounted(tmp_path / "medium", ["--bind", str(made)], ["-o", "remount,ro,bind"])
     for storage in ("file", "sqlite"):
         with llvs.Store(medium / storage, storage=storage, read_only=True) as store:  # type: ignore[arg-type]
-            assert store.at(store.heads[0])["a"] == b"1"
+            assert store.at(store.heads()[0])["a"] == b"1"
         with pytest.raises(llvs.Error) as caught:
             with llvs.Store(medium / storage, storage=storage) as store:  # type: ignore[arg-type]
-                assert store.at(store.heads[0])["a"] == b"1"
+                assert store.at(store.heads()[0])["a"] == b"1"
                 store.make_version(root=True)
         assert caught.value.code == llvs.ErrorCode.READ_ONLY and str(medium) in str(caught.value)
 
@@ -225,5 +225,5 @@ def test_many_writers_at_full_durability(tmp_path: Path) -> None:
             assert first.reload() == 12
             last = first.make_version(root, update={"a": b"1"})
         with llvs.Store(path) as again:
-            assert len(again.heads) == 13 and again.at(last)["a"] == b"1"
+            assert len(again.heads()) == 13 and again.at(last)["a"] == b"1"
             again.make_version(last)

@@ -6,12 +6,13 @@ import ctypes
 import os
 import threading
 import unicodedata
-from typing import Any, Callable, Iterable, NamedTuple, Optional, Union
+from typing import Any, Callable, Iterable, Literal, NamedTuple, Optional, Union
 
 from . import _abi, _callbacks, _constants as c, _structs, errors
 from ._carrier import Carrier
 from ._memory import BytesArray, address, as_bytes, encode
 from .storage import _data
+from .words import Layout
 
 lib = _abi.lib
 
@@ -105,7 +106,7 @@ class Remote:
         known_hosts: Union[str, "os.PathLike[str]"] = "",
         proxy: str = "",
         timeout: Optional[float] = None,
-        layout: str = "",
+        layout: Union[Layout, Literal[""]] = "",
         passphrase: Optional[str] = None,
         identity: str = "",
         recipients: Iterable[str] = (),
