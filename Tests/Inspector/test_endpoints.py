@@ -167,6 +167,7 @@ def test_a_merge_is_explained(inspect: Inspect) -> None:
     assert again["count"] == found["count"]
     open_ = client.get("conflicts")
     assert open_["count"] >= 2 and open_["merges"][0]["id"] == found["version"]["id"]
+    assert open_["merges"][0]["of"][0] == {"id": "contact/ann", "path": ["phone"]} and open_["merges"][0]["count"] == open_["count"]
 
 
 def test_search(inspect: Inspect) -> None:
