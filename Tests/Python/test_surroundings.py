@@ -190,6 +190,29 @@ def test_a_full_disk(mounted: Callable[..., Path], tmp_path: Path, storage: Any)
         assert len(store.at(made[-1])) == len(made)
 
 
+def test_the_library_installs_no_handlers_of_signals(tmp_path: Path) -> None:
+    """docs/dependencies.md says which variables of the environment make Swift's runtime install some."""
+    code = """
+def caught():
+    with open("/proc/self/status") as file:
+        mask = next(line for line in file if line.startswith("SigCgt")).split()[1]
+    # Signals 32 and 33 are the C library's own, for its threads.
+    return int(mask, 16) & ~(0b11 << 31)
+before = caught()
+import llvs
+with llvs.Coordinator("notes", exchange="shared") as notes, llvs.Store("base.db", storage="sqlite") as store:
+    notes.save(update={"a": b"1"})
+    store.make_version(insert={"a": b"1"})
+    with llvs.Syncer(notes) as syncer:
+        syncer.run()
+    print("same" if caught() == before else f"{before:x} {caught():x}")
+"""
+    # An interpreter that is started by itself, without the handlers of whoever runs the tests.
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("SWIFT_")}
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=variables, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "same\n"), done.stdout + done.stderr
+
+
 def test_a_bare_environment(tmp_path: Path) -> None:
     """The C locale, no home, no variables."""
     code = """
