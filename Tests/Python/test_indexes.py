@@ -396,6 +396,7 @@ def test_collections_find_ranges() -> None:
         assert list(open.between("due", date(2026, 1, 7))) == ["7", "8"]
         assert list(open.between("due", high=date(2026, 1, 2)).order_by("due", "title", reverse=True)) == ["2", "1"]
         assert open.between("due", date(2026, 1, 3)).count() == 6
+        assert list(tasks.where(done=True).between("due", date(2026, 1, 1))) == ["9"], "an index of open tasks has none that are done"
         assert list(tasks.between("at", moment(3, 11), moment(4, 11, 1))) == ["3"], "moments, whatever their zone"
         assert list(tasks.between("stars", 8)) == ["8", "9"] and list(tasks.between("stars", high=2)) == ["1", "2"], "numbers alone"
         index = notes.index("due")

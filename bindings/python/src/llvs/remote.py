@@ -116,7 +116,8 @@ class Remote:
 
         url: "https+webdav://host[:port]/path/" ("http+webdav:" on this machine), "sftp://host[:port]/path/", "s3://bucket/prefix", or a
         cloud drive. No user and no password in it. "?layout=packed" at its end (or "interchange", "bridged") says how versions lie there;
-        else what is there counts; if nothing is there, a server gets packs, and a folder ("file:") single files. Or `RemoteFiles`, for which the layout and the keys below count.
+        else a folder ("file:") has single files, and a server what is there, or packs if nothing is. Or `RemoteFiles`, for which the layout
+        and the keys below count.
         user, password: sent to that host alone. token: sent as "Authorization: Bearer", in their place.
         token_file: for a cloud drive ("gdrive:///path"), the path of a file with OAuth tokens, which are renewed there when they are
         refused: docs/cloud-drives.md. For CloudKit ("cloudkit://container/production/private?store=id") a file with a key or tokens.
