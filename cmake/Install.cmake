@@ -11,7 +11,7 @@ install(FILES "${LLVS_LIBRARY_DIR}/${LLVS_SONAME}" "${LLVS_LIBRARY_DIR}/libllvs.
 install(TARGETS llvs_sqlite LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 # For hosts that are looked at by valgrind or ThreadSanitizer.
 install(DIRECTORY bindings/c/suppressions/ DESTINATION "${CMAKE_INSTALL_DATADIR}/llvs")
-install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(FILES LICENSE THIRD-PARTY-NOTICES.txt DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 
 file(RELATIVE_PATH LLVS_PC_TO_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 configure_file(cmake/llvs.pc.in "${PROJECT_BINARY_DIR}/llvs.pc" @ONLY)

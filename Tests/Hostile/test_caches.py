@@ -56,14 +56,14 @@ def test_a_damaged_header(tmp_path: Path, storage: str, lost: int) -> None:
     damage(path, ids[-lost])
     with llvs.Store(path, storage=storage, read_only=True) as store:
         assert {version.id for version in store.history()} >= set(whole)
-        assert [version.id for version in store.heads] == [whole[-1]] and store.most_recent_head == store.heads[0]
+        assert [version.id for version in store.heads()] == [whole[-1]] and store.most_recent_head == store.heads()[0]
         assert store.version(ids[-lost]) is None and store.version(ids[-1]) is None
         assert [version.id for version in store.history()][:-1] == whole[::-1]
         assert (store.statistics().damaged, store.statistics().pending) == (1, lost - 1)
         assert "version" in [damage.lost for damage in store.verify().damages]
     with llvs.Coordinator(path, storage=storage) as coordinator:
         if lost == 1:
-            assert (coordinator.current_version, coordinator.missing_version) == (whole[-1], ids[-1])
+            assert (coordinator.current_version.id, coordinator.missing_version) == (whole[-1], ids[-1])
         assert [version.id for version in coordinator.store.history()][-len(whole) - 1:-1] == whole[::-1]
     # The cache is gone: from here on the records alone tell.
     for again in range(2):
@@ -82,7 +82,7 @@ def test_verifying_removes_a_cache_that_tells_of_a_damaged_record(tmp_path: Path
         assert [damage.lost for damage in report.damages] == ["version"]
         assert not history(path).exists()
     with llvs.Store(path) as store:
-        assert [head.id for head in store.heads] == [ids[499]] and store.statistics().pending == COUNT - 501
+        assert [head.id for head in store.heads()] == [ids[499]] and store.statistics().pending == COUNT - 501
 
 
 def test_older_segments_beside_a_newer_cache(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_older_segments_beside_a_newer_cache(tmp_path: Path) -> None:
     shutil.copytree(backup, path / "segments")
     for again in range(2):
         with llvs.Store(path) as store:
-            assert [head.id for head in store.heads] == [newest.id] and lost not in store
+            assert [head.id for head in store.heads()] == [newest.id] and lost not in store
             report = store.verify()
             assert report.versions == store.statistics().versions and not report.damages
             newest = store.make_version(newest, insert={f"z{again}": b"acknowledged"})

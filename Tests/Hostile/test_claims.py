@@ -77,7 +77,7 @@ def peak():
 
 before = peak()
 with llvs.Store({str(path)!r}, storage="sqlite") as store:
-    assert len(store.heads) == 1 and store.at(store.heads[0])["x"] == b"1"
+    assert len(store.heads()) == 1 and store.at(store.heads()[0])["x"] == b"1"
     assert {table == "caches"} or store.verify().damages
 assert peak() - before < 100 << 10, peak() - before
 """

@@ -111,7 +111,7 @@ def test_the_name_of_a_branch_is_short(tmp_path: Path) -> None:
     with llvs.Store(tmp_path / "store") as store:
         longest = "b" * 1024
         made = store.make_version(insert={"x": b"1"}, branch=longest)
-        assert [head.id for head in store.heads if head.branch == longest] == [made.id]
+        assert [head.id for head in store.heads() if head.branch == longest] == [made.id]
         with pytest.raises(llvs.Error, match="1024"):
             store.make_version(made, update={"x": b"1"}, branch=longest + "b")
         # Its size in UTF-8 counts.
@@ -148,6 +148,6 @@ def test_keys_of_metadata_are_bounded(tmp_path: Path, count: int) -> None:
         if count == 65_536:
             assert not result.problems and len(store.versions(["many"])[0].metadata) == count and made()
         else:
-            assert [problem.code for problem in result.problems] == [llvs.ErrorCode.INVALID_METADATA] and not store.heads
+            assert [problem.code for problem in result.problems] == [llvs.ErrorCode.INVALID_METADATA] and not store.heads()
             with pytest.raises(llvs.InvalidMetadataError, match="65537 keys"):
                 made()

@@ -268,7 +268,7 @@ with llvs.Store(path, durability="normal") as store:
         assert "damaged" in [str(id) for id in exchange.retrieve().repaired]
     whole = store.merge_heads(merged)
     assert whole is not None and store.at(whole).keys() == {"k0", "k one", "k two", "k three", "kb"} | {f"kd {i}" for i in range(1_500)}
-    assert [str(head.id) for head in store.heads] == [str(whole.id)]
+    assert [str(head.id) for head in store.heads()] == [str(whole.id)]
 """,
         tmp_path / "store",
     )

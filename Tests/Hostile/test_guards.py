@@ -129,7 +129,7 @@ def test_an_import_takes_nothing_from_a_pipe(tmp_path: Path, whole: bool) -> Non
         os.write(pipe, files[name])
         with llvs.Store(storage="memory") as store:
             result = store.import_store(folder)
-            assert result.problems and not result.retrieved and not store.heads
+            assert result.problems and not result.retrieved and not store.heads()
     finally:
         os.close(pipe)
 
@@ -190,7 +190,7 @@ def test_a_snapshot_that_is_not_as_it_says(tmp_path: Path, claims: dict[str, Any
         with pytest.raises(llvs.Error, match=message) as caught:
             store.restore_snapshot(snapshot(tmp_path, **claims))
         assert caught.value.code in (llvs.ErrorCode.SNAPSHOT_DAMAGED, llvs.ErrorCode.SNAPSHOT_MISSING), caught.value
-        assert not store.heads
+        assert not store.heads()
 
 
 def preserve(id: bytes, stored: bytes) -> bytes:
@@ -230,7 +230,7 @@ def test_the_order_within_a_snapshot(tmp_path: Path, entries: tuple[bytes, ...],
     with llvs.Store(storage="memory") as store:
         with pytest.raises(llvs.Error, match=message) as caught:
             store.restore_snapshot(snapshot(tmp_path, *entries))
-        assert caught.value.code == llvs.ErrorCode.SNAPSHOT_DAMAGED and not store.heads
+        assert caught.value.code == llvs.ErrorCode.SNAPSHOT_DAMAGED and not store.heads()
 
 
 # ---- Large values: files of their own ----

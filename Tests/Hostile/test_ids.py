@@ -161,7 +161,7 @@ def test_a_forged_empty_root(folder: Path, forged: tuple[bytes, bytes]) -> None:
     """What the empty root holds everybody knows: a forged one is named, and nothing waits for another."""
     with llvs.Coordinator(storage="memory") as notes:
         notes.save(insert={"a": b"1"})
-        head = notes.current_version
+        head = notes.current_version.id
         send(notes.store, folder)
         publish(folder, ROOT_ID, forged)
         publish(folder, "other", files_of("other"))
@@ -411,7 +411,7 @@ def test_a_store_of_another_implementation(tmp_path: Path, which: str) -> None:
     source, forged = VECTORS / "interchange" / "store", tmp_path / "forged"
     with llvs.Store(storage="memory") as store:
         store.import_store(source)
-        heads = [head.id for head in store.heads]
+        heads = [head.id for head in store.heads()]
         everything = ids(store)
         behind = {id: {other for other in everything if store.is_ancestor(id, other)} for id in everything}
     candidates = [id for id in sorted(everything) if id[14] == "4" and id[19] in "89AB"]

@@ -25,7 +25,7 @@ def test_the_time_of_a_damaged_file(tmp_path: Path, ahead: int) -> None:
     os.truncate(file, 1 << 20)
     os.utime(file, (time.time() + ahead, time.time() + ahead))
     with llvs.Store(path) as store:
-        assert [head.id for head in store.heads] == [newest.id] and store.at(newest)["b"] == b"2"
+        assert [head.id for head in store.heads()] == [newest.id] and store.at(newest)["b"] == b"2"
         assert [damage.lost for damage in store.verify().damages] == ["value"]
 
 
@@ -38,7 +38,7 @@ def test_a_damaged_file_that_may_be_on_its_way(tmp_path: Path) -> None:
     os.truncate(file, 1 << 20)
     os.utime(file, (time.time() + 50, time.time() + 50))
     with llvs.Store(path) as store:
-        assert not store.heads and store.statistics().pending == 1
+        assert not store.heads() and store.statistics().pending == 1
 
 
 UNREADABLE = """
@@ -50,7 +50,7 @@ def written(path):
         coordinator.save(insert={"a": b"1"})
         coordinator.save(insert={"large": os.urandom(1_200_000)})
         coordinator.save(insert={"b": b"2"})
-        return coordinator.current_version
+        return coordinator.current_version.id
 written(path / "other")
 if os.geteuid() == 0:
     # What the library needs was loaded above.
@@ -76,7 +76,7 @@ os.chmod(file, 0)
 refused()
 os.chmod(file, 0o600)
 with llvs.Coordinator(path / "mine" / "store") as coordinator:
-    assert coordinator.current_version == newest and len(coordinator.store.heads) == 1
+    assert coordinator.current_version.id == newest and len(coordinator.store.heads()) == 1
 """
 
 

@@ -66,14 +66,14 @@ def test_an_old_cache_is_not_believed_when_the_note_is_lost(tmp_path: Path, kind
     for i in range(2):
         # Meanwhile it serves.
         with llvs.Coordinator(path, storage=kind) as coordinator:
-            assert at is None or coordinator.current_version == at
+            assert at is None or coordinator.current_version.id == at
             first = coordinator.save(insert={f"old{i}": b"1"})
             assert first is not None
             aside = coordinator.store.make_version(first, insert={"aside": b"1"})
             coordinator.current_version = at = aside.id
     shutil.rmtree(note)
     with llvs.Coordinator(path, storage=kind) as coordinator:
-        assert coordinator.current_version == at
+        assert coordinator.current_version.id == at
         newest = coordinator.save(insert={"new": b"1"})
     assert newest is not None
     if lost == "emptied":
@@ -81,7 +81,7 @@ def test_an_old_cache_is_not_believed_when_the_note_is_lost(tmp_path: Path, kind
     else:
         note.unlink()
     with llvs.Coordinator(path, storage=kind) as coordinator:
-        assert coordinator.current_version == newest.id and coordinator.missing_version is None
+        assert coordinator.current_version == newest and coordinator.missing_version is None
 
 
 @pytest.mark.parametrize("number", LATE)
@@ -96,7 +96,7 @@ def test_a_note_of_a_high_number(tmp_path: Path, number: int) -> None:
     at = first.id
     for i in range(4):
         with llvs.Coordinator(path) as coordinator:
-            assert i == 0 or coordinator.current_version == at
+            assert i == 0 or coordinator.current_version.id == at
             made = coordinator.save(insert={f"c{i}": b"1"})
             assert made is not None
             at = made.id
@@ -122,7 +122,7 @@ def test_something_in_the_place_of_a_note(tmp_path: Path, kind: str, what: str) 
     else:
         assert note.is_file() and not note.is_symlink() and not messages
     with llvs.Coordinator(path, storage=kind) as again:
-        assert again.current_version == made.id
+        assert again.current_version == made
 
 
 def test_a_close_waits_for_the_save_of_another_thread(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_a_close_waits_for_the_save_of_another_thread(tmp_path: Path) -> None:
         coordinator.close()
         thread.join()
         with llvs.Coordinator(path) as again:
-            assert again.current_version == made[-1] and again.missing_version is None, i
+            assert again.current_version.id == made[-1] and again.missing_version is None, i
 
 
 # ---- Notes of other users ----
@@ -200,10 +200,10 @@ def test_a_note_of_another_user(shared: Path, kind: str, is_sticky: bool) -> Non
         os.seteuid(VICTIM)
         at = newest.id
         with llvs.Coordinator(path, read_only=True, **options) as reader:
-            assert reader.current_version == at
+            assert reader.current_version.id == at
         for i in range(2):
             with llvs.Coordinator(path, **options) as coordinator:
-                assert coordinator.current_version == at and coordinator.missing_version is None
+                assert coordinator.current_version.id == at and coordinator.missing_version is None
                 made = coordinator.save(insert={f"c{i}": b"1"})
                 assert made is not None
                 at = made.id

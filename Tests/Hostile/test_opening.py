@@ -83,7 +83,7 @@ def peak():
 llvs.Store({str(path)!r} + "-none").close()
 memory, before = peak(), read()
 with llvs.Store({str(path)!r}, **{options!r}) as store:
-    heads = [head.id for head in store.heads]
+    heads = [head.id for head in store.heads()]
     {use or "pass"}
 print(json.dumps([read() - before, 1024 * (peak() - memory), heads]))
 """
@@ -178,7 +178,7 @@ def test_caches_of_holes(tmp_path: Path, size: int) -> None:
         struct.pack_into("<Q", data, 16, size - 32)
         struct.pack_into("<I", data, 28, reader.checksum(bytes(data[:28])))
         sparse(file, bytes(data), size)
-    bytes_read, memory, heads = cost(path, "len(store.at(store.heads[0]).items())")
+    bytes_read, memory, heads = cost(path, "len(store.at(store.heads()[0]).items())")
     assert heads == last.id and bytes_read < 64 * MIB and memory < 256 * MIB
 
 

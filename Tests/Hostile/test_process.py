@@ -183,11 +183,11 @@ if what == "move":
         assert error.code == llvs.ErrorCode.NO_SPACE, error
     else:
         raise AssertionError("it was written")
-    assert coordinator.current_version == second.id
+    assert coordinator.current_version == second
 else:
     # The version is there, so nothing is appended; a note that cannot be written is a line in the log.
     saved = coordinator.save(update={"a": b"3"}, timestamp=later)
-    assert saved.id == made.id == coordinator.current_version
+    assert saved.id == made.id == coordinator.current_version.id
 """
 
 

@@ -157,7 +157,7 @@ def test_removed_caches(tmp_path: Path, change: Callable[[Path], None]) -> None:
         with pytest.raises(llvs.BusyError):
             llvs.Coordinator(path)
     with llvs.Coordinator(path) as coordinator:
-        assert coordinator.current_version == other.id
+        assert coordinator.current_version == other
         assert coordinator.missing_version is None
 
 
@@ -209,11 +209,11 @@ def test_a_note_of_somebody_who_may_not_write_the_store_is_replaced(tmp_path: Pa
     path = tmp_path / "store"
     with llvs.Coordinator(path, storage=kind) as coordinator:
         coordinator.save(insert={"a": b"1"})
-        saved = coordinator.current_version
+        saved = coordinator.current_version.id
     theirs = note(path, kind)
     os.chown(theirs, 12_345, 12_345)
     with llvs.Coordinator(path, storage=kind) as coordinator:
-        assert coordinator.current_version == saved
+        assert coordinator.current_version.id == saved
         coordinator.save(insert={"b": b"1"})
         assert theirs.stat().st_uid == 0
 
@@ -229,7 +229,7 @@ def test_a_linked_note_is_not_written(tmp_path: Path, kind: str) -> None:
     with llvs.Coordinator(path, storage=kind) as coordinator:
         coordinator.save(insert={"a": b"2"})
         coordinator.save(insert={"a": b"3"})
-        current = coordinator.current_version
+        current = coordinator.current_version.id
         with pytest.raises(llvs.BusyError):
             llvs.Coordinator(path, storage=kind)
     assert private.read_bytes() == b"of nobody else\n"
@@ -237,7 +237,7 @@ def test_a_linked_note_is_not_written(tmp_path: Path, kind: str) -> None:
     os.link(note(path, kind), tmp_path / "kept")
     kept = (tmp_path / "kept").read_bytes()
     with llvs.Coordinator(path, storage=kind) as coordinator:
-        assert coordinator.current_version == current
+        assert coordinator.current_version.id == current
         coordinator.save(insert={"a": b"4"})
         coordinator.save(insert={"a": b"5"})
     assert (tmp_path / "kept").read_bytes() == kept

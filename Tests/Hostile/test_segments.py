@@ -37,7 +37,7 @@ def peak():
     return int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])
 before = peak()
 with llvs.Store({str(path)!r}) as store:
-    heads, report = sorted(head.id for head in store.heads), store.verify() if {verify} else None
+    heads, report = sorted(head.id for head in store.heads()), store.verify() if {verify} else None
     damages = [damage.message for damage in [*report.damages, *report.unfinished]] if report else []
 print(json.dumps([heads, damages, (peak() - before) >> 10]))
 """

@@ -24,7 +24,7 @@ def database(tmp_path: Path) -> Path:
 def opens(path: Path, storage: str = "sqlite") -> None:
     for options in ({}, {"create": False}, {"read_only": True}):
         with llvs.Store(path, storage=storage, **options) as store:
-            assert store.at(store.heads[0])["a"] == b"1"
+            assert store.at(store.heads()[0])["a"] == b"1"
 
 
 def refuses(path: Path, message: str, code: llvs.ErrorCode = llvs.ErrorCode.NOT_A_STORE) -> None:
@@ -65,7 +65,7 @@ def test_a_journal_that_comes_later_deletes_nothing(tmp_path: Path, database: Pa
     victim.write_bytes(b"irreplaceable")
     with llvs.Store(database, storage="sqlite") as store:
         journal.write_bytes(hot_journal(database, victim))
-        for call in (store.verify, store.reload, lambda: store.make_version(store.heads[0], insert={"b": b"2"})):
+        for call in (store.verify, store.reload, lambda: store.make_version(store.heads()[0], insert={"b": b"2"})):
             try:
                 call()
             except llvs.Error:
@@ -219,7 +219,7 @@ def test_further_names_of_what_readers_write(tmp_path: Path, database: Path) -> 
     os.link(victim, file)
     # Without a log the database can be read as it is.
     with llvs.Store(database, storage="sqlite", read_only=True) as store:
-        assert store.at(store.heads[0])["a"] == b"1"
+        assert store.at(store.heads()[0])["a"] == b"1"
     assert victim.read_bytes() == b"irreplaceable" * 1_000
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import json
+import re
 import threading
 import time
 from pathlib import Path
@@ -37,6 +38,9 @@ def test_the_history(show: Open) -> None:
     assert "redesign" in page.text(".sizer") and "current" in page.text(".sizer")
     assert "Cleo's birthday" in page.text("#view")
     page.wait(lambda: "born" in page.text("details[open] .differences"))
+    times = [time.text for time in page.all(".version .when")]
+    assert all(re.search(r"\b\d{1,2}:\d\d( [AP]M)?$", time) for time in times) and re.search("(13|1):00", times[0]), times
+    assert all(not page.script("return arguments[0].scrollWidth > arguments[0].clientWidth", time) for time in page.all(".version .when"))
     look(page, "history")
 
 
@@ -44,6 +48,10 @@ def test_what_a_version_changed_is_shown_with_it(show: Open) -> None:
     page, _, made = show()
     page.go(f"#/version/{made['second'].id}")
     page.wait(lambda: [cell.text for cell in page.all("details[open] .differences td")] == ["town", '"Ulm"', '"Bonn"'])
+    facts = [fact.text for fact in page.all("#view .facts dt")]
+    assert facts[:5] == ["Id", "Made", "Values", "Predecessor", "Successor"]
+    signs = [page.script("return getComputedStyle(arguments[0], '::before').content", one) for one in page.all("details.change > summary")]
+    assert {sign.split('"')[1] for sign in signs} == {"\u25be"}, "an open one points down, and is no minus sign"
     # Of more than three, each is opened by whoever wants to see it.
     page.go(f"#/version/{made['tablet'].id}", "Number from the office list")
     page.click("contact/ann", "summary")
@@ -57,6 +65,18 @@ def test_what_a_version_changed_is_shown_with_it(show: Open) -> None:
     page.wait(lambda: page.text("#view h2") == "A visit, and a photo" and len(page.all("details[open] > div > *")) == 6)
     asked = page.script("return performance.getEntriesByType('resource').filter((one) => one.name.includes('compare/value')).length")
     assert asked == 3
+
+
+def test_a_page_that_connects_does_not_look_connected(show: Open) -> None:
+    page, _, _ = show()
+    dot = "const one = document.getElementById('live'); return [one.className, getComputedStyle(one, '::before').backgroundColor]"
+    page.wait(lambda: page.script(dot)[0] == "live")
+    connected = page.script(dot)[1]
+    page.script("window.markup = null; fetch('/').then((answer) => answer.text()).then((text) => { window.markup = text; })")
+    page.wait(lambda: page.script("return window.markup !== null"))
+    page.script("const made = new DOMParser().parseFromString(window.markup, 'text/html').getElementById('live');"
+                "document.getElementById('live').className = made.className")
+    assert page.script(dot) == ["live waiting", "rgba(0, 0, 0, 0)"] and connected != "rgba(0, 0, 0, 0)"
 
 
 def test_keys_addresses_and_back(show: Open) -> None:
@@ -79,6 +99,9 @@ def test_keys_addresses_and_back(show: Open) -> None:
     page.wait(lambda: "3 decisions" in page.text("#view"))
     page.press("?")
     page.wait(lambda: page.find("#help").is_displayed())
+    low, high = (page.script(f"return document.querySelector('#help {one}').getBoundingClientRect().{edge}")
+                 for one, edge in (("dl", "bottom"), ("button", "top")))
+    assert high - low >= 8, "the button covers no row"
     look(page, "keys")
     page.press(page.KEYS.ESCAPE)
     page.press("/", "m", "o", "v", "e", "d", page.KEYS.ENTER)
@@ -163,10 +186,15 @@ def test_two_versions_are_compared_inside_values(show: Open) -> None:
 
 def test_a_merge_is_explained_and_decided_otherwise(show: Open) -> None:
     page, store, made = show(stores.story, "--write")
-    page.go(f"#/merge/{made['merge'].id}", "3 decisions")
-    assert "+49 228 9999" in page.text("article .second") and "The newer change stands." in page.text("article")
+    page.go("#/conflicts", "2 decisions")
+    assert "contact/ann › phone, plan/moving" in page.text("#view .list")
+    page.go(f"#/merge/{made['merge'].id}", "The change of")
+    assert "+49 228 9999" in page.text("article .second") and "The change of tablet stands." in page.text("article")
     look(page, "merge")
-    page.click("Take the second")
+    assert [card.text.split("\n")[0] for card in page.all(".sides .card")] == ["base", "tablet", "phone", "result"]
+    assert [column.text.split("\n")[0] for column in page.all("article")[0].find_elements("css selector", ".four > div")] == [
+        "base", "tablet, newer change", "phone", "result"]
+    page.click("Take the change of phone")
     page.wait(lambda: "llvs inspect" in page.text("#view") and "contact/ann" in page.text("#view"))
     store.reload()
     head = store.most_recent_head
@@ -178,6 +206,7 @@ def test_a_merge_is_explained_and_decided_otherwise(show: Open) -> None:
     head = store.most_recent_head
     assert head is not None and json.loads(store.at(head)["contact/ann"])["phone"] == "+49 228 1000"
     page.go("#/conflicts", "decision")
+    assert "plan/moving" in page.text("#view .list") and "contact/ann" not in page.text("#view .list")
     look(page, "conflicts")
     page.go(f"#/values/{head.id}?id=settings%2Ftheme", '"dark"')
     page.click("Edit", ".shown button")

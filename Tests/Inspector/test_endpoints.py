@@ -26,7 +26,7 @@ def test_the_history_comes_in_pages_and_every_line_arrives(inspect: Inspect) -> 
         rows += page["rows"]
     assert [row["row"] for row in rows] == list(range(700))
     assert [row["id"] for row in rows] == [version.id for version in client.inspected.store.history()]
-    assert sum(row["head"] for row in rows) == len(client.inspected.store.heads)
+    assert sum(row["head"] for row in rows) == len(client.inspected.store.heads())
     # Lines: what leaves one row passes or arrives at the next, lane by lane.
     below: set[int] = set()
     for row in rows:
@@ -167,6 +167,7 @@ def test_a_merge_is_explained(inspect: Inspect) -> None:
     assert again["count"] == found["count"]
     open_ = client.get("conflicts")
     assert open_["count"] >= 2 and open_["merges"][0]["id"] == found["version"]["id"]
+    assert open_["merges"][0]["of"][0] == {"id": "contact/ann", "path": ["phone"]} and open_["merges"][0]["count"] == open_["count"]
 
 
 def test_search(inspect: Inspect) -> None:

@@ -43,7 +43,7 @@ def store() -> Iterator[llvs.Store]:
 
 
 def save(store: llvs.Store, number: int, random_: random.Random) -> None:
-    heads = store.heads
+    heads = store.heads()
     base = random_.choice(heads) if heads and random_.random() < 0.9 else None
     store.make_version(base, insert={f"v{number}-{random_.random()}": random_.randbytes(random_.randrange(400))}, root=base is None)
 

@@ -128,7 +128,7 @@ def test_two_conflicts_in_the_notes_of_one_contact(tmp_path: Path) -> None:
     with contextlib.closing(book.Book(str(tmp_path / "store"), str(tmp_path / "shared"), "Laptop", lambda: None)) as laptop:
         laptop.set_online(False)
         id, notes = laptop.save(None, book.Contact(name="Ann", notes="a cat\nand\na dog\n"), None), laptop.notes
-        key, base = f"contact/{id}", notes.current_version
+        key, base = f"contact/{id}", notes.current_version.id
         for cat, dog in (("a fox", "a cow"), ("a bee", "an ape")):
             data = notes[key].replace(b"a cat", cat.encode()).replace(b"a dog", dog.encode())
             notes.store.make_version(base, update={key: data})

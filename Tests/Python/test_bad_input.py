@@ -69,7 +69,7 @@ V = llvs.Version("1", (), 0.0, 0)
         (lambda s, v: s.revert("no-such", at=v), "UNKNOWN_VERSION", "no-such"),
         (lambda s, v: s.revert(v, at="no-such"), "UNKNOWN_VERSION|UNKNOWN_PREDECESSOR", "no-such"),
         (lambda s, v: s.versions_of(""), "INVALID_VALUE_ID", ""),
-        (lambda s, v: s.heads_on_branch("\ud800"), "INVALID_UTF8", ""),
+        (lambda s, v: s.heads(branch="\ud800"), "INVALID_UTF8", ""),
     ],
 )
 def test_bad_arguments(store: llvs.Store, call: Callable[[llvs.Store, llvs.Version], Any], code: str, names: str) -> None:
@@ -102,7 +102,7 @@ def test_arguments_of_a_wrong_type(memory: llvs.Store, argument: Any) -> None:
             call()
     with pytest.raises(TypeError):
         memory.make_version(remove="abc")
-    assert memory.heads == (root,)
+    assert memory.heads() == (root,)
 
 
 def test_errors_are_natural_builtins(memory: llvs.Store, tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_errors_are_natural_builtins(memory: llvs.Store, tmp_path: Path) -> None
     closed = llvs.Store(storage="memory")
     closed.close()
     with pytest.raises(ValueError):
-        closed.heads
+        closed.heads()
 
 
 def test_errors_survive_pickling() -> None:
@@ -258,7 +258,7 @@ def test_sizes_that_cannot_be(pointer: int, memory: llvs.Store) -> None:
             llvs.ErrorCode.STRUCT_SIZE,
             llvs.ErrorCode.TOO_LARGE,
         )
-    assert len(memory.heads) == 1
+    assert len(memory.heads()) == 1
 
 
 def test_nulls(pointer: int) -> None:

@@ -26,7 +26,7 @@ def test_a_draft_does_not_hide_what_it_is_built_on(tmp_path: Path) -> None:
         one.store.make_version(saved.id, insert={"draft": b"4"}, branch="draft")
         synced(one, other)
         assert dict(one) == dict(other) == {"base": b"1", "mine": b"3"}
-        assert [head.branch for head in one.store.heads_on_branch("draft")] == ["draft"]
+        assert [head.branch for head in one.store.heads(branch="draft")] == ["draft"]
 
 
 def test_a_peer_that_puts_branches_on_all_heads_stops_nothing(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ def test_a_peer_that_puts_branches_on_all_heads_stops_nothing(tmp_path: Path) ->
 
         def attack() -> None:
             hostile_exchange.retrieve()
-            for head in hostile.heads:
+            for head in hostile.heads():
                 if head.branch is None:
                     hostile.make_version(head.id, insert={"evil": b"x"}, branch="evil")
             hostile_exchange.send()

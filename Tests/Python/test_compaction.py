@@ -63,7 +63,7 @@ def test_on_request_beside_another_process(tmp_path: Path) -> None:
         assert other.wait() == 0
     assert files(path) == 2
     with llvs.Store(path, compaction="on_request") as store:
-        assert {version.id for version in store.heads} == set(theirs) and len(list(store.history())) == count + len(theirs)
+        assert {version.id for version in store.heads()} == set(theirs) and len(list(store.history())) == count + len(theirs)
         assert dict(store.at(head)) == {f"value {number}": b"%d" % number for number in range(count)}
         assert store.verify().damages == ()
 

@@ -111,9 +111,9 @@ def test_questions_about_history(tmp_path: Path) -> None:
         assert a and b
         notes.save(insert={"y": b"1"})
         calls: dict[str, Callable[..., Any]] = {
-            "heads": lambda **control: store.list_heads(**control),
-            "some heads": lambda **control: store.list_heads(2, **control),
-            "heads of a branch": lambda **control: store.heads_on_branch("draft", **control),
+            "heads": lambda **control: store.heads(**control),
+            "some heads": lambda **control: store.heads(limit=2, **control),
+            "heads of a branch": lambda **control: store.heads(branch="draft", **control),
             "successors": lambda **control: store.successors(first, **control),
             "is ancestor": lambda **control: store.is_ancestor(first, a, **control),
             "merge bases": lambda **control: store.merge_bases(a, b, **control),
@@ -136,10 +136,10 @@ def test_questions_about_history(tmp_path: Path) -> None:
             with pytest.raises(llvs.CancelledError):
                 call(cancel=token)
             assert call() == expected
-        assert calls["heads"]() == store.heads and calls["some heads"]() == store.heads[:2]
+        assert calls["heads"]() == store.heads() and calls["some heads"]() == store.heads()[:2]
         assert calls["merge bases"]() == (first,) and calls["version at"]() == a and calls["is ancestor"]() is True
         with pytest.raises(llvs.InvalidArgumentError):
-            store.list_heads(-1)
+            store.heads(limit=-1)
         # What would be undone is told, and taken back once it is asked for.
         assert notes.can_undo and not notes.can_redo
         with pytest.raises(llvs.CancelledError):

@@ -61,7 +61,7 @@ def test_a_further_root_is_deliberate(store: llvs.Store) -> None:
     assert caught.value.code == llvs.ErrorCode.INVALID_ARGUMENT  # type: ignore[attr-defined]
     assert list(store.history()) == [first]
     other = store.make_version(insert={"b": b"2"}, root=True)
-    assert other.predecessors == () and set(store.heads) == {first, other}
+    assert other.predecessors == () and set(store.heads()) == {first, other}
     with pytest.raises(ValueError, match="exclude each other"):
         store.make_version(first, root=True)
     # Once more under its id, as after an unknown outcome, is harmless; under another id it is a further root.
@@ -168,7 +168,7 @@ def test_wrong_arguments_say_what_is_wanted(
 ) -> None:
     with pytest.raises(kind, match=message):
         call(memory)
-    assert memory.heads == ()
+    assert memory.heads() == ()
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_what_things_say_of_themselves(tmp_path: Path) -> None:
         handle.close()
         assert repr(handle) == said[:-1] + ", closed>"
     with pytest.raises(llvs.ClosedError, match=re.escape(f"the store {path} has been closed")):
-        store.heads
+        store.heads()
     with llvs.Coordinator(path) as notes:
         assert repr(notes) == f"<Coordinator {str(path)!r}>" and repr(notes.store) == f"<Store {str(path)!r}>"
     assert repr(notes) == f"<Coordinator {str(path)!r}, closed>"

@@ -16,15 +16,15 @@ from sampling import drawn, sample
 def test_two_devices(tmp_path: Path) -> None:
     url = (tmp_path / "shared").as_uri()
     with llvs.Coordinator(tmp_path / "one", exchange=url) as one, llvs.Coordinator(tmp_path / "two", exchange=url) as two:
-        assert one.current_version == two.current_version and dict(one.at()) == {} and one.store.heads == ()
+        assert one.current_version == two.current_version and dict(one.at()) == {} and one.store.heads() == ()
         first = one.save(insert={"note/1": b"hello"}, metadata={"author": "ann"})
-        assert first is not None and one.current_version == first.id and first.predecessors
+        assert first is not None and one.current_version == first and first.predecessors
         result = one.exchange()
         assert result.sent == (first.id,) or first.id in result.sent
         assert two.exchange().problems == ()
         two.merge()
         value = two.value("note/1")
-        assert value is not None and value.data == b"hello" and two.current_version == first.id
+        assert value is not None and value.data == b"hello" and two.current_version == first
         one.save(update={"note/1": b"from one"})
         two.save(update={"note/1": b"from two"}, insert={"note/2": b"2"})
         for notes in (one, two, one):
@@ -53,15 +53,15 @@ def test_empty_saves_and_branches(tmp_path: Path) -> None:
         assert main is not None and main.metadata == {"device": "mac"}
         draft = notes.save(insert={"a": b"2"}, branch="draft")
         assert draft is not None and draft.branch == "draft"
-        assert notes.branch_version("draft") == draft.id and notes.branch_version("nothing") is None
-        assert notes.current_version
+        assert notes.branch_version("draft") == draft and notes.branch_version("nothing") is None
+        assert notes.current_version == main and notes.current_version.metadata == {"device": "mac"}
         own = notes.save(update={"a": b"3"}, metadata={"device": "phone"})
         assert own is not None and own.metadata["device"] == "phone"
-        notes.current_version = main  # type: ignore[assignment]
-        assert notes.current_version == main.id
+        notes.current_version = main
+        assert notes.current_version == main
         with pytest.raises(llvs.UnknownVersionError):
             notes.current_version = "no-such"
-        assert notes.merge("all") and notes.current_version != main.id
+        assert notes.merge("all") and notes.current_version.id != main.id
 
 
 def test_a_version_that_is_not_there_any_more_is_named(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_a_version_that_is_not_there_any_more_is_named(tmp_path: Path) -> None:
     for blob in (path / "blobs").iterdir():
         blob.unlink()
     with llvs.Coordinator(path, exchange=url) as notes:
-        assert notes.current_version == first.id and notes.missing_version == large.id
+        assert notes.current_version == first and notes.missing_version == large.id
         report = notes.store.verify()
         assert report.pending == notes.store.statistics().pending == 1
         assert [(damage.version, damage.value_id, damage.lost) for damage in report.damages] == [(large.id, "b", llvs.Loss.VERSION)]
@@ -83,7 +83,7 @@ def test_a_version_that_is_not_there_any_more_is_named(tmp_path: Path) -> None:
         notes.current_version = large.id
         assert notes.value("b") is not None
     with llvs.Coordinator(path, exchange=url) as notes:
-        assert notes.current_version == large.id and notes.missing_version is None
+        assert notes.current_version == large and notes.missing_version is None
 
 
 def test_observers(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_an_arbiter_in_python(tmp_path: Path) -> None:
         raise ZeroDivisionError
 
     with llvs.Coordinator(tmp_path / "store", arbiter=failing) as notes:
-        before = notes.current_version
+        before = notes.current_version.id
         notes.save(update={"a": b"3"})
         notes.store.make_version(before, update={"a": b"4"})
         with pytest.raises(ZeroDivisionError):
@@ -159,7 +159,7 @@ def test_concurrent_saves(tmp_path: Path) -> None:
             thread.start()
         for thread in threads:
             thread.join()
-        assert len(notes.at()) == 100 and len(notes.store.heads) == 1
+        assert len(notes.at()) == 100 and len(notes.store.heads()) == 1
 
 
 @pytest.mark.parametrize("options", [{"snapshots": "often"}, {"name": "Not Allowed"}, {"exchange": "gopher://x"}, {"storage": "cloud"}])
@@ -171,15 +171,15 @@ def test_bad_options(tmp_path: Path, options: dict[str, Any]) -> None:
 @pytest.mark.parametrize("storage", ["file", "sqlite", "memory"])
 def test_the_current_version_of_a_new_store_can_be_read(tmp_path: Path, storage: Any) -> None:
     with llvs.Coordinator(tmp_path / "new", storage=storage) as notes:
-        store, root = notes.store, notes.current_version
+        store, root = notes.store, notes.current_version.id
         for _ in range(2):
             assert dict(store.at(root)) == {} and len(store.at(root)) == 0 and "k" not in store.at(root)
             assert store.value("k", at=root) is None and store.values(["k"], at=root) == [None] and list(store.changes(root)) == []
             assert store.version(root) is not None and list(store.diff(root, root)) == [] and list(store.merge_bases(root, root))
-            assert store.heads == () and list(store.history()) == [] and store.statistics().versions == 0
+            assert store.heads() == () and list(store.history()) == [] and store.statistics().versions == 0
         first = notes.save(insert={"k": b"1"})
         assert first is not None and store.is_ancestor(root, first) and dict(store.at(root)) == {}
-        assert [change.kind for change in store.diff(root, first)] == ["insert"] and store.heads == (first,)
+        assert [change.kind for change in store.diff(root, first)] == ["insert"] and store.heads() == (first,)
     with llvs.Store(tmp_path / "other", storage=storage) as other:
         made = other.make_version(insert={"k": b"1"})
         assert dict(other.at(root)) == {} and not other.is_ancestor(root, made) and len(list(other.diff(made, root))) == 1
@@ -189,7 +189,7 @@ def test_the_current_version_of_a_new_store_can_be_read(tmp_path: Path, storage:
 def test_a_round_is_one_call(tmp_path: Path) -> None:
     url = (tmp_path / "shared").as_uri()
     with llvs.Coordinator(tmp_path / "one", exchange=url) as one, llvs.Coordinator(tmp_path / "two", exchange=url) as two:
-        root = one.current_version
+        root = one.current_version.id
         first = one.save(insert={"a": b"1"}, expected=root, timestamp=1_700_000_000.5)
         assert first is not None and first.timestamp == 1_700_000_000.5
         done = one.sync()
@@ -204,11 +204,11 @@ def test_a_round_is_one_call(tmp_path: Path) -> None:
         assert mine is not None
         done = two.sync()
         assert done.moved and done.merged and done.from_version == mine.id and done.after is not None
-        assert done.after.sent == (two.current_version,)
-        assert one.sync().to_version == two.current_version and dict(one.at()) == dict(two.at()) == {"a": b"2", "b": b"1"}
+        assert done.after.sent == (two.current_version.id,)
+        assert one.sync().to_version == two.current_version.id and dict(one.at()) == dict(two.at()) == {"a": b"2", "b": b"1"}
         with pytest.raises(llvs.MovedError) as caught:
             one.save(update={"a": b"3"}, expected=first)
-        assert caught.value.code == llvs.ErrorCode.MOVED and one.current_version in str(caught.value)
+        assert caught.value.code == llvs.ErrorCode.MOVED and one.current_version.id in str(caught.value)
         with pytest.raises(llvs.Error):
             one.save(update={"a": b"3"}, timestamp=float("nan"))
 
@@ -234,7 +234,7 @@ def test_one_name_is_open_once(tmp_path: Path) -> None:
             pass
         saved = notes.save(insert={"a": b"1"})
     with llvs.Coordinator(tmp_path / "store") as again:
-        assert saved is not None and again.current_version == saved.id
+        assert saved is not None and again.current_version == saved
 
 
 def test_one_failing_exchange_does_not_keep_others(tmp_path: Path) -> None:
@@ -317,7 +317,7 @@ def test_what_moves_the_current_version_tells(tmp_path: Path) -> None:
         llvs.Coordinator(tmp_path / "two", exchange=folder) as two,
         llvs.Coordinator(tmp_path / "three", exchange=folder) as three,
     ):
-        empty = one.current_version
+        empty = one.current_version.id
         first = one.save(insert={"x": b"1"})
         assert first is not None and isinstance(first, llvs.Version) and first == one.store.version(first.id)
         assert (first.moved, first.from_version, first.to_version) == (True, empty, first.id)
@@ -338,7 +338,7 @@ def test_what_moves_the_current_version_tells(tmp_path: Path) -> None:
             assert mine is not None and theirs is not None
             two.exchange(), three.exchange()
             merged = three.merge()
-            assert merged and merged == llvs.MergeResult(True, theirs.id, three.current_version) and heard[-1] == merged.to_version
+            assert merged and merged == llvs.MergeResult(True, theirs.id, three.current_version.id) and heard[-1] == merged.to_version
             again = three.merge()
             assert not again and again == llvs.MergeResult(False, merged.to_version, merged.to_version)
 

@@ -123,7 +123,7 @@ def test_rules_that_are_refused(text: str, where: str) -> None:
             with pytest.raises(llvs.InvalidArgumentError) as raised:
                 call()
             assert (raised.value.path or "") == where
-        assert len(store.heads) == 2
+        assert len(store.heads()) == 2
     with pytest.raises(llvs.UnsupportedError) as unknown:
         llvs.check_schema(b'{"merge":2}')
     assert unknown.value.path == "/merge"

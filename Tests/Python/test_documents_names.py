@@ -41,7 +41,7 @@ def test_a_store_and_a_coordinator() -> None:
     place = "memory:documents-names"
     with llvs.Coordinator(storage="memory", exchange=place, schema=RULES, device="one") as notes:
         notes.save(insert={"contact/1": b'{"name":"Ann"}'})
-        store, base = notes.store, notes.current_version
+        store, base = notes.store, notes.current_version.id
         a, b = (store.make_version(base, update={"contact/1": json.dumps({"name": name}).encode()}) for name in ("Anna", "Anne"))
         found: llvs.Conflicts = store.conflicts(a, b)
         (conflict,) = found["contact/1"]
@@ -67,7 +67,7 @@ def test_a_store_and_a_coordinator() -> None:
 
         with notes.transaction() as values:
             values["counter"] = b"1"
-        moved = notes.current_version
+        moved = notes.current_version.id
         assert notes.save(update={"counter": b"2"}, expected=moved)
         with pytest.raises(llvs.MovedError):
             notes.save(update={"counter": b"3"}, expected=moved)
@@ -81,7 +81,7 @@ def test_a_model() -> None:
     with llvs.Coordinator(storage="memory") as notes:
         people = notes.collection(Contact)
         people["1"] = Contact("Ann")
-        version = notes.current_version
+        version = notes.current_version.id
         with people.edit("1") as ann:
             ann.tags.add("x")
         assert people["1"].name == "Ann" and people["1"].tags == {"x"} and people.at(version)["1"].tags == set()

@@ -54,7 +54,7 @@ def test_there_and_back(shared: Callable[[], Any], place: Places, memory: llvs.S
         back = memory.make_version(merged, insert={"back": b"!"})
         theirs.send()
         assert mine.retrieve().versions == (back.id,)
-        assert store.at(back)["back"] == b"!" and store.heads == (back,)
+        assert store.at(back)["back"] == b"!" and store.heads() == (back,)
 
 
 def test_two_answers_come_to_one_in_fixed_turns(tmp_path: Path, new_store: Callable[[], llvs.Store]) -> None:
@@ -94,7 +94,7 @@ def test_two_answers_come_to_one_in_fixed_turns(tmp_path: Path, new_store: Calla
         if not changed:
             break
     assert turns <= 4, f"after {turns} turns"
-    assert current[0] == current[1] and stores[0].heads == stores[1].heads and stores[0].at(current[0])["title"] == b"two"
+    assert current[0] == current[1] and stores[0].heads() == stores[1].heads() and stores[0].at(current[0])["title"] == b"two"
     for exchange in exchanges:
         exchange.close()
 
@@ -147,7 +147,7 @@ def test_progress_cancels_and_can_go_on(shared: Callable[[], Any], new_store: Ca
             with pytest.raises(llvs.CancelledError):
                 mine.retrieve(cancel=token)
         theirs.retrieve()
-        assert len(list(other.history())) == 201 and other.heads == (version,)
+        assert len(list(other.history())) == 201 and other.heads() == (version,)
 
 
 def folder_of(tmp_path: Path, *versions: Version) -> tuple[str, Path]:
@@ -570,4 +570,4 @@ def test_import_refuses_what_is_no_store(tmp_path: Path, memory: llvs.Store) -> 
     (tmp_path / "empty").mkdir()
     with pytest.raises(llvs.StorageError):
         memory.import_store(tmp_path / "empty")
-    assert memory.heads == ()
+    assert memory.heads() == ()

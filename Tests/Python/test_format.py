@@ -33,8 +33,8 @@ def random_store(directory: Path, seed: int, steps: int = 60) -> None:
         if dice.random() < 0.1:
             store.close()
             store = llvs.Store(directory, durability="normal")
-        if dice.random() < 0.25 and len(store.heads) > 1 and step != steps // 2:
-            one, two = dice.sample(store.heads, 2)
+        if dice.random() < 0.25 and len(store.heads()) > 1 and step != steps // 2:
+            one, two = dice.sample(store.heads(), 2)
             arbiter: Any = dice.choice((llvs.MostRecentChange(), llvs.MostRecentBranch(), llvs.Ours()))
             versions.append(store.merge(one, two, arbiter, metadata={"merged": step}))
             continue
@@ -63,7 +63,7 @@ def compare(directory: Path) -> reader.Store:
     with llvs.Store(directory, read_only=True) as store:
         history = {version.id: version for version in store.history()}
         assert set(found.versions) == set(history)
-        assert found.heads() == {version.id for version in store.heads}
+        assert found.heads() == {version.id for version in store.heads()}
         assert len(found.pending) == store.statistics().pending
         for id, version in history.items():
             mine = found.versions[id]
@@ -76,7 +76,7 @@ def compare(directory: Path) -> reader.Store:
             ]
             state = found.state(id)
             assert {key.encode(): reference.stored_version for key, reference in zip(store.at(id), store.at(id).references())} == state
-        for id in [version.id for version in store.heads]:
+        for id in [version.id for version in store.heads()]:
             state = found.state(id)
             assert {key.encode(): data for key, data in store.at(id).items()} == {
                 key: found.value(stored, key) for key, stored in state.items()

@@ -421,7 +421,7 @@ class Replicas(RuleBasedStateMachine):
     @invariant()
     def heads_are_right(self) -> None:
         for replica in self.replicas:
-            assert [head.id for head in replica.store.heads] == self.model.heads(replica.known)
+            assert [head.id for head in replica.store.heads()] == self.model.heads(replica.known)
             head = replica.store.most_recent_head
             assert (head.id if head else None) == next(iter(self.model.heads(replica.known)), None)
 
@@ -453,7 +453,7 @@ class Replicas(RuleBasedStateMachine):
             for replica in self.replicas:
                 with llvs.Exchange(replica.store, url) as exchange:
                     assert not exchange.retrieve().problems
-            everywhere = [tuple(head.id for head in replica.store.heads) for replica in self.replicas]
+            everywhere = [tuple(head.id for head in replica.store.heads()) for replica in self.replicas]
             note(f"round {round}: {everywhere}")
             assert len(set(everywhere)) == 1, "everybody knows the same"
             states = [dict(replica.store.at(head).items()) for replica in self.replicas for head in everywhere[0]]
@@ -473,7 +473,7 @@ class Replicas(RuleBasedStateMachine):
                 found = replica.store.merge_heads(head, ARBITERS["most_recent_change"], "all")
                 assert (found.id if found else head) == everywhere[0][0]
             assert {version.id for version in replica.store.history()} == known
-            assert tuple(version.id for version in replica.store.heads) == everywhere[0]
+            assert tuple(version.id for version in replica.store.heads()) == everywhere[0]
 
 
 Replicas.TestCase.settings = settings(max_examples=sample(4, 60), stateful_step_count=sample(8, 12))

@@ -79,7 +79,7 @@ def test_records_are_the_truth() -> None:
         again = Recording(storage.records)  # type: ignore[arg-type]
         again.caches = dict(caches)
         with llvs.Store(storage=again) as store:
-            assert [head.id for head in store.heads] == [version.id] and dict(store.at(version).items()) == expected
+            assert [head.id for head in store.heads()] == [version.id] and dict(store.at(version).items()) == expected
 
     class Shuffled(Recording):
         def scan(self, mark: int, report: Any) -> int:
@@ -89,7 +89,7 @@ def test_records_are_the_truth() -> None:
             return len(self.records)
 
     with llvs.Store(storage=Shuffled(storage.records)) as store:  # type: ignore[arg-type]
-        assert [head.id for head in store.heads] == [version.id] and dict(store.at(version).items()) == expected
+        assert [head.id for head in store.heads()] == [version.id] and dict(store.at(version).items()) == expected
 
 
 def test_a_damaged_byte_costs_what_it_hits() -> None:
@@ -233,7 +233,7 @@ def test_one_storage_serves_one_store() -> None:
     with llvs.Store(storage=storage) as store:
         store.make_version()
     with llvs.Store(storage=storage) as store:
-        assert len(store.heads) == 1
+        assert len(store.heads()) == 1
 
     class Half(llvs.DictStorage):
         def cache_get(self, name: str) -> Optional[bytes]:
@@ -260,7 +260,7 @@ def test_calls_come_one_at_a_time() -> None:
             thread.start()
         for thread in threads:
             thread.join()
-        assert len(store.heads) == 120
+        assert len(store.heads()) == 120
 
 
 @pytest.mark.parametrize("name", ["append", "scan", "read", "sync"])
@@ -272,7 +272,7 @@ def test_a_callback_that_comes_back_in_is_told_so(name: str) -> None:
     def come_back(self: Any, *arguments: Any) -> Any:
         if open_stores:
             store, exchange, history, version = open_stores
-            for call in (lambda: store.heads, store.make_version, lambda: store.value("a", at=version), store.reload, store.verify,
+            for call in (lambda: store.heads(), store.make_version, lambda: store.value("a", at=version), store.reload, store.verify,
                          store.statistics, exchange.send, lambda: next(history)):  # fmt: skip
                 try:
                     call()

@@ -10,6 +10,7 @@ import threading
 import time
 from contextlib import closing
 from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Callable, Iterator, Optional
@@ -226,7 +227,7 @@ SCHEMA: dict[str, Any] = {"merge": 1, "indexes": {"by-name": {"prefix": "c/", "o
 def test_what_is_declared_is_found_by_its_name(tmp_path: Path) -> None:
     with llvs.Coordinator(tmp_path / "store") as notes:
         notes.save(insert={"c/1": b'{"name":"Ann","age":5}'})
-        before = notes.current_version
+        before = notes.current_version.id
         with pytest.raises(llvs.NotFoundError, match="No index is"):
             notes.index("by-name").find("Ann").count()
         notes.register_schema(SCHEMA)
@@ -235,13 +236,13 @@ def test_what_is_declared_is_found_by_its_name(tmp_path: Path) -> None:
         assert list(by_name.find()) == ["c/1", "c/2"]
         # Declared later, it answers for what was before as well.
         assert list(by_name.find(at=before)) == ["c/1"]
-        middle = notes.current_version
+        middle = notes.current_version.id
         changed = {**SCHEMA, "indexes": {"by-name": {"prefix": "c/", "on": ["/age"]}}}
         notes.save(update={"__llvs_schema": json.dumps(changed).encode()})
         assert list(by_name.find(7)) == ["c/2"]
         # The definition that is declared at a version counts there.
         assert list(by_name.find("Bob", at=middle)) == ["c/2"] and not list(by_name.find(7, at=middle))
-        assert by_name.explain("c/2").declared_at == notes.current_version
+        assert by_name.explain("c/2").declared_at == notes.current_version.id
         with pytest.raises(llvs.NotFoundError, match='Declared are "by-name"'):
             notes.index("other").find().count()
         assert notes.store.index("by-name").find(7).count() == 1
@@ -269,7 +270,7 @@ def test_a_renamed_index_is_there_at_once(tmp_path: Path) -> None:
         notes.save(insert={f"c/{i}": b'{"name":"%d"}' % i for i in range(300)})
         notes.register_schema(SCHEMA)
         assert read(notes.index("by-name"))[0] == 300
-        before = notes.current_version
+        before = notes.current_version.id
         notes.save(update={"__llvs_schema": json.dumps({"merge": 1, "indexes": {"renamed": SCHEMA["indexes"]["by-name"]}}).encode()})
         count, values = read(notes.index("renamed"))
         assert count == 300 and values < 10
@@ -337,8 +338,79 @@ def test_collections_find_by_members(tmp_path: Path) -> None:
             people.where(nothing=1)
         with pytest.raises(TypeError):
             list(people.where(last=5))
-        with pytest.raises(ValueError):
+        with pytest.raises(TypeError, match="last: is null"):
             people.where(last=None)
+
+
+@llvs.model("t/")
+@dataclass
+class Task:
+    title: str = ""
+    done: bool = False
+    due: Optional[date] = None
+    at: Annotated[Optional[datetime], llvs.Pick("max")] = None
+    seen: Optional[datetime] = None
+    stars: Optional[int] = None
+    note: Optional[str] = "-"
+
+
+def test_collections_find_what_is_none() -> None:
+    with llvs.Coordinator(storage="memory") as notes:
+        tasks = notes.collection(Task)
+        notes.register_schema({"merge": 1, "indexes": {
+            "by-done": {"prefix": "t/", "on": ["/done", "/due", "/title"]}, "by-note": {"prefix": "t/", "on": ["/note"]},
+            "some-day": {"prefix": "t/", "on": ["/title"], "where": {"/due": {"present": False}}},
+            "starred": {"prefix": "t/", "on": ["/stars"]}, "open": {"prefix": "t/", "on": ["/seen"], "where": {"/done": False}},
+        }})  # fmt: skip
+        tasks.update({"1": Task("one"), "2": Task("two", due=date(2026, 5, 1)), "3": Task("three", True), "4": Task("four", note=None)})
+        notes.save(update={"t/5": b'{"title":"five","done":false,"due":null}'})
+        assert sorted(tasks.where(done=False, due=None)) == ["1", "4", "5"], "left out by models, and null by others"
+        assert list(tasks.where(done=False, due=None).order_by("title")) == ["4", "1", "5"]
+        assert list(tasks.where(done=False, due=None).order_by("title", reverse=True)) == ["5", "1", "4"]
+        assert tasks.where(done=False, due=None).count() == 3 and tasks.where(done=True, due=None).first() == Task("three", True)
+        assert list(tasks.where(due=None).order_by("title")) == ["4", "1", "3"], "what an index says in its where"
+        assert sorted(tasks.where(due=None)) == ["1", "3", "4"]
+        assert list(tasks.where(note=None)) == ["4"], "null where the default is another"
+        for wanted in ({"stars": None}, {"seen": None}):
+            with pytest.raises(llvs.NotFoundError):
+                list(tasks.where(**wanted))
+        with pytest.raises(llvs.NotFoundError):
+            list(tasks.where(done=False, seen=None))
+
+
+def test_collections_find_ranges() -> None:
+    def moment(day: int, hour: int = 0, zone: int = 0) -> datetime:
+        return datetime(2026, 1, day, hour, tzinfo=timezone(timedelta(hours=zone)))
+
+    with llvs.Coordinator(storage="memory") as notes:
+        tasks = notes.collection(Task)
+        notes.register_schema({"merge": 1, "indexes": {
+            "due": {"prefix": "t/", "on": ["/done", "/due", "/title"]}, "at": {"prefix": "t/", "on": ["/at"]},
+            "stars": {"prefix": "t/", "on": ["/stars"]}, "open": {"prefix": "t/", "on": ["/due"], "where": {"/done": False}},
+        }})  # fmt: skip
+        for day in range(1, 10):
+            tasks[str(day)] = Task(f"day {day}", day == 9, date(2026, 1, day), moment(day, 12, day % 3), None, day)
+        notes.save(update={"t/text": b'{"title":"x","done":false,"stars":"many"}', "t/yes": b'{"title":"y","done":false,"stars":true}'})
+        open = tasks.where(done=False)
+        assert list(open.between("due", date(2026, 1, 3), date(2026, 1, 5))) == ["3", "4", "5"]
+        assert list(open.between("due", date(2026, 1, 7))) == ["7", "8"]
+        assert list(open.between("due", high=date(2026, 1, 2)).order_by("due", "title", reverse=True)) == ["2", "1"]
+        assert open.between("due", date(2026, 1, 3)).count() == 6
+        assert list(tasks.where(done=True).between("due", date(2026, 1, 1))) == ["9"], "an index of open tasks has none that are done"
+        assert list(tasks.between("at", moment(3, 11), moment(4, 11, 1))) == ["3"], "moments, whatever their zone"
+        assert list(tasks.between("stars", 8)) == ["8", "9"] and list(tasks.between("stars", high=2)) == ["1", "2"], "numbers alone"
+        index = notes.index("due")
+        assert list(index.range(False, low=date(2026, 1, 7), high=date(2026, 1, 8))) == ["t/7", "t/8"]
+        assert list(index.find(False, date(2026, 1, 7))) == ["t/7"] and not list(index.find(False, moment(7).time()))
+        assert list(notes.index("at").find(datetime(2026, 1, 3, 12, tzinfo=timezone.utc))) == [], "as it is written"
+        for wrong in ({"name": "seen", "low": moment(1)}, {"name": "due", "low": "2026"}, {"name": "nothing", "low": 1},
+                      {"name": "done", "low": True}, {"name": "title", "low": 1}):  # fmt: skip
+            with pytest.raises(TypeError):
+                tasks.between(**wrong)  # type: ignore[arg-type]
+        with pytest.raises(ValueError):
+            tasks.between("due")
+        with pytest.raises(llvs.NotFoundError):
+            list(tasks.between("title", "a"))
 
 
 # MARK: Bad input

@@ -263,7 +263,7 @@ def test_a_callback_that_ctypes_ends_makes_no_value(tmp_path: Path) -> None:
         options.sources, options.source_count, options.source_size = ctypes.addressof(source), 1, ctypes.sizeof(source)
         with store._call as pointer, pytest.raises(llvs.InvalidArgumentError, match="LLVS_END"):
             _abi.lib.llvs_store_make_version(pointer, b"", None, 0, 56, ctypes.byref(options), None, None)
-        assert store.heads == ()
+        assert store.heads() == ()
 
     class Silent(llvs.DictStorage):
         pass
@@ -295,7 +295,7 @@ def test_mergers_of_values_and_decoders(tmp_path: Path) -> None:
             try:
                 result = target.import_store("theirs", decode=lambda data: data[::-1])
                 assert result.retrieved == decoded and not result.problems
-                for id in whole.heads: assert dict(target.at(id)) == dict(whole.at(id))
+                for id in whole.heads(): assert dict(target.at(id)) == dict(whole.at(id))
             finally:
                 target.close()
         def check(n, outcome):
@@ -329,7 +329,7 @@ def test_a_piece_that_is_none_is_no_end() -> None:
     with llvs.Store(storage="memory") as store:
         with pytest.raises(TypeError):
             store.make_version(insert={"a": iter([b"one", None, b"two"])})  # type: ignore[dict-item, list-item]
-        assert store.heads == ()
+        assert store.heads() == ()
 
 
 def test_deep_recursion(tmp_path: Path) -> None:

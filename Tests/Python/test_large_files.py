@@ -141,4 +141,4 @@ def test_what_reading_raises_comes_out(tmp_path: Path) -> None:
         with llvs.Exchange(two, torn) as exchange, pytest.raises(Broken, match="torn"):
             exchange.retrieve()
         assert all(file.closed for file in torn.opened)
-        assert not two.heads
+        assert not two.heads()

@@ -41,7 +41,7 @@ PROGRAM = textwrap.dedent("""
             assert store.value("b", at=ours) and store.values(["a", "x"], at=ours)
             state = store.at(ours)
             assert dict(state.items()) and len(state) == 3
-            assert list(store.history()) and list(store.diff(ours, theirs)) and store.heads
+            assert list(store.history()) and list(store.diff(ours, theirs)) and store.heads()
             assert store.merge(ours, theirs, arbiter)
             assert store.revert(ours, at=ours).undone == ("a",)
             assert store.verify().damages == ()

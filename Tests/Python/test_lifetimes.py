@@ -38,7 +38,7 @@ def test_closing_twice(memory: llvs.Store, tmp_path: Path) -> None:
 
 
 STORE_CALLS: list[Callable[[llvs.Store, llvs.Version], Any]] = [
-    lambda s, v: s.heads,
+    lambda s, v: s.heads(),
     lambda s, v: s.most_recent_head,
     lambda s, v: s.make_version(),
     lambda s, v: s.value("a", at=v),
@@ -128,7 +128,7 @@ def test_shuffled_orders_of_release(tmp_path: Path) -> None:
         version = store.make_version(insert={str(index): b"1" for index in range(50)})
         exchange = llvs.Exchange(store, f"memory:shuffled-{seed}")
         things: list[Any] = [
-            store, exchange, exchange.send(), store.history(), store.heads, store.diff(version, version), iter(store.at(version)),
+            store, exchange, exchange.send(), store.history(), store.heads(), store.diff(version, version), iter(store.at(version)),
             store.at(version),
             store.open_value("1", at=version), store.verify(), llvs.CancelToken(), llvs.observe_log(lambda level, message: None),
         ]  # fmt: skip
@@ -156,7 +156,7 @@ def test_what_is_forgotten_is_closed_with_a_warning(tmp_path: Path) -> None:
         del store
         gc.collect()
     with llvs.Store(tmp_path / "store") as again:
-        assert len(again.heads) == 1
+        assert len(again.heads()) == 1
 
 
 def test_a_constructor_that_fails_leaves_nothing(tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ def test_closing_from_within_a_callback(memory: llvs.Store) -> None:
     def arbiter(merge: llvs.Merge, store: llvs.Store) -> Any:
         store.close()
         with pytest.raises(llvs.ClosedError):
-            store.heads
+            store.heads()
         return [llvs.Change.update("a", b"3")]
 
     try:
@@ -238,7 +238,7 @@ def test_closing_from_within_a_callback(memory: llvs.Store) -> None:
     except llvs.ClosedError:
         pass
     with pytest.raises(llvs.ClosedError):
-        memory.heads
+        memory.heads()
 
 
 def test_closing_an_exchange_from_its_own_callbacks(memory: llvs.Store) -> None:
@@ -347,7 +347,7 @@ def test_exit_with_everything_open(tmp_path: Path) -> None:
     )
     assert out.splitlines()[-1] == "end"
     with llvs.Store(tmp_path / "store") as store:
-        assert len(store.at(store.heads[0])) == 3000
+        assert len(store.at(store.heads()[0])) == 3000
 
 
 def test_exit_from_within_a_callback(tmp_path: Path) -> None:
@@ -386,7 +386,7 @@ def test_fork(tmp_path: Path) -> None:
         if child == 0:
             try:
                 for store, version in zip(stores, versions):
-                    for call in (lambda: store.value("a", at=version), lambda: store.make_version(), lambda: store.heads, lambda:
+                    for call in (lambda: store.value("a", at=version), lambda: store.make_version(), lambda: store.heads(), lambda:
                     store.verify()):
                         try:
                             call()
@@ -418,7 +418,7 @@ def test_fork(tmp_path: Path) -> None:
             assert store.at(version)["a"] == b"1"
             store.make_version(version, update={"a": b"parent"})
         coordinator.save(insert={"c": b"3"})
-        assert stores[0].reload() >= 0 and len(stores[0].heads) == 2
+        assert stores[0].reload() >= 0 and len(stores[0].heads()) == 2
         exchange.send()
         for handle in (exchange, coordinator, *stores):
             handle.close()

@@ -32,10 +32,10 @@ def app() -> Iterator[llvs.Coordinator]:
 
 
 def test_objects_of_two_models_are_saved_as_one_version(app: llvs.Coordinator) -> None:
-    accounts, before = app.collection(Account), app.current_version
+    accounts, before = app.collection(Account), app.current_version.id
     with app.transaction() as values:
         inside, log = values.collection(Account), values.collection(Entry)
-        before = app.current_version  # the rules of the other model are saved at once
+        before = app.current_version.id  # the rules of the other model are saved at once
         with inside.edit("a") as giver, inside.edit("b") as taker:
             giver.sum -= 30
             taker.sum += 30

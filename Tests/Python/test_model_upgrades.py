@@ -313,7 +313,7 @@ def test_an_edit_of_an_old_program_beside_one_in_the_later_form(devices: tuple[l
 
 def test_an_edit_is_picked_without_what_others_did(devices: tuple[llvs.Coordinator, llvs.Coordinator]) -> None:
     a, _ = devices
-    upgraded = a.current_version
+    upgraded = a.current_version.id
     with a.collection(Person).edit("1") as ann:
         ann.note = "secret"
     with a.collection(Person).edit("1") as ann:
@@ -324,7 +324,7 @@ def test_an_edit_is_picked_without_what_others_did(devices: tuple[llvs.Coordinat
 
 def test_an_undone_upgrade_is_the_same_however_the_value_is_written(devices: tuple[llvs.Coordinator, llvs.Coordinator]) -> None:
     a, _ = devices
-    upgraded = a.current_version
+    upgraded = a.current_version.id
     written = a.store.make_version(upgraded, update={"p/1": json.dumps(json.loads(a["p/1"])).encode()})
     results = [a.store.at(a.store.revert(upgraded, at=head).version or head)["p/1"] for head in (upgraded, written)]
     assert results[0] == results[1] == b'{"form":2,"name":"Ann","phone":"11","phones":["11"]}'

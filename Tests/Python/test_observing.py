@@ -105,14 +105,14 @@ def test_stores_and_exchanges_say_where_they_are(tmp_path: Path, memory: llvs.St
 
 
 def test_branches(memory: llvs.Store) -> None:
-    assert memory.branches == {}
+    assert memory.branches() == {}
     root = memory.make_version(insert={"x": b"1"})
     draft = memory.make_version(root, branch="draft")
     newer = memory.make_version(root, branch="draft")
     other = memory.make_version(root, branch="a")
-    assert memory.branches == {"a": other, "draft": newer} and list(memory.branches) == ["a", "draft"]
+    assert memory.branches() == {"a": other, "draft": newer} and list(memory.branches()) == ["a", "draft"]
     memory.make_version(newer, update={"x": b"2"})
-    assert memory.branches == {"a": other, "draft": draft}
+    assert memory.branches() == {"a": other, "draft": draft}
 
 
 def test_timestamps(memory: llvs.Store) -> None:

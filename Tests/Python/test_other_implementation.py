@@ -49,7 +49,7 @@ def theirs(tmp_path: Path) -> Path:
 def is_whole(store: llvs.Store) -> None:
     """The store shows what they see at every version."""
     assert {version.id for version in store.history()} == set(EXPECTED["versions"])
-    assert {head.id for head in store.heads} == set(EXPECTED["heads"])
+    assert {head.id for head in store.heads()} == set(EXPECTED["heads"])
     for version, state in EXPECTED["states"].items():
         shown = {}
         for id in store.at(version):

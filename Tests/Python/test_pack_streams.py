@@ -56,9 +56,9 @@ def test_what_is_lacking_goes_over(kind: str, tmp_path: Path) -> None:
         assert states(two) == expected
         assert not two.verify().damages and list(two.history()) == list(one.history())
         # What came over counts as known.
-        assert one.pack(have=two.heads).result.sent == ()
+        assert one.pack(have=two.heads()).result.sent == ()
         version = two.make_version("named", update={"a": b"3"})
-        back = two.pack(have=[*one.heads, "unknown"])
+        back = two.pack(have=[*one.heads(), "unknown"])
         assert back.result.sent == (version.id,) and len(back) < 1000
         assert one.unpack(back).retrieved == (version.id,) and states(one) == states(two)
 
@@ -245,7 +245,7 @@ def test_what_is_damaged_here_is_made_whole(tmp_path: Path) -> None:
         assert two.verify().damages
         result = two.unpack(data)
         assert len(result.repaired) == 1 and not result.retrieved
-        assert two.at(two.heads[0])["large"] == value and not two.verify().damages
+        assert two.at(two.heads()[0])["large"] == value and not two.verify().damages
 
 
 def test_a_damaged_version_holds_back_what_builds_on_it(tmp_path: Path) -> None:
@@ -290,9 +290,9 @@ def test_coordinators_share_the_empty_root(tmp_path: Path) -> None:
     with llvs.Coordinator(tmp_path / "one") as one, llvs.Coordinator(tmp_path / "two") as two:
         one.save(insert={"x": b"1"})
         two.save(insert={"y": b"2"})
-        assert len(two.store.unpack(one.store.pack(have=two.store.heads)).retrieved) == 1
+        assert len(two.store.unpack(one.store.pack(have=two.store.heads())).retrieved) == 1
         two.merge()
-        one.store.unpack(two.store.pack(have=one.store.heads))
+        one.store.unpack(two.store.pack(have=one.store.heads()))
         one.merge()
         assert dict(one.store.at(one.current_version).items()) == {"x": b"1", "y": b"2"}
 

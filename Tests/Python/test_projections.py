@@ -571,12 +571,12 @@ def test_unknown_versions_and_closed_stores(store: llvs.Store, view: Path) -> No
 def test_it_follows_a_coordinator(tmp_path: Path, view: Path) -> None:
     with llvs.Coordinator(tmp_path / "notes.llvs") as notes:
         notes.save(insert={"contact/1": b'{"lastName":"Smith"}'})
-        first = notes.current_version
+        first = notes.current_version.id
         with llvs.Projection(notes, view, PLAIN) as projection:
-            eventually(lambda: projection.version == notes.current_version)
+            eventually(lambda: projection.version == notes.current_version.id)
             for i in range(50):
                 notes.save(update={"contact/1": json.dumps({"lastName": str(i)}).encode()})
-            eventually(lambda: projection.version == notes.current_version)
+            eventually(lambda: projection.version == notes.current_version.id)
             assert ask(view, "SELECT last FROM people") == [("49",)]
             assert projection.failure is None
             notes.current_version = first
@@ -586,13 +586,13 @@ def test_it_follows_a_coordinator(tmp_path: Path, view: Path) -> None:
 
 def test_it_goes_on_trying(tmp_path: Path, view: Path) -> None:
     with llvs.Coordinator(tmp_path / "notes.llvs") as notes, llvs.Projection(notes, view, PLAIN, busy_timeout=0.05) as projection:
-        eventually(lambda: projection.version == notes.current_version)
+        eventually(lambda: projection.version == notes.current_version.id)
         with closing(sqlite3.connect(view, isolation_level=None)) as own:
             own.execute("BEGIN IMMEDIATE")
             notes.save(insert={"contact/1": b"{}"})
             eventually(lambda: isinstance(projection.failure, llvs.BusyError))
             own.execute("ROLLBACK")
-        eventually(lambda: projection.version == notes.current_version)
+        eventually(lambda: projection.version == notes.current_version.id)
         eventually(lambda: projection.failure is None)
 
 

@@ -122,7 +122,7 @@ class Histories:
             made = store.merge_heads(self.current[device], arbiter, metadata=metadata)
             self.current[device] = made.id if made else self.current[device]
         else:
-            other = self.chance.choice(sorted(head.id for head in store.heads))
+            other = self.chance.choice(sorted(head.id for head in store.heads()))
             self.current[device] = store.merge(self.current[device], other, arbiter, metadata=metadata).id
         self.learn(store)
 
@@ -272,7 +272,7 @@ def test_rules_that_cannot_be_used() -> None:
         with pytest.raises(llvs.UnsupportedError, match="newer version of the library") as unknown:
             store.merge(a, newer)
         assert unknown.value.path == "/merge"
-        assert len(store.heads) == 2
+        assert len(store.heads()) == 2
         assert store.at(store.merge(a, newer, llvs.MostRecentChange()))["c"] == b"6"
 
 

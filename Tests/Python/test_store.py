@@ -42,7 +42,7 @@ def test_opened_again(place: Places) -> None:
         v2 = store.make_version(v1, update={"a": b"3"})
         merged = store.merge(v2, store.make_version(v1, update={"b": b"4"}))
     with place.open() as store:
-        assert [version.id for version in store.heads] == [merged.id]
+        assert [version.id for version in store.heads()] == [merged.id]
         assert dict(store.at(merged).items()) == {"a": b"3", "b": b"4"}
         assert store.version(v1.id) == v1 and store.versions([v2, v1.id])[1].metadata == {"x": [1, {"y": None}]}
         report = store.verify()
@@ -70,11 +70,11 @@ def test_two_handles(place: Places) -> None:
         v2 = other.make_version(v1, update={"a": b"2"})
         v3 = one.make_version(v1, update={"b": b"3"})
         assert one.reload() >= 0 and other.reload() >= 0
-        assert set(one.heads) == set(other.heads) == {v2, v3}
+        assert set(one.heads()) == set(other.heads()) == {v2, v3}
 
 
 def test_empty_store(store: llvs.Store) -> None:
-    assert store.heads == () and store.most_recent_head is None and list(store.history()) == []
+    assert store.heads() == () and store.most_recent_head is None and list(store.history()) == []
     assert store.version("nope") is None and "nope" not in store
     assert store.versions_of("a") == ()
 
@@ -223,13 +223,33 @@ def test_history(store: llvs.Store) -> None:
     assert statistics.versions == len(chain) and statistics.heads == 1 and statistics.pending == 0
 
 
+def test_histories_of_a_length(memory: llvs.Store) -> None:
+    version = memory.make_version(insert={"a": b"0"})
+    for i in range(1, 1_205):
+        version = memory.make_version(version, update={"a" if i % 2 else "b": b"%d" % i})
+    whole = list(memory.history())
+    for limit in (0, 1, 999, 1_000, 1_001, 1_205, 5_000):
+        assert list(memory.history(limit=limit)) == whole[:limit], limit
+        found = [version for version, _ in memory.value_history("a", limit=limit)]
+        assert found == [version for version, _ in memory.value_history("a")][:limit], limit
+    assert list(memory.history(whole[7], hiding=[whole[20]], limit=5)) == whole[7:12]
+    assert list(memory.history(prefix="b", limit=2)) == list(memory.history(prefix="b"))[:2] == list(memory.versions_of("b"))[:2]
+    for wrong in (lambda: memory.history(limit=-1), lambda: memory.value_history("a", limit=-1)):
+        with pytest.raises(llvs.InvalidArgumentError):
+            wrong()
+
+
 def test_branches(store: llvs.Store) -> None:
     root = store.make_version()
     one = store.make_version(root, branch="draft", insert={"a": b"1"})
     two = store.make_version(root, branch="draft", insert={"b": b"1"})
     main = store.make_version(root, insert={"c": b"1"})
-    assert store.heads_on_branch("draft") == tuple(sorted((one, two), key=lambda version: version.timestamp, reverse=True))
-    assert store.heads_on_branch("nothing") == ()
+    assert store.heads(branch="draft") == tuple(sorted((one, two), key=lambda version: version.timestamp, reverse=True))
+    assert store.heads(branch="nothing") == ()
+    assert store.heads(limit=2) == store.heads()[:2] and store.heads(branch="draft", limit=1) == store.heads(branch="draft")[:1]
+    assert store.heads(limit=0) == () and len(store.heads()) == 3
+    with pytest.raises(llvs.InvalidMetadataError):
+        store.heads(branch="")
     assert store.make_version(one).branch is None
     assert store.merge_heads(main, selection="unbranched") is not None
     name = llvs.make_branch_name("draft")
@@ -247,7 +267,7 @@ def test_metadata(store: llvs.Store) -> None:
         store.make_version(version, metadata={"x": float("nan")})
     with pytest.raises(TypeError):
         store.make_version(version, metadata={"x": object()})
-    assert len(store.heads) == 1
+    assert len(store.heads()) == 1
 
 
 def test_the_same_again_under_its_id(store: llvs.Store) -> None:
@@ -284,7 +304,7 @@ def test_a_revert_that_would_undo_nothing_stores_nothing(store: llvs.Store) -> N
     assert store.revert(v2, at=v3, metadata={"undo": v2.id})[:3] == (None, (), ("a",))
     assert store.revert(v2, at=v1)[:5] == (None, (), (), (), False)
     assert store.revert(empty, at=empty).version is None
-    assert [version.id for version in store.history()] == known and [head.id for head in store.heads] == [empty.id]
+    assert [version.id for version in store.history()] == known and [head.id for head in store.heads()] == [empty.id]
     undone = store.revert(v3, at=empty).version
     assert undone is not None and dict(store.at(undone).items()) == {"a": b"2"}
 
@@ -391,7 +411,7 @@ def test_snapshots(new_store: Callable[[], llvs.Store], tmp_path: Path) -> None:
     chunk.write_bytes(data)
     with pytest.raises(llvs.SnapshotError) as caught:
         fresh.restore_snapshot(tmp_path / "snapshot")
-    assert caught.value.code == llvs.ErrorCode.SNAPSHOT_DAMAGED and fresh.heads == ()
+    assert caught.value.code == llvs.ErrorCode.SNAPSHOT_DAMAGED and fresh.heads() == ()
 
 
 # Values that come in pieces
@@ -460,7 +480,7 @@ def test_what_reading_raises_comes_out_and_nothing_is_stored(tmp_path: Path) -> 
         for value in ("text", 7, {"a": b"b"}, None, 1.5):
             with pytest.raises(TypeError):
                 store.make_version(insert={"bad": value})
-        assert store.heads == ()
+        assert store.heads() == ()
         assert list((tmp_path / "store" / "blobs").iterdir()) == []
         with pytest.raises(llvs.DuplicateIDError):
             store.make_version(insert={"a": b"x"}, update={"a": io.BytesIO(b"y")})

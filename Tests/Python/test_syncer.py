@@ -432,7 +432,7 @@ def test_storms_of_merges_end(tmp_path: Path) -> None:
     for i, device in enumerate(devices):
         device.save(insert={f"edit/{i}": b"x"})
     syncers = [llvs.Syncer(device, **SELDOM) for device in devices]
-    eventually(lambda: len({device.current_version for device in devices}) == 1 and len(devices[0]) == 9)
+    eventually(lambda: len({device.current_version.id for device in devices}) == 1 and len(devices[0]) == 9)
     eventually(lambda: all(syncer.status.state == SyncState.IDLE for syncer in syncers))
     versions = sum(1 for _ in devices[0].store.history())
     for syncer in syncers:

@@ -139,7 +139,7 @@ def test_ids_of_versions_that_are_no_file_names_everywhere(id: str, tmp_path: Pa
         with pytest.raises(llvs.InvalidIDError) as caught:
             store.make_version(insert={"x": b"1"}, id=id)
         assert caught.value.code is llvs.ErrorCode.INVALID_VERSION_ID and caught.value.version_id == id
-        assert store.heads == ()
+        assert store.heads() == ()
 
 
 @pytest.mark.parametrize("id", ["CONSOLE", "COM0", "COM10", "LPT", "a-", "nul_", "_"])

@@ -306,7 +306,7 @@ def test_the_one_that_was_named_fails() -> None:
             assert (plan.injected, plan.count(Operation.APPEND), plan.count()) == (1, 3, plan.count(Operation.STORAGE))
             assert plan.last == "append 2 of the store in memory: fail"
             plan.clear()
-            assert len(store.heads) == 2
+            assert len(store.heads()) == 2
 
 
 def test_the_same_seed_makes_the_same_faults() -> None:

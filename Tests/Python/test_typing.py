@@ -114,3 +114,30 @@ def test_what_callbacks_are_called_with_is_documented_by_its_own_text(name: str)
 )
 def test_a_snapshot_is_given_whenever_there_is_no_error(function: Any) -> None:
     assert function.__annotations__["return"] == "Snapshot"
+
+
+def test_the_words_of_options_are_those_that_are_taken() -> None:
+    """Each `Literal` has the words that the code has, no more and no fewer."""
+    from llvs import _merge_options, _options, coordinator, documents, members, remote, syncer
+
+    for words, taken in (
+        (llvs.StorageKind, _options._STORAGES), (llvs.Durability, _options._DURABILITIES), (llvs.Compaction, _options._COMPACTIONS),
+        (llvs.SnapshotPolicy, coordinator._SNAPSHOTS), (llvs.Relation, _merge_options._RELATIONS),
+        (llvs.HeadSelection, _merge_options._SELECTIONS), (llvs.HeadSelection, syncer._HEADS), (llvs.Choice, documents._CHOICES),
+        (llvs.Layout, [word for word in remote._LAYOUTS if word]), (llvs.LogLevelName, [level.name.lower() for level in llvs.LogLevel]),
+        (llvs.MemberKind, [word for word in members._KINDS.values() if word != "passphrase"]),
+    ):  # fmt: skip
+        assert set(typing.get_args(words)) == set(taken), words
+    assert typing.get_type_hints(llvs.Store.__init__)["durability"] == llvs.Durability
+
+
+def test_numbers_of_the_library_are_shown_by_their_names() -> None:
+    assert (str(llvs.SyncState.IDLE), f"{llvs.SyncReason.SIGN_IN}", f"{llvs.ErrorCode.BUSY:>6}") == ("idle", "sign_in", "  busy")
+    assert f"{llvs.SyncState.IDLE:d}" == "1" == str(int(llvs.SyncState.IDLE)) and llvs.SyncState.IDLE == 1
+    both = llvs.SyncConditions.OFFLINE | llvs.SyncConditions.PAUSE
+    assert (str(both), f"{both}", str(llvs.SyncConditions.NONE), f"{both:d}") == ("offline|pause", "offline|pause", "none", str(int(both)))
+    numbers = [thing for _, thing in public() if inspect.isclass(thing) and issubclass(thing, int) and hasattr(thing, "__members__")]
+    assert len(numbers) > 6
+    for kind in numbers:
+        for member in kind:  # type: ignore[attr-defined]
+            assert not str(member).lstrip("-").isdigit(), f"{kind.__name__}.{member.name} is shown as a number"

@@ -160,7 +160,7 @@ def test_undo_and_redo_step_by_step() -> None:
         values: list[Any] = []
         descriptions = []
         while done := notes.undo():
-            assert done.version is not None and done.version.id == notes.current_version
+            assert done.version is not None and done.version.id == notes.current_version.id
             values.append(json.loads(notes.get("x", b"null")))
             descriptions.append(done.description)
         assert values == [2, 1, 0, None] and descriptions == ["set 3", "set 2", "set 1", "set 0"]
@@ -227,9 +227,9 @@ def test_what_cannot_be_undone_is_told_and_passed_over() -> None:
         notes.undo()
         # Somebody else changes it.
         other = notes.store.make_version(notes.current_version, update={"x": b"7"})
-        assert notes.merge() and notes.current_version == other.id
+        assert notes.merge() and notes.current_version == other
         done = notes.undo()
-        assert done is not None and done.version is None and done.superseded == ("x",) and notes.current_version == other.id
+        assert done is not None and done.version is None and done.superseded == ("x",) and notes.current_version == other
         first = notes.undo()
         assert first is not None and first.version is None and first.superseded == ("x",)
         assert notes.undo() is None and json.loads(notes["x"]) == 7
@@ -359,7 +359,7 @@ def test_a_given_version_is_reverted() -> None:
         one = saved(notes, 1, "y")
         saved(notes, 2, "z")
         done = notes.revert(one)
-        assert done.version is not None and done.version.id == notes.current_version and sorted(notes) == ["x", "z"]
+        assert done.version is not None and done.version.id == notes.current_version.id and sorted(notes) == ["x", "z"]
         # It is undone by now, and is not undone once more.
         assert notes.undo() is not None and sorted(notes) == ["x"]
         assert notes.undo() is not None and sorted(notes) == []

@@ -171,7 +171,7 @@ def test_what_it_raises_is_raised_from_the_merge(store: llvs.Store, failure: typ
 
     with pytest.raises(failure, match="no"):
         store.merge(a, b, llvs.ValueMerger(merge))
-    assert {head.id for head in store.heads} == {a.id, b.id}
+    assert {head.id for head in store.heads()} == {a.id, b.id}
 
 
 def test_an_answer_that_is_no_json(store: llvs.Store) -> None:
@@ -179,7 +179,7 @@ def test_an_answer_that_is_no_json(store: llvs.Store) -> None:
     for answer in (b"", b"[", b"1,2", b"\xff", b'{"a":1,"a":2}', b"[" * 129):
         with pytest.raises(llvs.InvalidArgumentError, match="one JSON text"):
             store.merge(a, b, llvs.ValueMerger(part=lambda *_: answer))
-    assert len(store.heads) == 2
+    assert len(store.heads()) == 2
     with pytest.raises(llvs.InvalidArgumentError):
         store.merge(a, b, llvs.ValueMerger(rules={"/a": "best"}))
 

@@ -58,7 +58,7 @@ def test_vector(vector: dict[str, Any], memory: llvs.Store) -> None:
     with llvs.Exchange(memory, transport) as exchange:
         result = exchange.retrieve()
         assert not result.problems and len(result.versions) == len(vector["versions"])
-    assert [head.id for head in memory.heads] == vector["heads"]
+    assert [head.id for head in memory.heads()] == vector["heads"]
     for state in vector["states"]:
         check_state(memory, state["version"], state["values"])
     for pair in vector["bases"]:

@@ -45,6 +45,15 @@ def test_every_file_of_the_package_is_in_the_wheel() -> None:
     assert set(installed) - set(wanted) == {f"llvs/{LIBRARY.name}", f"llvs/{EXTENSION.name}"}
 
 
+def test_the_licences_are_in_the_wheel() -> None:
+    """Where pip and tools that list licences look: in the folder of the distribution's metadata."""
+    root = SOURCES.parents[2]
+    listed = {path.name: path for path in importlib.metadata.files("llvs") or [] if path.parts[-2:-1] == ("licenses",)}
+    for name in ("LICENSE", "THIRD-PARTY-NOTICES.txt"):
+        assert listed[name].read_binary() == (root / name).read_bytes(), name
+        assert listed[name].parts[0].endswith(".dist-info")
+
+
 @pytest.mark.parametrize("path", [LIBRARY, EXTENSION], ids=lambda path: path.name)
 def test_a_library_can_be_loaded(path: Path) -> None:
     """The extension is linked with the library, and finds the one beside itself."""

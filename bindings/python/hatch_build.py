@@ -1,4 +1,4 @@
-"""Builds a wheel that carries libllvs, the SQLite extension, and the manual pages of the command.
+"""Builds a wheel that carries libllvs with its licences, the SQLite extension, and the manual pages of the command.
 
 The library is the one that LLVS_LIBRARY names, else the one built in this tree (build/lib); the extension lies beside it.
 The wheel's platform is what these ask for: "manylinux_2_35_x86_64" where they were linked with a C library of which they need version
@@ -129,6 +129,19 @@ def platform_tag(library: Path, extension: Path) -> str:
     return here if many is None else many + here[len("linux") :]
 
 
+#: What travels with the library: its licence, and those of what is linked into it.
+NOTICES = ("LICENSE", "THIRD-PARTY-NOTICES.txt")
+
+
+def find_notices(root: Path) -> list[Path]:
+    """The files with licences: of the project, or beside the package in a source distribution. Raises FileNotFoundError."""
+    for folder in (root, root / ".." / ".."):
+        found = [folder / name for name in NOTICES]
+        if all(path.is_file() for path in found):
+            return found
+    raise FileNotFoundError(f"no {' and '.join(NOTICES)} in {root} or in the root of the project: a wheel carries these")
+
+
 class LibraryHook(BuildHookInterface):  # type: ignore[type-arg]
     """What hatchling runs before it packs a wheel."""
 
@@ -144,6 +157,8 @@ class LibraryHook(BuildHookInterface):  # type: ignore[type-arg]
             shutil.copyfile(source, staged)
             staged.chmod(stat.S_IRUSR | stat.S_IWUSR | stat.S_IRGRP | stat.S_IROTH | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
             build_data["force_include"][str(staged)] = f"llvs/{name}"
+        for path in find_notices(Path(self.root)):
+            build_data["force_include"][str(path)] = f"llvs-{self.metadata.version}.dist-info/licenses/{path.name}"
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{platform_tag(library, extension)}"
         for page in self.manual_pages(library):

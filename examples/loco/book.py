@@ -124,7 +124,7 @@ class Book:
             return f"Nothing of it is left: {about} was changed again since."
         return f"Done again: {about}." if again else f"Taken back: {about}."
 
-    def choose(self, id: str, version: str, mark: str, choice: str) -> None:
+    def choose(self, id: str, version: str, mark: str, choice: llvs.Choice) -> None:
         """Decides the conflict with a mark: "newer", "older", or "result" for what stands."""
         for conflict in self.people.open_conflicts().get(id, ()):
             if conflict.version == version and mark_of(conflict) == mark:
@@ -183,9 +183,9 @@ def type_of(photo: bytes) -> Optional[str]:
     return "image/webp" if photo[:4] == b"RIFF" and photo[8:12] == b"WEBP" else None
 
 
-def mark_of(conflict: llvs.Conflict) -> str:
+def mark_of(conflict: llvs.ObjectConflict) -> str:
     """What tells a conflict from the others of a contact: several in one text have the same path."""
-    return hashlib.sha256(repr(conflict).encode()).hexdigest()
+    return hashlib.sha256(repr(conflict.record).encode()).hexdigest()
 
 
 def phones_of(given: list[Any]) -> list[Phone]:

@@ -169,6 +169,10 @@ class Handler(BaseHTTPRequestHandler):
         self._json(_do(self.server.book, path.removeprefix("/api/"), given) or {})
 
 
+#: What the page may choose.
+_CHOICES: dict[Any, llvs.Choice] = {"newer": "newer", "older": "older", "result": "result"}
+
+
 def _do(book: Book, what: str, given: dict[str, Any]) -> Optional[dict[str, Any]]:
     """Does what the page asks for. Raises one of `NEVER_ASKED` for what it never asks."""
     if what == "save":
@@ -179,7 +183,7 @@ def _do(book: Book, what: str, given: dict[str, Any]) -> Optional[dict[str, Any]
     elif what == "restore":
         book.restore(str(given["id"]), str(given["version"]))
     elif what == "choose":
-        book.choose(str(given["id"]), str(given["version"]), str(given["mark"]), str(given["choice"]))
+        book.choose(str(given["id"]), str(given["version"]), str(given["mark"]), _CHOICES[given["choice"]])
     elif what == "group":
         return {"id": book.save_group(given.get("id") and str(given["id"]), str(given["name"]))}
     elif what == "delete-group":

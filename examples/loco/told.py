@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Optional
 
 import llvs
 
 from book import Book, mark_of
-from models import CONTACTS, WORDS, Contact
+from models import CONTACTS, WORDS, Contact, Phone
 
 #: Why a merge had to decide, in words.
 _WHY = {
@@ -21,7 +20,7 @@ _ELSE = "The two devices disagree about the {what}. One had to stand."
 
 def book(book: Book, wanted: str, group: str, tag: str) -> dict[str, Any]:
     """The list of contacts that are wanted, and all that is around it."""
-    at = book.notes.current_version
+    at = book.notes.current_version.id
     people, unreadable = book.people.at(at).read_all()
     groups, _ = book.groups.at(at).read_all()
     conflicts = book.people.open_conflicts()
@@ -86,7 +85,7 @@ def card(contact: Contact) -> dict[str, Any]:
 
 def contact(book: Book, id: str) -> dict[str, Any]:
     """One contact as it is now, with its groups and what merges had to decide. `card` is None where it was deleted."""
-    at = book.notes.current_version
+    at = book.notes.current_version.id
     try:
         found, problem = book.people.at(at).get(id), None
     except llvs.DecodeError as raised:
@@ -113,33 +112,33 @@ def conflicts(book: Book) -> list[dict[str, Any]]:
     return found
 
 
-def conflict(book: Book, found: llvs.Conflict) -> dict[str, Any]:
+def conflict(book: Book, found: llvs.ObjectConflict) -> dict[str, Any]:
     """A conflict in words: what is at stake, what each side has, who wrote it and when, and which stands."""
     store = book.notes.store
     what = WORDS.get(str(found.path[0]), str(found.path[0])) if found.path else "contact"
-    newer, older = store.sides(found.id, *store[found.version].predecessors)
+    newer, older = store.sides(found.record.id, *store[found.version].predecessors)
     return {
         "version": found.version, "mark": mark_of(found), "path": list(found.path), "what": what,
         "why": _WHY.get(found.kind, _ELSE).format(what=what),
         "sides": [
-            {"side": name, "value": _value(data), "by": who(side.by), "time": side.by.timestamp if side.by else None,
-             "stands": data == found.result}
-            for name, data, side in (("newer", found.newer, newer), ("older", found.older, older))
+            {"side": name, "value": _value(value), "by": who(side.by), "time": side.by.timestamp if side.by else None,
+             "stands": value == found.result}
+            for name, value, side in (("newer", found.newer, newer), ("older", found.older, older))
         ],
         "result": None if found.result in (found.newer, found.older) else _value(found.result),
         "base": _value(found.base),
     }
 
 
-def _value(data: Optional[bytes]) -> Optional[str]:
+def _value(value: Any) -> Optional[str]:
     """What a side has, in words; None where it has nothing."""
-    if data is None:
+    if value is None:
         return None
-    value = json.loads(data)
-    if isinstance(value, dict):
-        said = [value.get("number"), value.get("name"), value.get("town"), ", ".join(map(str, value.get("tags") or ()))]
-        return " · ".join(str(one) for one in said if one) or "something"
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    if isinstance(value, Phone):
+        return value.number or "something"
+    if isinstance(value, Contact):
+        return " · ".join(one for one in (value.name, value.town, ", ".join(sorted(value.tags))) if one) or "something"
+    return ", ".join(sorted(map(str, value))) if isinstance(value, (list, set)) else str(value)
 
 
 def who(version: Optional[llvs.Version]) -> str:

@@ -41,4 +41,4 @@ with llvs.Store(storage="memory") as store:
     assert nothing.version is None and nothing.superseded == ("list",)
     undone = store.revert(merged, at=merged).version
     assert undone is not None and store.at(undone)["list"] == b"milk\neggs"
-    print("heads:", [head.id for head in store.heads], "undone:", undone.id)
+    print("heads:", [head.id for head in store.heads()], "undone:", undone.id)

@@ -54,9 +54,9 @@ def test_where_the_store_is(notes: Run, tmp_path: Path, monkeypatch: pytest.Monk
 def test_log(notes: Run) -> None:
     lines = notes("log", "--oneline").out.splitlines()
     assert [re.sub("^[0-9A-F]{8}", "ID", line) for line in lines] == [
-        "ID 2023-11-15 01:13 bob (@, head)",
-        "ID 2023-11-15 00:13 tests (head, branch draft)",
-        "ID 2023-11-14 23:13 ann",
+        "ID 2023-11-15 01:13 bob - contact/ann (@, head)",
+        "ID 2023-11-15 00:13 tests + note/2 (head, branch draft)",
+        "ID 2023-11-14 23:13 ann ~ note/1",
         "ID 2023-11-14 22:13 tests First things",
         "ID 2001-01-01 00:00 empty root",
     ]
@@ -67,10 +67,14 @@ def test_log(notes: Run) -> None:
     assert [found["branch"] for found in notes("log", "--json", "--branch", "draft").json_lines] == ["draft"]
     assert len(notes("log", "--json", "@..draft").json_lines) == 1
     assert len(notes("log", "--json", "draft").json_lines) == 4
+    assert notes("log", "-n", "1").out.splitlines()[2:] == ["    - contact/ann"]
     assert "    ~ note/1" in notes("log", "--stat", "-n", "3").out.splitlines()
     assert notes("log", "-n", "0").out == ""
     assert "leave out --value" in notes("log", "--graph", "--value", "x", code=2).err
     assert "is no time: write" in notes("log", "--since", "soon", code=2).err
+    notes("set", *(f"many/{i}=x" for i in range(5)))
+    assert notes("log", "--oneline", "-n", "1").out.endswith(" + many/0, + many/1, + many/2 and 2 more (@, head)\n")
+    assert notes("log", "-n", "1", "--stat").out.count("many/") == 5
 
 
 def test_the_shape_of_a_version(notes: Run) -> None:
@@ -136,7 +140,7 @@ def test_saving(notes: Run, tmp_path: Path) -> None:
     saved = notes("set", "x=1=2", "y", "@a=b.bin", "-m", "Two values", "--meta", "n=[1]", "--meta", "t=text", "--json").json
     assert saved["metadata"] == {"__llvs_description": "Two values", "__llvs_device": "tests", "n": [1], "t": "text"}
     with llvs.Coordinator(tmp_path / "notes.llvs", read_only=True) as store:
-        assert store["x"] == b"1=2" and store["y"] == bytes(range(256)) and store.current_version == saved["id"]
+        assert store["x"] == b"1=2" and store["y"] == bytes(range(256)) and store.current_version.id == saved["id"]
     assert "(data, 256 B; --hex shows it)" in notes("diff").out
     notes("rm", "x", "y")
     assert notes("ls").out == "note/1\n"

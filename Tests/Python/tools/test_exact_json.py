@@ -31,6 +31,21 @@ def test_what_is_no_json(text: str) -> None:
     assert values.shape(text.encode()) == {"kind": "text", "size": len(text), "text": text}
 
 
+@pytest.mark.parametrize("text", ['"dark"', "1.00", "1e400", "-0", "true", "false", "null", ' "a"\n', "[1]"])
+def test_a_scalar_is_a_document(text: str) -> None:
+    """As JSON; for people it stands as it is written."""
+    made = values.shape(text.encode())
+    assert (made["kind"], written(made["json"])) == ("json", text.strip())
+    assert list(values.rows(text.encode()))[0].lstrip() in (text.strip(), "[")
+
+
+@pytest.mark.parametrize(
+    "text", ["dark", "tea", "no", "12 eggs", "-", "01", "+1", "nan", "Infinity", '"a', "'a'", "1_000", "\u0661", "null and void"]
+)
+def test_a_text_that_begins_as_a_scalar_is_text(text: str) -> None:
+    assert values.shape(text.encode())["kind"] == "text"
+
+
 def test_a_number_is_no_text() -> None:
     assert Number(b"1") == Number(b"1") != Number(b"1.0")
     assert Number(b"1") != "1" and Number(b"1") != ["1"]

@@ -253,7 +253,7 @@ def test_a_store_without_versions(llvs_run: Run) -> None:
 def test_a_store_that_another_program_has(store: Path, llvs_run: Run) -> None:
     with llvs.Coordinator(store) as notes:
         llvs_run("-s", str(store), "log", "-n", "1")
-        assert llvs_run("-s", str(store), "show", "@", "--json").json["id"] == notes.current_version
+        assert llvs_run("-s", str(store), "show", "@", "--json").json["id"] == notes.current_version.id
         assert "--coordinator NAME" in llvs_run("-s", str(store), "set", "x=1", code=3).err
         llvs_run("-s", str(store), "--coordinator", "mine", "set", "x=1")
 

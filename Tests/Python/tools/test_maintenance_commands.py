@@ -103,6 +103,11 @@ def test_exports(notes: Run) -> None:
     assert database.execute("select count(*) from version").fetchone() == (2,)
     database.close()
     assert rows["doc"] == (b'{"n":1}', '{"n": 1}') and rows["raw"] == (bytes(range(256)), None) and len(rows) == 11
+    notes("set", "top=42.0", 'said="yes"', "plain=yes")
+    found = {line["id"]: line for line in notes("export").json_lines}
+    assert found["top"]["json"] == 42.0 and '"json": 42.0' in notes("export", "top").out and found["said"]["json"] == "yes"
+    assert found["plain"]["text"] == "yes"
+    notes("undo")
     assert "does not say how to write it" in notes("export", "-o", "x.exe", code=2).err
     assert len(notes("export", "a", "--at", "@~1").json_lines) == 2
 

@@ -54,7 +54,7 @@ def test_completion(notes: Path) -> None:
     assert completed(notes, "diff", "@", "draft", "x") == ["x"]
     assert completed(notes, "show", "dr") == ["draft"]
     with llvs.Store(notes, read_only=True) as store:
-        head = store.heads[0].id
+        head = store.heads()[0].id
     assert completed(notes, "show", head[:5].lower()) == [head[:8]]
     assert completed(notes.parent / "nowhere", "get", "n") == []
 

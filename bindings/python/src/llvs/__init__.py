@@ -27,8 +27,22 @@ Names for types, to annotate functions of one's own with:
     MergeRules   how to merge inside values: the name of a kind, a rule, patterns with rules, a schema, or JSON text
     MISSING      the part of a key in an index that a value has not got
     KeyPart      a part of a key in an index: None, a bool, a number, a str, or `MISSING`
+    GivenPart    the same as a question names it: also a date or a time
     KeyFunction  what gives the keys of a value in place of a definition
     FileContent  what a `Transport` or `RemoteFiles` may give for a file: bytes, or a binary file or an iterable of bytes for a large one
+
+and the words that options take, each a `Literal`:
+
+    StorageKind     where a store keeps its records
+    Durability      what is safe from a power cut
+    Compaction      when small files are put together
+    SnapshotPolicy  whether a coordinator keeps a snapshot beside each exchange
+    Relation        which versions a merge accepts
+    HeadSelection   which heads are merged
+    Layout          how versions lie at a place
+    Choice          what stands once a conflict is closed
+    MemberKind      what a member of an encrypted place is
+    LogLevelName    a level of the library's messages
 """
 
 from __future__ import annotations
@@ -87,7 +101,7 @@ if TYPE_CHECKING:
         VersionMismatchError as VersionMismatchError,
     )
     from .exchange import Exchange as Exchange
-    from .index_keys import KeyFunction as KeyFunction, KeyPart as KeyPart, MISSING as MISSING, Missing as Missing
+    from .index_keys import GivenPart as GivenPart, KeyFunction as KeyFunction, KeyPart as KeyPart, MISSING as MISSING, Missing as Missing
     from .indexes import (
         Explanation as Explanation,
         Found as Found,
@@ -131,6 +145,7 @@ if TYPE_CHECKING:
         ModelsAt as ModelsAt,
         ModelsInTransaction as ModelsInTransaction,
         Named as Named,
+        ObjectConflict as ObjectConflict,
         PastObject as PastObject,
         Pick as Pick,
         Register as Register,
@@ -215,6 +230,18 @@ if TYPE_CHECKING:
         Value as Value,
         Version as Version,
     )
+    from .words import (
+        Choice as Choice,
+        Compaction as Compaction,
+        Durability as Durability,
+        HeadSelection as HeadSelection,
+        Layout as Layout,
+        LogLevelName as LogLevelName,
+        MemberKind as MemberKind,
+        Relation as Relation,
+        SnapshotPolicy as SnapshotPolicy,
+        StorageKind as StorageKind,
+    )
     from ._change_array import Content as Content, Entries as Entries
     from ._packing import Pack as Pack
 
@@ -235,7 +262,7 @@ _MODULES = {
     """
     ),
     "exchange": "Exchange",
-    "index_keys": "KeyFunction KeyPart MISSING Missing",
+    "index_keys": "GivenPart KeyFunction KeyPart MISSING Missing",
     "indexes": "Explanation Found Index IndexEntry IndexPage",
     "links": "Link connect",
     "listening": "Listener listen",
@@ -248,7 +275,8 @@ _MODULES = {
     "models": (
         """
         Absent AnyRule Collection Contradiction Convert Counter DecodeError Definition DeleteWins Identity Key MergeRule ModelsAt
-        ModelsInTransaction Named PastObject Pick Register SchemaWarning Selection Text Tuple Upgrade definition_of model schema_of
+        ModelsInTransaction Named ObjectConflict PastObject Pick Register SchemaWarning Selection Text Tuple Upgrade definition_of model
+        schema_of
     """
     ),
     "oauth": "",
@@ -273,6 +301,7 @@ _MODULES = {
     "transaction": "Transaction",
     "transport": "FileContent OutgoingFile Place Transport VersionFiles",
     "versions": "AnyVersion Change ChangeKind Fork ForkKind Reference SavedVersion Side Value Version",
+    "words": "Choice Compaction Durability HeadSelection Layout LogLevelName MemberKind Relation SnapshotPolicy StorageKind",
     "_change_array": "Content Entries",
     "_merge_options": "Heads Reverted",
     "_packing": "Pack",

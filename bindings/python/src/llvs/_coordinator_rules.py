@@ -10,6 +10,7 @@ import llvs
 from . import _abi, _metadata, _structs, errors
 from ._coordinator_store import MOVE_SIZE, CoordinatorStore
 from .versions import SavedVersion
+from .words import Choice
 
 lib = _abi.lib
 byref = ctypes.byref
@@ -20,7 +21,7 @@ class CoordinatorRules(CoordinatorStore):
 
     def schema(self) -> llvs.Schema:
         """The rules for merging that the store holds at the current version. As `Store.schema`."""
-        return self.store.schema(self.current_version)
+        return self.store.schema(self._current_id)
 
     def register_schema(self, rules: Union[Mapping[str, Any], bytes]) -> llvs.Schema:
         """Adds rules for merging ({"merge": 1, "ids": {...}}) to those of the store, as `Store.schema` says.
@@ -47,15 +48,21 @@ class CoordinatorRules(CoordinatorStore):
 
     def open_conflicts(self) -> llvs.Conflicts:
         """The conflicts that are open at the current version. As `Store.open_conflicts`."""
-        return self.store.open_conflicts(self.current_version)
+        return self.store.open_conflicts(self._current_id)
 
-    def choose(self, conflict: llvs.Conflict, choice: str, *, metadata: Optional[_metadata.Metadata] = None) -> SavedVersion:
+    def choose(
+        self,
+        conflict: Union[llvs.Conflict, llvs.ObjectConflict],
+        choice: Choice,
+        *,
+        metadata: Optional[_metadata.Metadata] = None,
+    ) -> SavedVersion:
         """Closes an open conflict by a save: what was chosen ("newer", "older", or "result" for what stands) becomes current.
 
         Raises MovedError when something else stands there by now, InvalidArgumentError, and what `save` raises. As `Store.choose`.
         """
         while True:
-            at = self.current_version
+            at = self._current_id
             changes = self.store.choices(conflict, choice, at=at)
             try:
                 saved = self.save(changes=changes, metadata=metadata, expected=at)

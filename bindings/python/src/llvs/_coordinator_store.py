@@ -13,7 +13,8 @@ from ._options import NO_OPTIONS, VersionOptions
 from .observer import Observer, observe
 from .storage import Storage
 from .store import Store
-from .versions import AnyVersion, Change, SavedVersion
+from .versions import AnyVersion, Change, SavedVersion, Version
+from .words import StorageKind
 
 lib = _abi.lib
 byref = ctypes.byref
@@ -33,7 +34,7 @@ class CoordinatorStore(Handle):
     """The store, the current version, and saving on top of it."""
 
     _path: str
-    _kind: Union[str, Storage]
+    _kind: Union[StorageKind, Storage]
     _store: Optional[Store]
     _storage_calls_back: bool
     _observers: set[Observer]
@@ -53,15 +54,12 @@ class CoordinatorStore(Handle):
             return self._store
 
     @property
-    def current_version(self) -> str:
-        """The id of the version that reads and saves start from. A new store's is the empty root, the same everywhere.
+    def current_version(self) -> Version:
+        """The version that reads and saves start from. A new store's is the empty root, the same everywhere.
 
-        May be set to any version of the store. Raises UnknownVersionError then.
+        It may be set, to any version of the store or its id. Raises UnknownVersionError then.
         """
-        found = _structs.llvs_version_id()
-        with self._call as pointer:
-            lib.llvs_coordinator_current_version(pointer, byref(found))
-        return str(found.text.decode())
+        return self.store[self._current_id]
 
     @current_version.setter
     def current_version(self, version: AnyVersion) -> None:
@@ -69,8 +67,16 @@ class CoordinatorStore(Handle):
             lib.llvs_coordinator_set_current_version(pointer, version_bytes(version))
 
     @property
+    def _current_id(self) -> str:
+        """The id of the current version, which is all that most calls need."""
+        found = _structs.llvs_version_id()
+        with self._call as pointer:
+            lib.llvs_coordinator_current_version(pointer, byref(found))
+        return str(found.text.decode())
+
+    @property
     def missing_version(self) -> Optional[str]:
-        """Where the coordinator was when it was last used, when the store had not got that version as it was opened; else None.
+        """The id of the version at which the coordinator was when it was last used, if the store lacked that when it was opened; else None.
 
         The version is damaged or lost, or waits for something that is missing, and the coordinator went on at the most recent head
         without a branch, or at the empty root. Verify the store, and exchange; once the version is there, set `current_version` to it.
@@ -80,10 +86,10 @@ class CoordinatorStore(Handle):
             lib.llvs_coordinator_missing_version(pointer, byref(found))
         return str(found.text.decode()) or None
 
-    def branch_version(self, branch: str) -> Optional[str]:
-        """The id of the most recent head on a branch; None when there is none."""
-        heads = self.store.heads_on_branch(branch)
-        return heads[0].id if heads else None
+    def branch_version(self, branch: str) -> Optional[Version]:
+        """Returns the most recent head on a branch; None when there is none."""
+        heads = self.store.heads(branch=branch, limit=1)
+        return heads[0] if heads else None
 
     def save(
         self,

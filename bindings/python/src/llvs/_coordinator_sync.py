@@ -14,6 +14,7 @@ from .exchange import exchange_options
 from .observer import Observer, notify_thunk, observe
 from .results import BootstrapResult, ExchangeResult, MergeResult, SyncResult, moves, take_result, take_sync_result
 from .transport import Place, TransportHandle, carrier_of, name_of, place_of
+from .words import Durability, HeadSelection
 
 lib = _abi.lib
 byref = ctypes.byref
@@ -22,7 +23,7 @@ byref = ctypes.byref
 class CoordinatorSync(CoordinatorStore):
     """Exchanges and merges."""
 
-    _exchange_durability: str
+    _exchange_durability: Durability
     _transports: list[TransportHandle]
 
     def attach(self, place: Place, *, name: Optional[str] = None) -> None:
@@ -52,7 +53,7 @@ class CoordinatorSync(CoordinatorStore):
 
     def merge(
         self,
-        selection: Union[Heads, str] = Heads.UNBRANCHED,
+        selection: Union[Heads, HeadSelection] = Heads.UNBRANCHED,
         *,
         metadata: Optional[_metadata.Metadata] = None,
         progress: Optional[ProgressCallback] = None,
@@ -71,7 +72,7 @@ class CoordinatorSync(CoordinatorStore):
 
     def sync(
         self,
-        selection: Union[Heads, str] = Heads.UNBRANCHED,
+        selection: Union[Heads, HeadSelection] = Heads.UNBRANCHED,
         *,
         metadata: Optional[_metadata.Metadata] = None,
         progress: Optional[ProgressCallback] = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Optional
+from typing import Any, Literal, Optional
 
 from . import _abi, _metadata
 from ._coordinator_store import CoordinatorStore
@@ -90,7 +90,7 @@ class CoordinatorUndo(CoordinatorStore):
         *,
         only_tell: bool = False,
         version: bytes = b"",
-        parent: int = 1,
+        parent: Literal[1, 2] = 1,
     ) -> Optional[Reverted]:
         control = Control(progress, cancel)
         options = MergeOptions(metadata, parent=parent, version=version, control=control)
@@ -103,7 +103,7 @@ class CoordinatorUndo(CoordinatorStore):
         self,
         version: AnyVersion,
         *,
-        parent: int = 1,
+        parent: Literal[1, 2] = 1,
         metadata: Optional[_metadata.Metadata] = None,
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,

@@ -49,15 +49,15 @@ class CoordinatorValues(CoordinatorStore):
         return reader.size_of(self._open_value(id, at))
 
     def _open_value(self, id: str, at: Optional[AnyVersion]) -> Optional[ValueReader]:
-        return reader.open_value(self.store, id, version_bytes(self.current_version if at is None else at))
+        return reader.open_value(self.store, id, version_bytes(self._current_id if at is None else at))
 
     def values(self, ids: Iterable[str], *, at: Optional[AnyVersion] = None) -> list[Optional[Value]]:
         """Many values at once. As `Store.values`."""
-        return self.store.values(ids, at=self.current_version if at is None else at)
+        return self.store.values(ids, at=self._current_id if at is None else at)
 
     def at(self, version: Optional[AnyVersion] = None) -> State:
         """The values at the current version (as it is now), or at another, as a read-only mapping from ids to bytes."""
-        return self.store.at(self.current_version if version is None else version)
+        return self.store.at(self._current_id if version is None else version)
 
     # The values at the current version
 
@@ -142,4 +142,4 @@ class CoordinatorValues(CoordinatorStore):
 
     def version_at(self, time: Union[datetime, float]) -> Optional[Version]:
         """The version that stood at a time on the way to the current one. As `Store.version_at`."""
-        return self.store.version_at(time, self.current_version)
+        return self.store.version_at(time, self._current_id)

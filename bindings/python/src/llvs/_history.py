@@ -46,6 +46,21 @@ def _heads_options(branch: bytes, limit: int, control: Optional[Control] = None)
     return byref(made)
 
 
+def _branch_name(branch: str) -> bytes:
+    if branch == "":
+        raise errors.InvalidMetadataError(
+            "the name of a branch is empty; leave it out to have versions of any branch and of none"
+        )
+    return encode(branch)
+
+
+def _most(limit: Optional[int], what: str) -> Optional[int]:
+    """A limit that a caller gave. Raises InvalidArgumentError for a negative one."""
+    if limit is not None and limit < 0:
+        raise errors.InvalidArgumentError(f"{limit} is no number of {what}; leave it out for all")
+    return limit
+
+
 class Cursor(Handle):
     """A walk in pages. One thread at a time."""
 
@@ -63,16 +78,26 @@ class Cursor(Handle):
 class HistoryReading(Handle):
     """The versions of a store, and how they hang together."""
 
-    @property
-    def heads(self) -> tuple[Version, ...]:
-        """The versions without successors, newest first. O(heads). (`list_heads` gives some of them, and can be cancelled.)"""
-        with self._call as pointer:
-            return tuple(take_versions(lib.llvs_store_heads, pointer, None))
+    def heads(
+        self,
+        *,
+        branch: Optional[str] = None,
+        limit: Optional[int] = None,
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
+    ) -> tuple[Version, ...]:
+        """Returns the versions without successors, newest first.
 
-    @property
+        branch: only those that carry this branch name. limit: at most so many; None: all.
+
+        Raises InvalidArgumentError (a negative limit), CancelledError, StorageError. O(heads).
+        """
+        most = _most(limit, "heads")
+        return () if most == 0 else self._list_heads(b"" if branch is None else _branch_name(branch), most or 0, progress, cancel)
+
     def branches(self) -> dict[str, Version]:
-        """The branches that heads carry, each with the newest of its heads, in order of the names. O(heads)."""
-        newest = {head.branch: head for head in reversed(self.heads) if head.branch is not None}
+        """Returns the branches that heads carry, each with the newest of its heads, in order of the names. O(heads)."""
+        newest = {head.branch: head for head in reversed(self.heads()) if head.branch is not None}
         return {name: newest[name] for name in sorted(newest)}
 
     @property
@@ -80,20 +105,6 @@ class HistoryReading(Handle):
         """The newest head; None for an empty store."""
         with self._call as pointer:
             return take_version(lib.llvs_store_heads, pointer, _heads_options(b"", 1))
-
-    def list_heads(
-        self, limit: int = 0, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None
-    ) -> tuple[Version, ...]:
-        """The newest of the heads, at most `limit` of them; 0: all. Raises CancelledError, StorageError. O(heads)."""
-        if limit < 0:
-            raise errors.InvalidArgumentError(f"{limit} is no number of heads; 0 stands for all")
-        return self._list_heads(b"", limit, progress, cancel)
-
-    def heads_on_branch(
-        self, branch: str, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None
-    ) -> tuple[Version, ...]:
-        """The heads that carry this branch name, newest first. Raises CancelledError, StorageError. O(heads)."""
-        return self._list_heads(encode(branch), 0, progress, cancel)
 
     def _list_heads(
         self, branch: bytes, limit: int, progress: Optional[ProgressCallback], cancel: Optional[CancelToken]
@@ -147,6 +158,7 @@ class HistoryReading(Handle):
         hiding: Iterable[AnyVersion] = (),
         branch: Optional[str] = None,
         prefix: str = "",
+        limit: Optional[int] = None,
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> Iterator[Version]:
@@ -156,12 +168,15 @@ class HistoryReading(Handle):
 
         hiding: versions that are left out with their ancestors: what is new to somebody who has them (`store.history(b, hiding=[a])` is
         a..b of git). branch: versions that carry this branch name. prefix: versions that recorded a change of a value whose id begins so.
+        limit: at most so many; None: all.
 
-        It walks the history as it is now, fetched by the page. Raises UnknownVersionError, CancelledError, StorageError. Cost: the versions
+        It walks the history as it is now, fetched by the page. Raises UnknownVersionError, InvalidArgumentError (a negative limit),
+        CancelledError, StorageError. Cost: the versions
         that are given, and those passed over: with `branch` those of other branches; with `prefix` all, whose records are looked into.
         """
+        most = _most(limit, "versions")
         walk = self._begin_walk(versions, hiding, branch, b"", encode(prefix), progress, cancel)
-        return (version for version, _ in self._walk(walk, progress, cancel))
+        return (version for version, _ in self._walk(walk, most, progress, cancel))
 
     def value_history(
         self,
@@ -169,6 +184,7 @@ class HistoryReading(Handle):
         *versions: AnyVersion,
         hiding: Iterable[AnyVersion] = (),
         branch: Optional[str] = None,
+        limit: Optional[int] = None,
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> Iterator[tuple[Version, ChangeKind]]:
@@ -187,8 +203,9 @@ class HistoryReading(Handle):
         key = encode(id)
         if not key:
             raise errors.make(c.ERROR_INVALID_VALUE_ID, "a value id is empty; those are 1 to 4096 bytes of UTF-8")
+        most = _most(limit, "versions")
         walk = self._begin_walk(versions, hiding, branch, key, b"", progress, cancel)
-        return ((version, CHANGE_KINDS[kind]) for version, kind in self._walk(walk, progress, cancel))
+        return ((version, CHANGE_KINDS[kind]) for version, kind in self._walk(walk, most, progress, cancel))
 
     def _begin_walk(
         self,
@@ -202,16 +219,13 @@ class HistoryReading(Handle):
     ) -> Cursor:
         if isinstance(hiding, (str, Version)):
             raise TypeError("hiding takes a list of versions, not one version")
-        if branch == "":
-            raise errors.InvalidMetadataError(
-                "the name of a branch is empty; leave it out to walk through versions of any branch and of none"
-            )
+        named = b"" if branch is None else _branch_name(branch)
         starts, hidden = BytesArray(map(version_bytes, versions)), BytesArray(map(version_bytes, hiding))
         options = _structs.llvs_history_options(struct_size=ctypes.sizeof(_structs.llvs_history_options))
         setattr(options, "from", starts.address)
         options.from_count = starts.count
         options.hiding, options.hiding_count = hidden.address, hidden.count
-        kept = (encode(branch or ""), value_id, prefix)
+        kept = (named, value_id, prefix)
         for name, data in zip(("branch", "value_id", "prefix"), kept):
             if data:
                 field = getattr(options, name)
@@ -222,15 +236,20 @@ class HistoryReading(Handle):
         return Cursor("llvs_history_cursor_free", pointer.value or 0)
 
     @staticmethod
-    def _walk(cursor: Cursor, progress: Optional[ProgressCallback], cancel: Optional[CancelToken]) -> Iterator[tuple[Version, int]]:
+    def _walk(
+        cursor: Cursor, limit: Optional[int], progress: Optional[ProgressCallback], cancel: Optional[CancelToken]
+    ) -> Iterator[tuple[Version, int]]:
         with cursor:
-            while True:
+            left = limit
+            while left is None or left > 0:
                 page = ctypes.c_void_p()
                 with cursor._call as pointer, Control(progress, cancel) as control:
-                    lib.llvs_history_cursor_next(pointer, 0, control, byref(page))
+                    lib.llvs_history_cursor_next(pointer, 0 if left is None else left, control, byref(page))
                 found = _pages.version_changes(page.value)
                 if not found:
                     return
+                if left is not None:
+                    left -= len(found)
                 yield from found
 
     def successors(

@@ -16,6 +16,7 @@ from .control import CancelToken, Control, ProgressCallback
 from .reports import CompactionReport, Damage, Loss, Salvaged, SalvageReport, Statistics, VerifyReport
 from .snapshot import Snapshot
 from .storage import Storage
+from .words import StorageKind
 
 lib = _abi.lib
 byref = ctypes.byref
@@ -84,8 +85,8 @@ class Maintenance(Handle):
         path: PathLike,
         into: PathLike,
         *,
-        storage: Union[str, Storage] = "file",
-        into_storage: Union[str, Storage] = "file",
+        storage: Union[StorageKind, Storage] = "file",
+        into_storage: Union[StorageKind, Storage] = "file",
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> SalvageReport:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import NamedTuple, Optional
+from typing import Literal, NamedTuple, Optional
 
 import llvs
 
@@ -11,6 +11,7 @@ from . import _abi, _constants as c, _metadata, _pages, _structs, errors
 from ._memory import BytesArray, address, copy, decode, encode
 from .control import Control
 from .versions import Version
+from .words import HeadSelection, Relation
 
 lib = _abi.lib
 
@@ -57,10 +58,10 @@ class MergeOptions:
     def __init__(
         self,
         metadata: _metadata.Metadata | None,
-        relation: str = "any",
-        selection: Heads | str = Heads.UNBRANCHED,
+        relation: Relation = "any",
+        selection: Heads | HeadSelection = Heads.UNBRANCHED,
         control: Control | None = None,
-        parent: int = 1,
+        parent: Literal[1, 2] = 1,
         version: bytes = b"",
     ) -> None:
         if parent not in (1, 2):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Optional, Union, cast
+from typing import Any, Literal, Optional, Union, cast
 
 import llvs
 
@@ -16,6 +16,7 @@ from ._merge_options import Heads, MergeOptions, Reverted, take_reverted
 from .control import CancelToken, Control, ProgressCallback
 from .merge import AnyArbiter
 from .versions import AnyVersion, Change, Version
+from .words import Choice, HeadSelection, Relation
 
 lib = _abi.lib
 byref = ctypes.byref
@@ -31,7 +32,7 @@ class Merging(Handle):
         arbiter: Optional[AnyArbiter] = None,
         *,
         metadata: Optional[_metadata.Metadata] = None,
-        relation: str = "any",
+        relation: Relation = "any",
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> Version:
@@ -55,7 +56,7 @@ class Merging(Handle):
         self,
         into: AnyVersion,
         arbiter: Optional[AnyArbiter] = None,
-        selection: Union[Heads, str] = Heads.UNBRANCHED,
+        selection: Union[Heads, HeadSelection] = Heads.UNBRANCHED,
         *,
         metadata: Optional[_metadata.Metadata] = None,
         progress: Optional[ProgressCallback] = None,
@@ -80,7 +81,7 @@ class Merging(Handle):
         version: AnyVersion,
         *,
         at: AnyVersion,
-        parent: int = 1,
+        parent: Literal[1, 2] = 1,
         metadata: Optional[_metadata.Metadata] = None,
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
@@ -102,7 +103,7 @@ class Merging(Handle):
         version: AnyVersion,
         *,
         onto: AnyVersion,
-        parent: int = 1,
+        parent: Literal[1, 2] = 1,
         metadata: Optional[_metadata.Metadata] = None,
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
@@ -120,7 +121,7 @@ class Merging(Handle):
         function: Any,
         version: AnyVersion,
         head: AnyVersion,
-        parent: int,
+        parent: Literal[1, 2],
         metadata: Optional[_metadata.Metadata],
         progress: Optional[ProgressCallback],
         cancel: Optional[CancelToken],
@@ -227,17 +228,23 @@ class Merging(Handle):
 
         return sides_of(cast("llvs.Store", self), id, a, b)
 
-    def choices(self, conflict: llvs.Conflict, choice: str, *, at: AnyVersion) -> list[Change]:
+    def choices(self, conflict: Union[llvs.Conflict, llvs.ObjectConflict], choice: Choice, *, at: AnyVersion) -> list[Change]:
         """The changes that close an open conflict, to be saved on `at`. `choose` saves them."""
-        from .documents import GivenConflict, choice_number
+        from .documents import Conflict, GivenConflict, choice_number
 
-        found, number, given = ctypes.c_void_p(), choice_number(choice), GivenConflict(conflict)
+        record = conflict if isinstance(conflict, Conflict) else conflict.record
+        found, number, given = ctypes.c_void_p(), choice_number(choice), GivenConflict(record)
         with self._call as pointer:
             lib.llvs_store_choose(pointer, version_bytes(at), given.reference, number, byref(found))
         return _pages.changes(found.value)
 
     def choose(
-        self, conflict: llvs.Conflict, choice: str, *, at: AnyVersion, metadata: Optional[_metadata.Metadata] = None
+        self,
+        conflict: Union[llvs.Conflict, llvs.ObjectConflict],
+        choice: Choice,
+        *,
+        at: AnyVersion,
+        metadata: Optional[_metadata.Metadata] = None,
     ) -> Version:
         """Closes an open conflict: makes a version on `at` with what was chosen.
 

@@ -11,13 +11,14 @@ from . import _constants as c, _metadata, _structs, errors
 from ._memory import Column, PathLike, encode, path_bytes
 from ._sources import SourceArray
 from .storage import Storage
+from .words import Compaction, Durability, StorageKind
 
 _STORAGES = {"file": c.STORAGE_FILE, "sqlite": c.STORAGE_SQLITE, "memory": c.STORAGE_MEMORY}
 _DURABILITIES = {"full": c.DURABILITY_FULL, "normal": c.DURABILITY_NORMAL}
 _COMPACTIONS = {"automatic": c.COMPACTION_AUTOMATIC, "on_request": c.COMPACTION_ON_REQUEST, "always": c.COMPACTION_ALWAYS}
 
 
-def durability_number(durability: str) -> int:
+def durability_number(durability: Durability) -> int:
     """The constant for "full" or "normal"."""
     if durability not in _DURABILITIES:
         raise errors.InvalidArgumentError(f"{durability!r} is no durability: use full or normal")
@@ -29,13 +30,13 @@ class StoreOptions:
 
     def __init__(
         self,
-        storage: Union[str, Storage],
-        durability: str,
+        storage: Union[StorageKind, Storage],
+        durability: Durability,
         memory_budget: int,
         read_only: bool,
         create: bool,
         cache_directory: Optional[PathLike],
-        compaction: str,
+        compaction: Compaction,
         compaction_grace: Optional[float],
         busy_timeout: Optional[float] = None,
         file_mode: Optional[int] = None,

@@ -79,7 +79,7 @@ class Packing(Handle):
     ) -> Union[Pack, ExchangeResult]:
         """The versions that another store lacks, as bytes for its `unpack`, by whatever way they go there.
 
-            data = mine.pack(have=theirs.heads)
+            data = mine.pack(have=theirs.heads())
             theirs.unpack(data)
 
         have: versions that the other store has, with all their ancestors: its heads, or their ids. Those that are not here say nothing.

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import ctypes
-import enum
 from typing import Any, NamedTuple, Optional, Protocol
 
 from . import _abi, _callbacks, _constants as c, _structs
+from ._enums import NamedNumber
 from ._handle import Handle
 from ._signals import holding
 
 
-class Stage(enum.IntEnum):
+class Stage(NamedNumber):
     """What long work is doing."""
 
     LISTING = c.STAGE_LISTING

@@ -26,6 +26,7 @@ from .merge import AnyArbiter
 from .storage import Storage
 from .store import place_of_store
 from .transport import Place, place_of
+from .words import Compaction, Durability, SnapshotPolicy, StorageKind
 
 lib = _abi.lib
 byref = ctypes.byref
@@ -65,15 +66,15 @@ class Coordinator(CoordinatorValues, CoordinatorRules, CoordinatorUndo, Coordina
         schema: Optional[Union[Mapping[str, Any], bytes]] = None,
         device: str = "",
         name: str = "",
-        snapshots: str = "off",
-        exchange_durability: str = "full",
-        storage: Union[str, Storage] = "file",
-        durability: str = "full",
+        snapshots: SnapshotPolicy = "off",
+        exchange_durability: Durability = "full",
+        storage: Union[StorageKind, Storage] = "file",
+        durability: Durability = "full",
         memory_budget: int = 0,
         read_only: bool = False,
         create: bool = True,
         cache_directory: Optional[PathLike] = None,
-        compaction: str = "automatic",
+        compaction: Compaction = "automatic",
         compaction_grace: Optional[float] = None,
         busy_timeout: Optional[float] = None,
         file_mode: Optional[int] = None,

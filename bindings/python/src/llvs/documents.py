@@ -13,6 +13,7 @@ from . import _abi, _constants as c, _pages, _structs, errors
 from ._memory import BytesLike, address, as_bytes, copy, decode, encode, version_bytes
 from .control import CancelToken, Control, ProgressCallback
 from .versions import Version
+from .words import Choice
 
 lib = _abi.lib
 
@@ -345,7 +346,7 @@ _CHOICES = {"newer": c.CHOICE_NEWER, "older": c.CHOICE_OLDER, "result": c.CHOICE
 _KIND_NUMBERS = {kind: number for number, kind in _KINDS.items()}
 
 
-def choice_number(choice: str) -> int:
+def choice_number(choice: Choice) -> int:
     """The constant for "newer", "older" or "result"."""
     if choice not in _CHOICES:
         raise errors.InvalidArgumentError(f"{choice!r} is no choice: use newer, older or result")

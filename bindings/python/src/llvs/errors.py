@@ -10,14 +10,14 @@
 
 from __future__ import annotations
 
-import enum
 import errno as _errno
 from typing import Any, Sequence
 
 from . import _constants as c
+from ._enums import NamedNumber
 
 
-class ErrorCode(enum.IntEnum):
+class ErrorCode(NamedNumber):
     """The codes of include/llvs.h; the numbers are pinned for ever. An unknown number stays an `int`."""
 
     INVALID_ARGUMENT = c.ERROR_INVALID_ARGUMENT

@@ -22,6 +22,7 @@ from .remote_status import RemoteStatus, read_remote_status
 from .results import ExchangeResult, take_result
 from .snapshot import Snapshot, take_snapshot, the_snapshot
 from .transport import Place, TransportHandle, carrier_of, name_of, place_of, take_buffer
+from .words import Durability, MemberKind
 
 lib = _abi.lib
 
@@ -32,7 +33,7 @@ class exchange_options:
     def __init__(
         self,
         place: str | Remote | Carrier,
-        durability: str = "full",
+        durability: Durability = "full",
         create: bool = True,
         report_unportable: bool = False,
         decode: Optional[Decoder] = None,
@@ -92,7 +93,7 @@ class Exchange(Handle):
         place: Place,
         *,
         restoration_state: bytes = b"",
-        durability: str = "full",
+        durability: Durability = "full",
         create: bool = True,
         report_unportable: bool = False,
         decode: Optional[Decoder] = None,
@@ -189,7 +190,7 @@ class Exchange(Handle):
         recipient: str,
         name: str = "",
         *,
-        kind: str = "device",
+        kind: MemberKind = "device",
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import math
+from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any, Callable, Iterable, Sequence, Union
 
@@ -32,11 +33,20 @@ MISSING = Missing()
 #: A part of a key: a scalar of JSON, or `MISSING`. Numbers are compared by value, exactly.
 KeyPart = Union[None, bool, int, float, Decimal, str, Missing]
 
+#: A part of a key as a question names it: also a date or a time, which is the string that models write for it.
+GivenPart = Union[KeyPart, date, time]
+
 #: What gives the keys of a value, by its id and its bytes: each a part, or several as a tuple.
-KeyFunction = Callable[[str, bytes], Iterable[Union[KeyPart, Sequence[KeyPart]]]]
+KeyFunction = Callable[[str, bytes], Iterable[Union[GivenPart, Sequence[GivenPart]]]]
 
 
-def _part_text(part: KeyPart) -> str:
+def moment_text(moment: datetime) -> str:
+    """UTC with a Z, as Swift's models and pydantic write it: two spellings of one moment are two values when they are merged."""
+    text = moment.isoformat()
+    return text[:-6] + "Z" if text.endswith("+00:00") else text
+
+
+def _part_text(part: GivenPart) -> str:
     if part is None:
         return "null"
     if isinstance(part, bool):
@@ -51,7 +61,11 @@ def _part_text(part: KeyPart) -> str:
         if not (part.is_finite() if isinstance(part, Decimal) else math.isfinite(part)):
             raise ValueError(f"a part of a key is a number, not {part!r}")
         return repr(float(part)) if isinstance(part, float) else str(Decimal(part)).lower()
-    raise TypeError(f"a part of a key is None, a bool, a number, a str or llvs.MISSING, not {type(part).__name__}")
+    if isinstance(part, datetime):
+        return json.dumps(moment_text(part))
+    if isinstance(part, (date, time)):
+        return json.dumps(part.isoformat())
+    raise TypeError(f"a part of a key is None, a bool, a number, a str, a date or llvs.MISSING, not {type(part).__name__}")
 
 
 def tuple_text(parts: Any) -> bytes:

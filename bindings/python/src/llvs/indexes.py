@@ -13,7 +13,7 @@ from ._blocks import Block
 from ._handle import Handle
 from ._memory import address, copy, decode, encode, version_bytes
 from .control import CancelToken, Control, ProgressCallback
-from .index_keys import KeyFunction, KeyPart, bound_text, give_keys, key_of_parts, read_parts, tuple_text
+from .index_keys import GivenPart, KeyFunction, KeyPart, bound_text, give_keys, key_of_parts, read_parts, tuple_text
 from .versions import AnyVersion, Value
 
 lib = _abi.lib
@@ -91,6 +91,9 @@ class Index(Handle):
         by_name.prefix("Sm").count()
         notes.index("due").range(low="2026-01-01", high="2026-02-01")
 
+    A date or a time in a question stands for the string that models write for it. Strings are compared as they are written, so ranges of
+    times are right where all are written alike: a member with `Pick("max")` is.
+
     It answers for the version that is asked about, always. Nothing is made before it is asked; the first question at a version reads the
     values that differ from the nearest version that has the index, or all under its prefix. Safe from all threads.
     """
@@ -159,14 +162,14 @@ class Index(Handle):
         if at is not None:
             return version_bytes(at)
         if self._coordinator is not None:
-            return encode(self._coordinator.current_version)
+            return encode(self._coordinator._current_id)
         head = self._store.most_recent_head
         return b"" if head is None else head._id_bytes
 
     def _found(self, asked: dict[str, Any], at: Optional[AnyVersion], reverse: bool, unique: bool) -> Found:
         return Found(self, self._version(at), {**asked, "reverse": int(bool(reverse)), "unique": int(bool(unique))})
 
-    def find(self, *parts: KeyPart, at: Optional[AnyVersion] = None, reverse: bool = False, unique: bool = False) -> Found:
+    def find(self, *parts: GivenPart, at: Optional[AnyVersion] = None, reverse: bool = False, unique: bool = False) -> Found:
         """The entries whose first parts are these; all of them without any.
 
         at: the version; None: the current one (of a store, its newest head), as it is now. reverse: from the last to the first. unique: of
@@ -174,7 +177,7 @@ class Index(Handle):
         """
         return self._found({"equal": tuple_text(parts)}, at, reverse, unique)
 
-    def prefix(self, *parts: KeyPart, at: Optional[AnyVersion] = None, reverse: bool = False, unique: bool = False) -> Found:
+    def prefix(self, *parts: GivenPart, at: Optional[AnyVersion] = None, reverse: bool = False, unique: bool = False) -> Found:
         """The entries in which the last part given, a str, is what a string begins with, and the first ones are equal. As `find`."""
         if not parts or not isinstance(parts[-1], str):
             raise TypeError("prefix takes the beginning of a string as its last argument")
@@ -183,7 +186,7 @@ class Index(Handle):
 
     def range(
         self,
-        *parts: KeyPart,
+        *parts: GivenPart,
         low: Any = (),
         high: Any = (),
         low_open: bool = False,

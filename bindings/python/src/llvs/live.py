@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import enum
 import time
 from contextlib import contextmanager
 from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Optional, Union
 
 from . import _abi, _callbacks, _constants as c, _pages, _structs, errors
+from ._enums import NamedNumber
 from ._handle import Handle
 from ._memory import BytesArray, BytesLike, Column, as_bytes, copy, decode, encode
 from .exchange import Exchange
@@ -45,7 +45,7 @@ def device_key(identity: BytesLike) -> bytes:
     return _pages.take_buffer(found) or b""
 
 
-class PeerPhase(enum.IntEnum):
+class PeerPhase(NamedNumber):
     """How far a direct connection is."""
 
     #: It is not known yet who the other side is.

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import ctypes
-import enum
 import logging
 from typing import Any, Callable, Union
 
 from . import _abi, _callbacks, _constants as c, _structs, errors
+from ._enums import NamedNumber
 from ._memory import text
 from .observer import Observer, observe
+from .words import LogLevelName
 
 
-class LogLevel(enum.IntEnum):
+class LogLevel(NamedNumber):
     """How important a message is."""
 
     ERROR = c.LOG_ERROR
@@ -33,7 +34,7 @@ def _message(target: Callable[[LogLevel, str], Any], level: int, message: int) -
 _thunk = _callbacks.unsolicited([ctypes.c_uint32, ctypes.c_void_p], _message, "a log callback of llvs")
 
 
-def observe_log(callback: Callable[[LogLevel, str], Any], level: Union[LogLevel, str, int] = LogLevel.WARNING) -> Observer:
+def observe_log(callback: Callable[[LogLevel, str], Any], level: Union[LogLevel, LogLevelName, int] = LogLevel.WARNING) -> Observer:
     """Calls `callback(level, message)` for each message of the library up to a level, from any thread, also several at once.
 
     `level` is a `LogLevel`, its name ("warning"), or a level of `logging` (`logging.DEBUG`): messages of that importance and above come.
@@ -44,7 +45,7 @@ def observe_log(callback: Callable[[LogLevel, str], Any], level: Union[LogLevel,
     return observe(_abi.lib.llvs_log_observe, (_number(level),), _thunk, callback, _log_observers)
 
 
-def _number(level: Union[LogLevel, str, int]) -> int:
+def _number(level: Union[LogLevel, LogLevelName, int]) -> int:
     """The level as the library takes it."""
     if isinstance(level, str):
         try:
@@ -71,7 +72,7 @@ _LOGGING_LEVELS = {
 }
 
 
-def log_to(logger: logging.Logger, level: Union[LogLevel, str, int] = LogLevel.WARNING) -> Observer:
+def log_to(logger: logging.Logger, level: Union[LogLevel, LogLevelName, int] = LogLevel.WARNING) -> Observer:
     """Hands the library's messages to a logger of the standard library. `level`: as for `observe_log`; the logger has one of its own beside
     it.
     """

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from . import _abi, _constants as c, _pages, _structs, errors
 from ._memory import copy, decode
+from .words import MemberKind
 
 lib = _abi.lib
 
@@ -46,7 +47,7 @@ def new_identity() -> KeyPair:
     return KeyPair(texts[0].decode(), texts[1].decode())
 
 
-def member_kind(kind: str) -> int:
+def member_kind(kind: MemberKind) -> int:
     """The constant for a kind."""
     for number, name in _KINDS.items():
         if name == kind:

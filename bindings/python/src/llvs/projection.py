@@ -112,7 +112,7 @@ class Projection(Handle):
         without FTS5, CancelledError.
         """
         if to is None and self._coordinator is not None:
-            to = self._coordinator.current_version
+            to = self._coordinator._current_id
         changed = ctypes.c_uint64()
         with self._call as pointer, Control(progress, cancel) as controls:
             lib.llvs_projection_update(pointer, b"" if to is None else version_bytes(to), controls, byref(changed))

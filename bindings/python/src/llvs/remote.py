@@ -6,12 +6,13 @@ import ctypes
 import os
 import threading
 import unicodedata
-from typing import Any, Callable, Iterable, NamedTuple, Optional, Union
+from typing import Any, Callable, Iterable, Literal, NamedTuple, Optional, Union
 
 from . import _abi, _callbacks, _constants as c, _structs, errors
 from ._carrier import Carrier
 from ._memory import BytesArray, address, as_bytes, encode
 from .storage import _data
+from .words import Layout
 
 lib = _abi.lib
 
@@ -105,7 +106,7 @@ class Remote:
         known_hosts: Union[str, "os.PathLike[str]"] = "",
         proxy: str = "",
         timeout: Optional[float] = None,
-        layout: str = "",
+        layout: Union[Layout, Literal[""]] = "",
         passphrase: Optional[str] = None,
         identity: str = "",
         recipients: Iterable[str] = (),
@@ -115,7 +116,8 @@ class Remote:
 
         url: "https+webdav://host[:port]/path/" ("http+webdav:" on this machine), "sftp://host[:port]/path/", "s3://bucket/prefix", or a
         cloud drive. No user and no password in it. "?layout=packed" at its end (or "interchange", "bridged") says how versions lie there;
-        else what is there counts, and an empty place gets packs. Or `RemoteFiles`, for which the layout and the keys below count.
+        else a folder ("file:") has single files, and a server what is there, or packs if nothing is. Or `RemoteFiles`, for which the layout
+        and the keys below count.
         user, password: sent to that host alone. token: sent as "Authorization: Bearer", in their place.
         token_file: for a cloud drive ("gdrive:///path"), the path of a file with OAuth tokens, which are renewed there when they are
         refused: docs/cloud-drives.md. For CloudKit ("cloudkit://container/production/private?store=id") a file with a key or tokens.

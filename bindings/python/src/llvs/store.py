@@ -26,6 +26,7 @@ from .control import CancelToken, Control, ProgressCallback
 from .versions import AnyVersion, Change, Version
 from .observer import Observer, notify_thunk, observe
 from .storage import Storage
+from .words import Compaction, Durability, StorageKind
 
 lib = _abi.lib
 byref = ctypes.byref
@@ -57,13 +58,13 @@ class Store(HistoryReading, ValueReading, Differences, Merging, Packing, Mainten
         self,
         path: Optional[PathLike] = None,
         *,
-        storage: Union[str, Storage] = "file",
-        durability: str = "full",
+        storage: Union[StorageKind, Storage] = "file",
+        durability: Durability = "full",
         memory_budget: int = 0,
         read_only: bool = False,
         create: bool = True,
         cache_directory: Optional[PathLike] = None,
-        compaction: str = "automatic",
+        compaction: Compaction = "automatic",
         compaction_grace: Optional[float] = None,
         busy_timeout: Optional[float] = None,
         file_mode: Optional[int] = None,
@@ -109,7 +110,7 @@ class Store(HistoryReading, ValueReading, Differences, Merging, Packing, Mainten
         self._calls_back = self._storage_calls_back = isinstance(storage, Storage)
 
     @classmethod
-    def _adopt(cls, pointer: int, path: str, kind: Union[str, Storage]) -> Store:
+    def _adopt(cls, pointer: int, path: str, kind: Union[StorageKind, Storage]) -> Store:
         store = cls.__new__(cls)
         store._path, store._kind = path, kind
         store._observers = set()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-import enum
 from typing import Any, Callable, NamedTuple, Optional, Union
 
 from . import _abi, _callbacks, _constants as c, _pages, _signals, _structs, errors
+from ._enums import NamedFlags, NamedNumber
 from ._handle import Handle
 from ._memory import copy, decode
 from .control import CancelToken, Control, Progress, ProgressCallback
@@ -14,12 +14,13 @@ from .coordinator import Coordinator
 from .remote_status import RemoteStatus, read_remote_status
 from .results import SyncResult, read_sync_result
 from .snapshot import Problem, take_problems
+from .words import HeadSelection
 
 lib = _abi.lib
 byref = ctypes.byref
 
 
-class SyncState(enum.IntEnum):
+class SyncState(NamedNumber):
     """What a syncer does."""
 
     #: Nothing any more: it or its coordinator was closed.
@@ -34,7 +35,7 @@ class SyncState(enum.IntEnum):
     PAUSED = c.SYNC_PAUSED
 
 
-class SyncReason(enum.IntEnum):
+class SyncReason(NamedNumber):
     """Why a place, or all of them, are not visited."""
 
     NONE = c.SYNC_REASON_NONE
@@ -62,7 +63,7 @@ class SyncReason(enum.IntEnum):
     ALREADY_RUNNING = c.SYNC_REASON_ALREADY_RUNNING
 
 
-class SyncConditions(enum.IntFlag):
+class SyncConditions(NamedFlags):
     """What a program says of the device that it runs on."""
 
     NONE = 0
@@ -192,7 +193,7 @@ class Syncer(Handle):
         poll: float = 30.0,
         longest_poll: float = 900.0,
         longest_pause: float = 900.0,
-        heads: str = "unbranched",
+        heads: HeadSelection = "unbranched",
     ) -> None:
         """Starts it.
 

@@ -96,7 +96,7 @@ class Transaction(MutableMapping[str, bytes]):
                 self.saved = self._coordinator.save(update=update, remove=remove, metadata=metadata, expected=on, **about)
                 return
             except errors.MovedError:
-                on = self._coordinator.current_version
+                on = self._coordinator._current_id
                 self._check(on)
 
     def _check(self, version: str) -> None:

@@ -88,7 +88,7 @@ def make_app(inspected: Inspected, *, token: str, port: int) -> ASGIApp:
         index = inspected.index
         rows = index.rows(asked.number("first", 0, 0, 2**40), asked.number("count", 100, 1, 500))
         index.read_on()
-        heads = {head.id for head in store.heads} if rows else set()
+        heads = {head.id for head in store.heads()} if rows else set()
         current = inspected.current_version()
         before = {id for row in rows for id in row["version"].predecessors}
         times = {version.id: version.timestamp for version in store.versions(before)}
@@ -154,7 +154,7 @@ def make_app(inspected: Inspected, *, token: str, port: int) -> ASGIApp:
         return merges.unanswered(store, inspected.find(asked.text("at", "@")))
 
     def heads(asked: Asked) -> Any:
-        found, count = store.heads, asked.number("count", 100, 1, 2000)
+        found, count = store.heads(), asked.number("count", 100, 1, 2000)
         return {"heads": [told(head) for head in found[:count]], "count": len(found)}
 
     def search(asked: Asked) -> Any:

@@ -13,7 +13,7 @@ from .merges import mark_of
 
 #: What versions made here say of themselves.
 METADATA = {"device": "llvs inspect"}
-CHOICES = ("newer", "older", "result")
+CHOICES: dict[str, llvs.Choice] = {"newer": "newer", "older": "older", "result": "result"}
 
 
 class Refused(Exception):
@@ -64,9 +64,9 @@ _Made = tuple[Optional[llvs.Version], str]
 
 
 def _choose(inspected: Inspected, given: dict[str, Any]) -> _Made:
-    store, head, choice = inspected.store, _head(inspected, given), _text(given, "choice")
+    store, head, choice = inspected.store, _head(inspected, given), CHOICES.get(_text(given, "choice"))
     merge, id, mark = inspected.find(_text(given, "version")), _text(given, "id"), _text(given, "mark")
-    if choice not in CHOICES:
+    if choice is None:
         raise Refused("A choice is newer, older or result.", 400)
     record = next((record for record in store.explain(merge, id=id).records if mark_of(record) == mark), None)
     if record is None:

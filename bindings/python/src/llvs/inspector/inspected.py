@@ -21,7 +21,7 @@ WHO = ("author", "who", "user", "__llvs_device", "device")
 WHAT = ("__llvs_description", "message", "description", "title", "why")
 
 
-def storage_of(path: str) -> str:
+def storage_of(path: str) -> llvs.StorageKind:
     """The kind of a store by what lies at its path."""
     return "sqlite" if os.path.isfile(path) else "file"
 

@@ -13,6 +13,8 @@ from .values import text_of
 
 #: Conflicts that are told at once.
 MOST = 500
+#: Places that a list of merges names of each.
+OF = 3
 #: Bytes of a side that are told.
 SIDE = 16 * 1024
 
@@ -65,10 +67,15 @@ def foreseen(store: llvs.Store, a: llvs.Version, b: llvs.Version) -> dict[str, A
 def unanswered(store: llvs.Store, at: llvs.Version) -> dict[str, Any]:
     """The conflicts of merges among the ancestors of a version that nobody has looked at since."""
     records = store.open_conflicts(at).records
-    counts: dict[str, int] = {}
+    merges: dict[str, dict[str, Any]] = {}
     for record in records:
-        counts[record.version] = counts.get(record.version, 0) + 1
-    return {"at": at.id, "merges": [{**told(store[id]), "count": count} for id, count in counts.items()], "count": len(records)}
+        merge = merges.get(record.version)
+        if merge is None:
+            merge = merges[record.version] = {**told(store[record.version]), "count": 0, "of": []}
+        merge["count"] += 1
+        if len(merge["of"]) < OF:
+            merge["of"].append({"id": record.id, "path": plain_path(record)})
+    return {"at": at.id, "merges": list(merges.values()), "count": len(records)}
 
 
 def mark_of(record: llvs.Conflict) -> str:

@@ -53,7 +53,7 @@ def _candidates(inspected: Inspected, text: str) -> Iterator[tuple[str, llvs.Ver
         for id in inspected.index.ids():
             if id.lower().startswith(beginning):
                 yield "id", store[id]
-    for name, head in store.branches.items():
+    for name, head in store.branches().items():
         if beginning in name.lower():
             yield "branch", head
     if 0 < len(text.encode("utf-8", "replace")) <= 4096:

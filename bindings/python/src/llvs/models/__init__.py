@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from .at import ModelsAt
 from .collection import Collection, PastObject
+from .conflict import ObjectConflict
 from .definition import AnyRule, Definition, Upgrade, definition_of, model
 from .errors import DecodeError, SchemaWarning
 from .in_transaction import ModelsInTransaction
@@ -42,6 +43,7 @@ __all__ = [
     "ModelsAt",
     "ModelsInTransaction",
     "Named",
+    "ObjectConflict",
     "PastObject",
     "Pick",
     "Register",

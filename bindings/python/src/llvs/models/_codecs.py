@@ -9,6 +9,7 @@ from datetime import date, datetime, time, timezone
 from decimal import Decimal, InvalidOperation
 from typing import Any, Callable, Iterable, Mapping, Optional
 
+from ..index_keys import moment_text
 from ._json import Number, number_text, plain, write
 from .errors import Mismatch
 
@@ -221,12 +222,6 @@ def _moment(text: str) -> datetime:
     return datetime.fromisoformat(_with_zone(text))
 
 
-def _spelled_moment(moment: datetime) -> str:
-    """UTC with a Z, as Swift's models and pydantic write it: two spellings of one moment are two values when they are merged."""
-    text = moment.isoformat()
-    return text[:-6] + "Z" if text.endswith("+00:00") else text
-
-
 def _ordered_moment(moment: datetime) -> str:
     """In UTC, with six digits of the second; one without a zone stays without."""
     if moment.utcoffset() is None:
@@ -247,7 +242,7 @@ SCALARS: dict[Any, Codec] = {
     float: Numeric(float),
     Decimal: Numeric(Decimal),
     bytes: Spelled(bytes, "base64", lambda value: base64.b64encode(value).decode(), lambda text: base64.b64decode(text, validate=True)),
-    datetime: Spelled(datetime, "a date and time as in ISO 8601", _spelled_moment, _moment),
+    datetime: Spelled(datetime, "a date and time as in ISO 8601", moment_text, _moment),
     date: Spelled(date, "a date as in ISO 8601", date.isoformat, date.fromisoformat),
     time: Spelled(time, "a time as in ISO 8601", time.isoformat, lambda text: time.fromisoformat(_with_zone(text))),
     uuid.UUID: Spelled(uuid.UUID, "a UUID", str, uuid.UUID),

@@ -15,6 +15,7 @@ from ..documents import Schema
 from ..versions import AnyVersion, ChangeKind, SavedVersion, Version
 from ._json import write
 from .at import ModelsAt
+from .conflict import ObjectConflict, object_conflict
 from .definition import Reading, definition_of
 from .errors import DecodeError, SchemaWarning
 from .selection import Selection
@@ -90,15 +91,20 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
 
             people.where(last="Smith").order_by("first").values()
             people.where(tags="friend").count()                     # of a list or set: one element
+            tasks.where(due=None)                                   # those without one: see `Selection`
 
         Of the version that is current now. Raises TypeError for a member that the model has not got, and, when it is used, NotFoundError
         where no index serves: nothing is found by reading all values.
         """
-        return Selection(self._coordinator, self._definition, self._coordinator.current_version, members)
+        return Selection(self._coordinator, self._definition, self._coordinator._current_id, members)
 
     def order_by(self, *names: str, reverse: bool = False) -> Selection[_Model]:
         """All objects that an index on these members holds, in its order or the reverse of it. As `where`."""
         return self.where().order_by(*names, reverse=reverse)
+
+    def between(self, name: str, low: Any = None, high: Any = None) -> Selection[_Model]:
+        """The objects of which a member is `low` at least and `high` at most. As `Selection.between`."""
+        return self.where().between(name, low, high)
 
     def __getitem__(self, id: str) -> _Model:
         return self.at()[id]
@@ -156,10 +162,17 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
                 problem = raised
             yield PastObject(version, kind, object, problem)
 
-    def open_conflicts(self) -> dict[str, tuple[llvs.Conflict, ...]]:
-        """The conflicts of its values that nobody has decided yet, by id. `Coordinator.choose` closes them. As `Store.open_conflicts`."""
+    def open_conflicts(self) -> dict[str, tuple[ObjectConflict, ...]]:
+        """Returns the conflicts of its objects that nobody has decided yet, by id, with their sides as the model reads them.
+
+        `Coordinator.choose` closes one. As `Store.open_conflicts`.
+        """
         found = self._coordinator.open_conflicts()
-        return {id[len(self.prefix) :]: records for id, records in found.items() if id.startswith(self.prefix)}
+        return {
+            id[len(self.prefix) :]: tuple(object_conflict(self._definition, record) for record in records)
+            for id, records in found.items()
+            if id.startswith(self.prefix)
+        }
 
     def __setitem__(self, id: str, object: _Model) -> None:
         self.save({id: object})
@@ -224,7 +237,7 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
         metadata, group, description: as for `Coordinator.save`.
         Raises KeyError when there is none and no default, UnknownVersionError, and at the end what `save` raises.
         """
-        read = self._coordinator.current_version if at is None else at
+        read = self._coordinator._current_id if at is None else at
         found = self._coordinator.value(self._value_id(id), at=read)
         if found is not None:
             object, reading = self._definition.reading(found.data, found.id, found.stored_version)
@@ -242,7 +255,7 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
     def _save_edit(self, id: str, object: _Model, reading: Reading, read: AnyVersion, **about: Any) -> None:
         """Saves what an edit changed in what it read."""
         value_id = self.prefix + id
-        rules = self._rules(self._coordinator.current_version)
+        rules = self._rules(self._coordinator._current_id)
         made = self._definition.splice(reading, object, reading.data, value_id, rules.data or self._schema)
         update = {} if made is None or made == reading.data else {value_id: made}
         if not update and about["metadata"] is None:
@@ -264,7 +277,7 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
     ) -> Optional[SavedVersion]:
         """Splices each object into what is there, and saves; again as long as the current version moves meanwhile."""
         while True:
-            base = self._coordinator.current_version
+            base = self._coordinator._current_id
             rules = self._rules(base)
             update: dict[str, bytes] = {}
             for id, object in objects.items():
@@ -321,7 +334,7 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
 
     def _register(self) -> bool:
         """Adds the model's rules to the store's, where some are missing; true when that made a version."""
-        if not self._rules(self._coordinator.current_version).changed:
+        if not self._rules(self._coordinator._current_id).changed:
             return False
         try:
             return self._coordinator.register_schema(self._schema).version is not None

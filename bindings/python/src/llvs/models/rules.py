@@ -74,6 +74,8 @@ class Key(MergeRule):
     The names are those of the members in Python. Without it, elements that have an `id` in the JSON are told apart by that, others by all
     that they hold. `Key()` is the element itself: a list whose elements are there once each. A name that begins with "/" is a JSON pointer.
     At most 16 members.
+
+    Elements with equal keys are told apart by their order: the first of one side is the first of the other.
     """
 
     def __init__(self, *names: str) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from datetime import datetime, time
 from decimal import Decimal
-from typing import Any, Generic, Iterator, Mapping, Optional, TypeVar
+from typing import Any, Generic, Iterator, Mapping, NamedTuple, Optional, TypeVar
 
 import llvs
 
 from .. import errors
+from ..index_keys import MISSING
 from ..versions import AnyVersion
+from ._codecs import Member, Ordered, Spelled
 from ._json import Number
 from .definition import Definition
 from .errors import Mismatch
@@ -23,12 +27,35 @@ def _segment(name: str) -> str:
     return "/" + (escaped.replace("*", "~2") if escaped in ("*", "**") else escaped)
 
 
+class _Range(NamedTuple):
+    """Between which values a member is, as parts of a key; None: no bound."""
+
+    name: str
+    low: Any
+    high: Any
+
+    @property
+    def bounds(self) -> dict[str, Any]:
+        """As `Index.range` takes them. A side that is open ends with the type of the other one."""
+        sample = self.high if self.low is None else self.low
+        least, beyond = ("", ()) if isinstance(sample, str) else (True, "")
+        asked: dict[str, Any] = {"low": self.low, "high": self.high}
+        if self.low is None:
+            asked |= {"low": least, "low_open": least is True}
+        if self.high is None:
+            asked |= {"high": beyond, "high_open": beyond == ""}
+        return asked
+
+
 class Selection(Generic[_Model]):
     """Some objects of a collection, at one version: `Collection.where` and `Collection.order_by` make it. Iterates over ids.
 
-    What is found is what an index finds: one whose first parts are the members given, and whose next are those to order by. Where the store
-    declares none, NotFoundError says so when it is used; nothing is ever found by reading all values. Strings are compared as the index
-    does, with `"text": "fold"` without case and diacritics. An object that lacks the first part of an index is not in it.
+    An index finds them: one whose first parts are the members given, then that of `between`, then those of `order_by`. An index may also
+    say a member in its `where`, in place of a part. Where the store declares none, NotFoundError says so when the selection is used; it
+    never reads all values. Strings are compared as the index does, with `"text": "fold"` without case and diacritics.
+
+    An object that lacks the first part of an index is not in it. A member that is None is left out of the JSON if None is its default; so
+    `where(due=None)` needs an index with another member before it, or one with `"where": {"/due": {"present": false}}`.
     """
 
     def __init__(
@@ -39,100 +66,199 @@ class Selection(Generic[_Model]):
         equal: Mapping[str, Any],
         order: tuple[str, ...] = (),
         reverse: bool = False,
+        range: Optional[_Range] = None,
     ) -> None:
         """What `Collection` calls."""
         self._coordinator, self._definition, self._version = coordinator, definition, version
-        self._equal, self._order, self._reverse = dict(equal), order, reverse
-        for name, value in self._equal.items():
-            if value is None:
-                raise ValueError(f"{name}: objects without a member are not found by an index; give a value")
+        self._equal, self._order, self._reverse, self._range = dict(equal), order, reverse, range
+        for name in (*self._equal, *order):
             self._pointer(name)
+        for name, value in self._equal.items():
+            member = self._member(name)
+            if value is None and member is not None and not any(part == "*" for part, _ in member.codec.parts()):
+                self._part(name, None)
 
     @property
     def version(self) -> str:
-        """The version: the one that was current when this was made, or that of `at`."""
+        """The id of the version: the one that was current when this was made, or that of `at`."""
         return self._version
 
     def at(self, version: AnyVersion) -> Selection[_Model]:
-        """The same at another version."""
+        """Returns the same at another version."""
         id = version if isinstance(version, str) else version.id
-        return Selection(self._coordinator, self._definition, id, self._equal, self._order, self._reverse)
+        return Selection(self._coordinator, self._definition, id, self._equal, self._order, self._reverse, self._range)
 
     def order_by(self, *names: str, reverse: bool = False) -> Selection[_Model]:
-        """In the order of these members, or the reverse of it."""
-        return Selection(self._coordinator, self._definition, self._version, self._equal, names, reverse)
+        """Returns the same in the order of these members, or the reverse of it."""
+        return Selection(self._coordinator, self._definition, self._version, self._equal, names, reverse, self._range)
 
-    def _pointer(self, name: str) -> str:
+    def between(self, name: str, low: Any = None, high: Any = None) -> Selection[_Model]:
+        """Returns those of which a member is `low` at least and `high` at most, in the order of the member; None: no bound on that side.
+
+            tasks.where(done=False).between("due", date(2026, 1, 1), date(2026, 12, 31))
+
+        For strings, numbers, dates, and for moments that are written so that their texts are in order: a `datetime` or `time` with
+        `llvs.Pick("max")` or `llvs.Pick("min")`. Raises TypeError for another member, and for a bound that is none of its values;
+        ValueError without any bound.
+        """
+        if low is None and high is None:
+            raise ValueError(f"{name}: give a low or a high bound")
+        member = self._member(name)
+        if member is not None and isinstance(member.codec, Spelled) and not isinstance(member.codec, Ordered):
+            if member.codec.type in (datetime, time):
+                raise TypeError(
+                    f"{name}: times are compared as they are written, which is not their order; make the member "
+                    f"Annotated[{member.codec.type.__name__}, llvs.Pick('max')], which writes them in order"
+                )
+        bounds = [None if bound is None else self._part(name, bound) for bound in (low, high)]
+        for bound in bounds:
+            if isinstance(bound, bool) or not isinstance(bound, (str, int, float, Decimal, type(None))):
+                raise TypeError(f"{name}: a bound is a number, a string or a date, not {bound!r}")
+        if len({isinstance(bound, str) for bound in bounds if bound is not None}) > 1:
+            raise TypeError(f"{name}: the bounds are of two types")
+        range = _Range(name, *bounds)
+        return Selection(self._coordinator, self._definition, self._version, self._equal, self._order, self._reverse, range)
+
+    def _member(self, name: str) -> Optional[Member]:
+        """A member of the model; None where the model does not say which it has."""
         fields = getattr(self._definition._codec, "fields", None)
         if fields is None:
-            return _segment(name)
+            return None
         if name not in fields:
             raise TypeError(f"{self._definition.model.__name__} has no member {name!r}")
-        return _segment(fields[name][0].name or name)
+        found: Member = fields[name][0]
+        return found
 
-    def _part(self, name: str) -> Any:
+    def _pointer(self, name: str) -> str:
+        member = self._member(name)
+        return _segment(name if member is None else member.name or name)
+
+    def _part(self, name: str, value: Any) -> Any:
         """The value of a member as it stands in JSON."""
-        fields, value = getattr(self._definition._codec, "fields", None), self._equal[name]
-        if fields is not None:
+        member = self._member(name)
+        if member is not None:
             try:
-                value = fields[name][0].encode(value)
+                value = member.encode(value)
             except Mismatch as problem:
                 raise TypeError(f"{name}: {problem.why}") from None
         return Decimal(value.text) if isinstance(value, Number) else value
 
+    def _parts(self, name: str, pointer: str, is_first: bool) -> list[Any]:
+        """What a part of an index is for the objects whose member has the value."""
+        value = self._equal[name]
+        if pointer.endswith("/*"):
+            return [value]  # elements of lists and sets are given as they are
+        part = self._part(name, value)
+        return [part] if part is not None or is_first else [MISSING, None]
+
+    def _may_lack(self, pointer: str) -> bool:
+        """Whether objects of the model may lack what is there."""
+        for name, (member, _) in getattr(self._definition._codec, "fields", {}).items():
+            if pointer == _segment(member.name or name):
+                return not member.writes_null
+        return True
+
     def _declared(self, version: str) -> dict[str, Any]:
         rules = self._coordinator.store.schema(version).data
-        found = json.loads(rules).get("indexes") if rules else None
+        found = json.loads(rules, parse_float=Decimal).get("indexes") if rules else None
         return found if isinstance(found, dict) else {}
 
-    def _found(self) -> llvs.Found:
-        equal, order = {self._pointer(name): name for name in self._equal}, [self._pointer(name) for name in self._order]
-        # Elements of lists and sets are given as they are.
-        equal |= {pointer + "/*": name for pointer, name in equal.items()}
-        size = len(self._equal)
-        for version in (self._version, self._coordinator.current_version):
+    def _said(self, conditions: Any) -> Optional[set[str]]:
+        """The members whose values the `where` of an index says; None where it says something else."""
+        said, pointers = set(), {self._pointer(name): name for name in self._equal}
+        for pointer, condition in (conditions.items() if isinstance(conditions, dict) else ()):
+            name = pointers.get(pointer)
+            if name is None:
+                return None
+            part = self._part(name, self._equal[name])
+            if isinstance(condition, dict):
+                if condition != {"present": False} or part is not None:
+                    return None
+            elif type(condition) is bool or type(part) is bool or condition is None or part is None:
+                if condition is not part:
+                    return None
+            elif condition != part:
+                return None
+            said.add(name)
+        return said
+
+    def _fit(self, index: Any) -> Optional[list[tuple[str, str]]]:
+        """The members that the first parts of an index are, each with its pointer; None where the index does not serve."""
+        on = index.get("on") if isinstance(index, dict) else None
+        if not isinstance(on, list) or index.get("prefix") != self._definition.prefix:
+            return None
+        said = self._said(index.get("where"))
+        if said is None:
+            return None
+        equal = {self._pointer(name) + end: name for name in self._equal if name not in said for end in ("", "/*")}
+        size, ordered = len(self._equal) - len(said), [*([self._range.name] if self._range else []), *self._order]
+        first = [(pointer, equal.get(pointer)) for pointer in on[:size] if isinstance(pointer, str)]
+        found = [(pointer, name) for pointer, name in first if name is not None]
+        if len({name for _, name in found}) != size or len(found) != size:
+            return None
+        order = [self._pointer(name) for name in dict.fromkeys(ordered)]
+        if on[size : size + len(order)] != order:
+            return None
+        if size == 0 and not order and self._may_lack(on[0]):
+            return None
+        if found and self._equal[found[0][1]] is None and not found[0][0].endswith("/*") and self._may_lack(on[0]):
+            return None
+        return found
+
+    def _found(self) -> list[llvs.Found]:
+        for version in (self._version, self._coordinator._current_id):
             fitting = []
             for name, index in sorted(self._declared(version).items()):
-                on = index.get("on") if isinstance(index, dict) else None
-                if not isinstance(on, list) or index.get("prefix") != self._definition.prefix or index.get("where"):
-                    continue
-                first = [equal.get(pointer) for pointer in on[:size] if isinstance(pointer, str)]
-                if len(set(first)) == size and None not in first and on[size : size + len(order)] == order:
-                    fitting.append((index.get("text") == "fold", len(on), name, on))
+                parts = self._fit(index)
+                if parts is not None:
+                    fitting.append((index.get("text") == "fold", len(index["on"]), name, parts, index["on"]))
             if fitting:
-                _, _, name, on = min(fitting)
-                parts = [self._equal[equal[one]] if one.endswith("/*") else self._part(equal[one]) for one in on[:size]]
+                _, _, name, parts, on = min(fitting)
                 several = any("/*" in pointer for pointer in on)
-                return self._coordinator.index(name).find(*parts, at=self._version, reverse=self._reverse, unique=several)
-        wanted = [self._pointer(name) for name in self._equal] + order
+                each = [self._parts(member, pointer, place == 0) for place, (pointer, member) in enumerate(parts)]
+                asked = list(itertools.product(*each))
+                opened = self._coordinator.index(name)
+                return [self._ask(opened, key, several) for key in (reversed(asked) if self._reverse else asked)]
+        wanted = [self._pointer(name) for name in dict.fromkeys((*self._equal, *([self._range.name] if self._range else []), *self._order))]
         raise errors.NotFoundError(
-            f"no index of the values under {self._definition.prefix!r} begins with {', '.join(wanted)}: declare one under \"indexes\" in "
-            "the rules of the store"
+            f"no index of the values under {self._definition.prefix!r} begins with {', '.join(wanted) or 'a member that all have'}: "
+            "declare one under \"indexes\" in the rules of the store"
         )
+
+    def _ask(self, index: llvs.Index, key: tuple[Any, ...], several: bool) -> llvs.Found:
+        if self._range is None:
+            return index.find(*key, at=self._version, reverse=self._reverse, unique=several)
+        return index.range(*key, at=self._version, reverse=self._reverse, unique=several, **self._range.bounds)
 
     def __iter__(self) -> Iterator[str]:
         size = len(self._definition.prefix)
-        return (id[size:] for id in self._found())
+        return (id[size:] for found in self._found() for id in found)
 
     def items(self) -> Iterator[tuple[str, _Model]]:
-        """Ids and objects. Raises DecodeError at a value that cannot be read."""
+        """Returns ids and objects. Raises DecodeError at a value that cannot be read."""
         size = len(self._definition.prefix)
-        for found in self._found().values():
-            yield found.id[size:], self._definition.read(found.data, found.id, found.stored_version)
+        for found in self._found():
+            for value in found.values():
+                yield value.id[size:], self._definition.read(value.data, value.id, value.stored_version)
 
     def values(self) -> Iterator[_Model]:
-        """The objects. Raises DecodeError at a value that cannot be read."""
+        """Returns the objects. Raises DecodeError at a value that cannot be read."""
         return (object for _, object in self.items())
 
     def first(self) -> Optional[_Model]:
-        """The first object, or None."""
-        found = self._found().first()
-        return None if found is None else self._definition.read(found.data, found.id, found.stored_version)
+        """Returns the first object, or None."""
+        for found in self._found():
+            value = found.first()
+            if value is not None:
+                return self._definition.read(value.data, value.id, value.stored_version)
+        return None
 
     def count(self) -> int:
-        """How many there are."""
-        return self._found().count()
+        """Returns how many there are."""
+        return sum(found.count() for found in self._found())
 
     def __repr__(self) -> str:
-        asked = ", ".join(f"{name}={value!r}" for name, value in self._equal.items())
-        return f"<{self._definition.model.__name__} where {asked or 'all'} at version {self._version}>"
+        asked = [f"{name}={value!r}" for name, value in self._equal.items()]
+        if self._range is not None:
+            asked.append(f"{self._range.low!r} <= {self._range.name} <= {self._range.high!r}")
+        return f"<{self._definition.model.__name__} where {', '.join(asked) or 'all'} at version {self._version}>"

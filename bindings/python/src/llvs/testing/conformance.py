@@ -7,6 +7,7 @@ import enum
 from typing import Any, Callable, NamedTuple, Optional, Union
 
 from .. import _abi, _callbacks, _constants as c, _memory, _pages, _structs
+from .._enums import NamedNumber
 from .._handle import Handle
 from .._signals import holding
 from .._carrier import Carrier
@@ -59,7 +60,7 @@ class ConformanceError(AssertionError):
         self.report = report
 
 
-class Disturbance(enum.IntEnum):
+class Disturbance(NamedNumber):
     """What is to happen to a place."""
 
     #: From now on nothing can be written to what the place rests on, and a transport cannot reach it.

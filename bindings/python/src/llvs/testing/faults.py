@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import ctypes
-import enum
 from typing import Optional, Sequence, Union
 
 from .. import _abi, _constants as c, _memory, _options, _structs, errors
+from .._enums import NamedFlags, NamedNumber
 from .._handle import Handle
 from ..remote import Remote
 from ..storage import Report, Storage, StorageHandle
 from ..transport import Place, Transport, TransportHandle, VersionFiles, carrier_of, name_of, place_of, take_buffer
+from ..words import Compaction, Durability, StorageKind
 
 lib = _abi.lib
 
 
-class Operation(enum.IntFlag):
+class Operation(NamedFlags):
     """What storages and transports are asked to do; combine them with `|`."""
 
     #: All of them.
@@ -46,7 +47,7 @@ class Operation(enum.IntFlag):
     TRANSPORT = c.OPERATIONS_TRANSPORT
 
 
-class FaultKind(enum.IntEnum):
+class FaultKind(NamedNumber):
     """What happens to an operation. Where a kind means nothing for it, the operation fails.
 
     Storages of the library check what they read: around them, reading what is changed, cut or absent raises a `StorageError` with
@@ -187,9 +188,9 @@ class FaultPlan(Handle):
         self,
         inner: Union[Storage, _memory.PathLike, None] = None,
         *,
-        storage: str = "file",
-        durability: str = "full",
-        compaction: str = "automatic",
+        storage: StorageKind = "file",
+        durability: Durability = "full",
+        compaction: Compaction = "automatic",
     ) -> FaultyStorage:
         """A storage that fails as planned, for `Store(storage=...)`.
 
@@ -198,7 +199,7 @@ class FaultPlan(Handle):
         """
         return FaultyStorage(self, inner, storage, durability, compaction)
 
-    def transport(self, inner: Place, *, durability: str = "full") -> FaultyTransport:
+    def transport(self, inner: Place, *, durability: Durability = "full") -> FaultyTransport:
         """A transport that fails as planned, for `Exchange`. inner: a `Transport`, a path or a URL, as for `Exchange`."""
         return FaultyTransport(self, inner, durability)
 
@@ -207,7 +208,12 @@ class FaultyStorage(Storage):
     """What `FaultPlan.storage` makes: give it to a `Store`. It is not called from Python."""
 
     def __init__(
-        self, plan: FaultPlan, inner: Union[Storage, _memory.PathLike, None], storage: str, durability: str, compaction: str
+        self,
+        plan: FaultPlan,
+        inner: Union[Storage, _memory.PathLike, None],
+        storage: StorageKind,
+        durability: Durability,
+        compaction: Compaction,
     ) -> None:
         if inner is None and storage != "memory":
             raise errors.InvalidArgumentError(f"a storage of the kind {storage!r} needs a path")
@@ -248,7 +254,7 @@ class FaultyStorage(Storage):
 class FaultyTransport(Transport):
     """What `FaultPlan.transport` makes: give it to an `Exchange`. It is not called from Python."""
 
-    def __init__(self, plan: FaultPlan, inner: Place, durability: str) -> None:
+    def __init__(self, plan: FaultPlan, inner: Place, durability: Durability) -> None:
         self._inner = place_of(inner)
         self.name = name_of(self._inner)
         self._plan, self._durability = plan, durability

@@ -50,7 +50,7 @@ def versions(context: click.Context, _: click.Parameter, incomplete: str) -> lis
     with _store(context) as coordinator:
         if coordinator is not None:
             store = coordinator.store
-            found = [name for name in store.branches if name.startswith(incomplete) and _plain.fullmatch(name)]
+            found = [name for name in store.branches() if name.startswith(incomplete) and _plain.fullmatch(name)]
             if "@".startswith(incomplete):
                 found.append("@")
             for version in store.history():
@@ -98,8 +98,8 @@ def remotes(context: click.Context, _: click.Parameter, incomplete: str) -> list
 
 def _version(context: click.Context, coordinator: llvs.Coordinator) -> Optional[llvs.Version]:
     """The version whose ids are meant; `@` where the line names none, or none that there is."""
-    store, id = coordinator.store, coordinator.current_version
-    current = store.most_recent_head if id == EMPTY_ROOT else store.version(id)
+    store, at = coordinator.store, coordinator.current_version
+    current = store.most_recent_head if at.id == EMPTY_ROOT else at
     named = context.params.get("at") or context.params.get("b") or "@"
     try:
         return VersionNames(store, current).find(str(named))

@@ -15,6 +15,10 @@ from .versions import SHOWN
 #: Where programs say who made a version, and what it is, in the order in which they are looked for.
 _WHO = ("author", "device", "user", "__llvs_device")
 _WHAT = ("__llvs_description", "message", "description", "why", "title")
+#: The signs of changes; others are "=".
+SIGNS = {llvs.ChangeKind.INSERT: "+", llvs.ChangeKind.UPDATE: "~", llvs.ChangeKind.REMOVE: "-"}
+#: How many changes are in one line, at most.
+SHOWN_CHANGES = 3
 
 
 def _first_text(metadata: Mapping[str, Any], keys: tuple[str, ...]) -> str:
@@ -45,6 +49,17 @@ def title(version: llvs.Version) -> str:
     if len(version.predecessors) == 2:
         return "merge of " + " and ".join(id[:SHOWN] for id in version.predecessors)
     return "" if version.predecessors else "empty root" if version.timestamp == 978_307_200.0 else "first version"
+
+
+def changed(store: llvs.Store, version: llvs.Version) -> str:
+    """Which values a version changed, for one that says nothing of itself: "~ note/1, + note/2 and 5 more". Harmless."""
+    try:
+        changes = list(store.changes(version, with_data=False))
+    except llvs.Error:
+        return ""  # it is damaged, which other commands say better
+    shown = ", ".join(f"{SIGNS.get(change.kind, '=')} {escape.line(change.id)}" for change in changes[:SHOWN_CHANGES])
+    more = len(changes) - SHOWN_CHANGES
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def short(version: llvs.Version) -> str:

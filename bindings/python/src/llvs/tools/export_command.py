@@ -122,7 +122,7 @@ def _write_sqlite(store: llvs.Store, version: llvs.Version, state: llvs.State, f
         stored = set()
         for reference in state.references():
             data = state[reference.id]
-            kind = values.kind_of(data)
+            kind = values.kind_of(data, scalars=True)
             text = output.as_json(kind.content) if kind.name == "json" else None
             database.execute("insert into value values (?, ?, ?, ?)", (reference.id, data, text, reference.stored_version))
             stored.add(reference.stored_version)

@@ -79,7 +79,7 @@ def _walk(
     starts, hiding = [], []
     for name in wanted:
         before, dots, after = name.partition("..")
-        if dots and name not in store.branches:
+        if dots and name not in store.branches():
             hiding.append(names.find(before or "@"))
             starts.append(names.find(after or "@"))
         else:
@@ -107,7 +107,7 @@ class _Log:
     def __init__(self, store: llvs.Store, current: Optional[llvs.Version], graph: bool, oneline: bool, stat: bool) -> None:
         self._store, self._oneline, self._stat = store, oneline, stat
         self._current = current.id if current else ""
-        self._heads = {head.id for head in store.heads}
+        self._heads = {head.id for head in store.heads()}
         self._graph = Graph(is_unicode=output.is_unicode()) if graph else None
         self._is_coloured, self._width = output.is_coloured(), output.width()
 
@@ -152,6 +152,8 @@ class _Log:
         id, when, author, said = version.id[:SHOWN], describe.minute(version.made_at), describe.who(version), describe.title(version)
         if kind is not None:
             said = f"{kind}: {said}" if said else str(kind)
+        elif not said and not self._stat:
+            said = describe.changed(self._store, version)
         marks = self._marks(version) if version.branch is not None or version.id in self._heads or version.id == self._current else ""
         rest = " ".join([part for part in (author, said, marks) if part])
         if self._width < 1_000_000:
@@ -170,15 +172,16 @@ class _Log:
         rows.append("  ".join(fact for fact in facts if fact))
         if kind is not None:
             rows.append(f"the value: {kind}")
-        rows += [f"    {line}" for line in describe.full_text(version).strip().split("\n") if line]
-        return rows
+        lines = [line for line in describe.full_text(version).strip().split("\n") if line]
+        if not lines and kind is None and not self._stat and len(version.predecessors) < 2:
+            lines = [line for line in [describe.changed(self._store, version)] if line]
+        return rows + [f"    {line}" for line in lines]
 
     def _changes(self, version: llvs.Version) -> list[str]:
-        signs = {llvs.ChangeKind.INSERT: "+", llvs.ChangeKind.UPDATE: "~", llvs.ChangeKind.REMOVE: "-"}
         styles = {"+": "added", "-": "removed"}
         rows = []
         for change in self._store.changes(version, with_data=False):
-            sign = signs.get(change.kind, "=")
+            sign = describe.SIGNS.get(change.kind, "=")
             shown = output.style(escape.line(change.id), styles[sign]) if sign in styles else escape.line(change.id)
             rows.append(f"    {sign} {shown}")
         return rows

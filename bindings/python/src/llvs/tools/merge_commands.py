@@ -45,7 +45,7 @@ def merge_command(a: str, b: str, arbiter: str, dry_run: bool, pairs: tuple[str,
     coordinator = session().writing()
     store, current = coordinator.store, coordinator.current_version
     merged = store.merge(ours, theirs, ARBITERS[arbiter](), metadata=metadata_of(pairs) or None)
-    if current in (ours.id, theirs.id):
+    if current in (ours, theirs):
         coordinator.current_version = merged
     records = store.explain(merged).records if arbiter == "rules" else ()
     if is_json:
@@ -120,7 +120,7 @@ def explain_command(merge: str, is_json: bool) -> None:
 @click.argument("b", required=False, default="@", shell_complete=completion.versions)
 @click.option("--choose", type=(int, click.Choice(["newer", "older", "result"])), metavar="N SIDE", help="Close the Nth by a save.")
 @click.option("--json", "is_json", is_flag=True, help="One JSON text in each line.")
-def conflicts_command(a: Optional[str], b: str, choose: Optional[tuple[int, str]], is_json: bool) -> int:
+def conflicts_command(a: Optional[str], b: str, choose: Optional[tuple[int, llvs.Choice]], is_json: bool) -> int:
     """Show the conflicts that merges decided and nobody has looked at since; with A, those of a merge of A and B that is not made yet.
 
     Exits with 1 when there are any.
@@ -137,7 +137,7 @@ def conflicts_command(a: Optional[str], b: str, choose: Optional[tuple[int, str]
     return NOT_SO if records else DONE
 
 
-def _choose(number: int, side: str) -> int:
+def _choose(number: int, side: llvs.Choice) -> int:
     coordinator = session().writing()
     records = coordinator.open_conflicts().records
     if not 1 <= number <= len(records):

@@ -212,7 +212,7 @@ def members_command(name: str, is_json: bool) -> None:
 @click.argument("recipient")
 @click.option("--label", default="", metavar="TEXT", help="For people: whose it is.")
 @click.option("--kind", type=click.Choice(["device", "host", "recovery"]), default="device", help="For people, too.")
-def add_member_command(name: str, recipient: str, label: str, kind: str) -> None:
+def add_member_command(name: str, recipient: str, label: str, kind: llvs.MemberKind) -> None:
     """Give the keys of an encrypted place to one more: RECIPIENT is the public half of its identity, age1..."""
     with _way(name) as way:
         way.add_member(recipient, label, kind=kind)

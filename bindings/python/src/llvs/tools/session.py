@@ -16,7 +16,7 @@ from .versions import EMPTY_ROOT, VersionNames
 from . import escape, output
 
 
-def storage_of(path: Path, *, is_named: bool = False) -> Optional[str]:
+def storage_of(path: Path, *, is_named: bool = False) -> Optional[llvs.StorageKind]:
     """"file" or "sqlite" for what is a store by its looks; None for what is not.
 
     is_named: whether somebody says that it is a store: then any database of SQLite is taken for one, and the library says what it is.
@@ -33,7 +33,7 @@ def storage_of(path: Path, *, is_named: bool = False) -> Optional[str]:
     return "sqlite" if head.startswith(b"SQLite format 3\0") and (is_ours or is_named) else None
 
 
-def find_store(given: Optional[str]) -> tuple[Path, str]:
+def find_store(given: Optional[str]) -> tuple[Path, llvs.StorageKind]:
     """The path of the store that is meant, and its storage: the one given, else LLVS_STORE, else here. Raises Failure."""
     named = given or os.environ.get("LLVS_STORE")
     if named:
@@ -64,7 +64,7 @@ class Session:
         self._device = device
         self._reading: Optional[llvs.Coordinator] = None
 
-    def place(self) -> tuple[Path, str]:
+    def place(self) -> tuple[Path, llvs.StorageKind]:
         """Path and storage of the store."""
         return find_store(self.given)
 
@@ -111,8 +111,8 @@ class Session:
         """What `@` stands for; None in a store without versions."""
         store = self.reading()
         assert self._reading is not None
-        id = self._reading.current_version
-        return store.most_recent_head if id == EMPTY_ROOT else store.version(id)
+        current = self._reading.current_version
+        return store.most_recent_head if current.id == EMPTY_ROOT else current
 
     def names(self) -> VersionNames:
         """Finds versions by their names."""

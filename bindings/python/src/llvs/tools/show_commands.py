@@ -98,10 +98,10 @@ def branch_command(is_json: bool) -> None:
     A branch begins with the first save on it: llvs set --branch NAME ID=VALUE.
     """
     store = session().reading()
-    branches = store.branches
+    branches = store.branches()
     if is_json:
         output.show_json_lines(
-            {"branch": name, "heads": len(store.heads_on_branch(name)), "version": describe.as_json(head)}
+            {"branch": name, "heads": len(store.heads(branch=name)), "version": describe.as_json(head)}
             for name, head in branches.items()
         )
         return

@@ -18,7 +18,7 @@ from .versions import SHOWN
 @click.command("init")
 @click.argument("path", required=False, type=click.Path(path_type=Path))
 @click.option("--storage", type=click.Choice(["file", "sqlite"]), default="file", show_default=True, help="A folder, or one database file.")
-def init_command(path: Optional[Path], storage: str) -> None:
+def init_command(path: Optional[Path], storage: llvs.StorageKind) -> None:
     """Make a new, empty store at PATH, or where -s says."""
     given = path or (Path(session().given or "") if session().given else None)
     if given is None:
@@ -36,7 +36,7 @@ def status_command(is_json: bool) -> None:
     """Show where the store stands: how much is in it, its current version, heads, and conflicts that are open."""
     path, storage = session().place()
     store = session().reading()
-    counts, current, heads = store.statistics(), session().current(), store.heads
+    counts, current, heads = store.statistics(), session().current(), store.heads()
     conflicts = store.open_conflicts(current).records if current is not None else ()
     values = len(store.at(current)) if current is not None else 0
     if is_json:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, Literal, Optional
 
 import click
 
@@ -19,7 +19,7 @@ _json_option = click.option("--json", "is_json", is_flag=True, help="As one JSON
 @click.argument("version", shell_complete=completion.versions)
 @click.option("--parent", type=click.IntRange(1, 2), default=1, show_default=True, help="Of a merge: against which predecessor.")
 @_json_option
-def revert_command(version: str, parent: int, is_json: bool) -> int:
+def revert_command(version: str, parent: Literal[1, 2], is_json: bool) -> int:
     """Take back what VERSION changed, in a new version on the current one. What came since stays."""
     found = session().find(version)
     return _tell(session().writing().revert(found, parent=parent), is_json, "nothing is left of it to take back")

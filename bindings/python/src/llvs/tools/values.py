@@ -26,8 +26,11 @@ class Kind(NamedTuple):
     content: Any = None
 
 
-def kind_of(data: bytes) -> Kind:
-    """What bytes are: a JSON object or list, text, an image, or data. O(size)."""
+def kind_of(data: bytes, *, scalars: bool = False) -> Kind:
+    """What bytes are: a JSON object or list, text, an image, or data. O(size).
+
+    scalars: whether JSON whose top is a string, a number, true, false or null is JSON as well, and not text. For people it looks the same.
+    """
     if not data:
         return Kind("empty", "empty")
     image = _image(data)
@@ -37,7 +40,8 @@ def kind_of(data: bytes) -> Kind:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         return Kind("data", "data")
-    if text.lstrip()[:1] in ("{", "["):
+    begin = text.lstrip()[:1]
+    if begin and begin in ('{["-0123456789tfn' if scalars else "{["):
         try:
             return Kind("json", "JSON", exact_json.parsed(text))
         except (ValueError, RecursionError):
@@ -83,7 +87,7 @@ def _jpeg_size(data: bytes) -> Optional[tuple[int, int]]:
 
 def shape(data: bytes) -> dict[str, Any]:
     """A value as JSON: its kind, its size, and what is in it. docs/command.md states it."""
-    kind = kind_of(data)
+    kind = kind_of(data, scalars=True)
     made: dict[str, Any] = {"kind": kind.name, "size": len(data)}
     if kind.name in ("json", "text"):
         made[kind.name] = kind.content

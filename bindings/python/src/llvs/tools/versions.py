@@ -50,7 +50,9 @@ class _UnknownName(VersionNameError):
     """Nothing has the name."""
 
 
-def current_version(path: "str | os.PathLike[str]", store: llvs.Store, *, storage: str = "file", name: str = "") -> Optional[llvs.Version]:
+def current_version(
+    path: "str | os.PathLike[str]", store: llvs.Store, *, storage: llvs.StorageKind = "file", name: str = ""
+) -> Optional[llvs.Version]:
     """The version that `@` stands for; None in a store without versions.
 
     Where the coordinator of that name is; where there is none, the most recent head without a branch, else the most recent head. Works
@@ -58,11 +60,11 @@ def current_version(path: "str | os.PathLike[str]", store: llvs.Store, *, storag
     """
     try:
         with llvs.Coordinator(path, storage=storage, name=name, read_only=True, create=False) as coordinator:
-            id = coordinator.current_version
+            current = coordinator.current_version
     except llvs.BusyError:
-        id = EMPTY_ROOT
+        return store.most_recent_head
     # Before its first save a coordinator is at the empty root, which no history lists.
-    return store.most_recent_head if id == EMPTY_ROOT else store.version(id)
+    return store.most_recent_head if current.id == EMPTY_ROOT else current
 
 
 class VersionNames:
@@ -119,13 +121,13 @@ class VersionNames:
         if name == "@":
             return self._at()
         if name.startswith("branch:"):
-            on_branch = self._store.heads_on_branch(name[len("branch:") :])
+            on_branch = self._store.heads(branch=name[len("branch:") :])
             if on_branch:
                 return on_branch[0]
         whole = self._whole(name)
         if whole is not None and _uuid.fullmatch(name):
             return whole
-        on_branch = self._store.heads_on_branch(name)
+        on_branch = self._store.heads(branch=name)
         if _hexadecimal.fullmatch(name) and (whole is not None or on_branch):
             meant = {version.id: version for version in (*([whole] if whole else []), *on_branch[:1], *self.beginning(name))}
             if len(meant) > 1:
@@ -185,7 +187,7 @@ class VersionNames:
         """What to say of a name that nothing has."""
         import difflib
 
-        shown, branches = escape.line(name), self._store.branches
+        shown, branches = escape.line(name), self._store.branches()
         near = [branches[known] for known in difflib.get_close_matches(name, branches, 5, 0.6)]
         if not near and len(name) >= LEAST and _beginning.fullmatch(name):
             near = self.beginning(name[:LEAST])

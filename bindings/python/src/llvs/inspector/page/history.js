@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { el, named, spoken } from "./dom.js";
 import { Graph, width } from "./graph.js";
-import { bytes, clockNote, counted, exactly, number, when } from "./time.js";
+import { bytes, clockNote, counted, exactly, number, stamp } from "./time.js";
 
 const HIGH = 40;
 const PAGE = 100;
@@ -192,7 +192,7 @@ export class History {
     parts.what.textContent = said.title;
     parts.who.textContent = said.who;
     parts.bytes.textContent = said.bytes;
-    parts.when.textContent = row.isEmptyRoot ? "" : (said.note ? "\u2248 " : "") + when(row.time);
+    parts.when.textContent = row.isEmptyRoot ? "" : (said.note ? "\u2248 " : "") + stamp(row.time);
     parts.when.title = said.exactly + (said.note ? "\n" + said.note : "");
     parts.when.classList.toggle("doubtful", Boolean(said.note));
     parts.short.textContent = row.id.slice(0, 8);

@@ -95,7 +95,7 @@ function frame(now) {
   const name = document.getElementById("name");
   name.textContent = spoken(now.name);
   name.title = spoken(now.path);
-  live.classList.remove("lost");
+  live.classList.remove("waiting", "lost");
   live.textContent = now.write ? "Live, may be changed" : "Live, read only";
   const troubles = [now.damaged && counted(now.damaged, "damaged place"), now.pending && `${number(now.pending)} waiting`].filter(Boolean);
   fill(document.querySelector("nav [data-part='exchanges']"), "Exchanges",
@@ -128,6 +128,7 @@ function hear() {
     if (["history", "heads", "conflicts", "exchanges"].includes(here().view)) show();
   });
   news.addEventListener("error", () => {
+    live.classList.remove("waiting");
     live.classList.add("lost");
     live.textContent = "Not connected";
   });

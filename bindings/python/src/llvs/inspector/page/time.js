@@ -3,6 +3,9 @@
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "short" });
 const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
 const dayOfYear = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric" });
+const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
+const dayAndTime = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", hour: "numeric", minute: "2-digit" });
+const dateAndTime = new Intl.DateTimeFormat(undefined, { dateStyle: "short", timeStyle: "short" });
 const whole = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
 const numbers = new Intl.NumberFormat();
 const UNITS = [["second", 60], ["minute", 60], ["hour", 24], ["day", 7]];
@@ -19,6 +22,14 @@ export function when(seconds) {
     }
   }
   return (date.getFullYear() === new Date().getFullYear() ? day : dayOfYear).format(date);
+}
+
+/** "14:05" for today, "2 Nov, 14:05" for this year, and a short date with the time for other years. Seconds since 1970. */
+export function stamp(seconds) {
+  const date = new Date(seconds * 1000), today = new Date();
+  if (Number.isNaN(date.getTime())) return "no date";
+  if (date.toDateString() === today.toDateString()) return clock.format(date);
+  return (date.getFullYear() === today.getFullYear() ? dayAndTime : dateAndTime).format(date);
 }
 
 /** The exact time, for a title. */
