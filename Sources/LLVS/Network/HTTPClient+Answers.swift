@@ -49,6 +49,7 @@ extension HTTPClient {
         switch verdict {
         // It was not done.
         case .tooMany: true
+        case .plain where request.finalStatuses.contains(response.status): false
         case .passing: request.repeats ?? request.method.isRepeatable
         case .plain, .refused: HTTPFailure.isPassing(response.status, request.method) && (request.repeats ?? true || response.status == 429)
         }

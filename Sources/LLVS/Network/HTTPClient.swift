@@ -177,6 +177,9 @@ final class HTTPClient: @unchecked Sendable {
         let isOurs = isThere && !attempt.request.isAnonymous
         attempt.credentials = isOurs ? credentials : nil
         var headers = attempt.request.headers
+        if let destination = attempt.request.destination?.following(attempt.request.address, to: attempt.address) {
+            headers.append(("Destination", destination.text))
+        }
         if let signature = settings.signature {
             if let credentials = attempt.credentials, credentials.user != nil {
                 let now = Int64(Clock.now() + Clock.secondsFrom1970To2001)

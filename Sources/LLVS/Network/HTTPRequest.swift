@@ -33,6 +33,39 @@ struct HTTPRequest {
             }
         }
     }
+    /// Where a resource is moved to (RFC 4918, section 10.3).
+    struct Destination {
+        enum Form {
+            /// The whole address.
+            case address
+            /// The path alone, without scheme and host: it fits whatever a proxy makes of the address on the way.
+            case path
+            /// The whole address with `http:`, as a server hears it behind a proxy that ends TLS.
+            case plainAddress
+        }
+        var address: HTTPAddress
+        var form = Form.address
+
+        var text: String {
+            switch form {
+            case .address: address.text
+            case .path: address.path
+            case .plainAddress: "http://\(address.authority)\(address.path)"
+            }
+        }
+
+        /// Where it is if `source`, a resource beside it, has moved to `target`: what changed in front of the source's path changes here.
+        func following(_ source: HTTPAddress, to target: HTTPAddress) -> Destination {
+            guard source.origin == target.origin else { return self }
+            let before = Array(source.path.utf8), after = Array(target.path.utf8), own = Array(address.path.utf8)
+            let common = zip(before.reversed(), after.reversed()).prefix { $0 == $1 }.count
+            let old = before.dropLast(common)
+            guard own.starts(with: old) else { return self }
+            var moved = self
+            moved.address.path = String(decoding: after.dropLast(common) + own.dropFirst(old.count), as: UTF8.self)
+            return moved
+        }
+    }
     /// What becomes of the answer's body.
     enum Sink {
         /// It is kept, up to so many bytes; more than 1 MiB in a file.
@@ -45,12 +78,16 @@ struct HTTPRequest {
     var address: HTTPAddress
     /// Beside those that HTTP itself needs. No line ends in them.
     var headers: [(name: String, value: String)] = []
+    /// Where MOVE moves to: the header Destination.
+    var destination: Destination?
     var body = Body.none
     var sink = Sink.kept(limit: 64 << 10)
     /// Of the file; what a server answers with 206.
     var range: Range<Int>?
     /// Whether it may be made again where nobody knows if it was done; nil: as its method says.
     var repeats: Bool?
+    /// Statuses that are the answer, although others ask again after them.
+    var finalStatuses: Set<Int> = []
     /// Credentials do not go along.
     var isAnonymous = false
     /// Who knows its address needs no other secret: no message holds more of it than the server's name.
