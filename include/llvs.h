@@ -3323,19 +3323,20 @@ enum llvs_sync_reason_value {
     LLVS_SYNC_REASON_UNREACHABLE = 3,
     /** Something else went wrong; the error tells what. */
     LLVS_SYNC_REASON_FAILED = 4,
-    /** The user, the password or the rights are refused. Not tried again until LLVS_SYNC_TRIGGER_USER or _FRONT. */
+    /** The user, the password or the rights are refused. If only a person can answer it (a password, a consent, a payment), it is not tried
+     * again until LLVS_SYNC_TRIGGER_USER or _FRONT; else by the clock, as other failures. Rights to send are tried again an hour later. */
     LLVS_SYNC_REASON_SIGN_IN = 5,
     /** Here or there is no room. Nothing is sent for an hour, or until triggered; what others send is received as ever, if there is room
      * here. */
     LLVS_SYNC_REASON_NO_SPACE = 6,
-    /** The other side was written by a newer version of this library. Not tried again until triggered. */
+    /** The other side was written by a newer version of this library. */
     LLVS_SYNC_REASON_UPDATE_APP = 7,
     /** The host paused the syncer. */
     LLVS_SYNC_REASON_PAUSED = 8,
-    /** What is there is encrypted, and the passphrase or the identities do not open it, or are missing. Not tried again until triggered. */
+    /** What is there is encrypted, and the passphrase or the identities do not open it (not tried again until triggered), or are
+     * missing. */
     LLVS_SYNC_REASON_PASSPHRASE = 9,
-    /** A place in packs was emptied, or is another than before: bring it back, or have it filled anew (docs/exchanges.md). Not tried again
-        until triggered. */
+    /** A place in packs was emptied, or is another than before: bring it back, or have it filled anew (docs/exchanges.md). */
     LLVS_SYNC_REASON_REMOTE_RESET = 10,
     /** Another process exchanges with the place for this store, which is no failure. Looked after with the next round that something leads
         to; what was saved, after 10 seconds (`after_saves`). */

@@ -20,6 +20,7 @@ import llvs
 import pytest
 from conftest import ids
 from dav_server import DavServer, Handler, on
+from patience import PATIENCE, eventually
 
 FOLDER = "/dav/notes"
 
@@ -395,6 +396,35 @@ class TestStatuses:
                 server.fault = None
                 assert syncer.run()
                 assert syncer.status.places[0].http_status is None
+
+    @pytest.mark.parametrize(
+        ("status", "user_helps"), [(401, True), (402, True), (407, True), (403, False), (404, False), (451, False), (500, False)])
+    def test_only_what_a_person_can_answer_waits_for_one(self, server: DavServer, tmp_path: Path, status: int, user_helps: bool) -> None:
+        """A password, a consent or a payment. All else the clock tries again, since it may pass by itself."""
+        server.fault = on("")(lambda handler: handler.answer(status) if handler.body() is not None else None)
+        with llvs.Coordinator(tmp_path / "notes", exchange=llvs.Remote(server.url + "?layout=packed")) as notes:
+            notes.save(insert={"x": b"1"})
+            with llvs.Syncer(notes, conditions=llvs.SyncConditions.OFFLINE) as syncer:
+                assert not syncer.run()
+                assert (syncer.status.places[0].retry_at is None) == user_helps
+
+    def test_a_right_that_comes_back_needs_nobody(self, server: DavServer, tmp_path: Path) -> None:
+        refused = threading.Event()
+
+        def fault(handler: Handler) -> bool:
+            handler.body()
+            handler.answer(403)
+            refused.set()
+            return True
+
+        server.fault = fault
+        with llvs.Coordinator(tmp_path / "notes", exchange=llvs.Remote(server.url + "?layout=packed")) as notes:
+            notes.save(insert={"x": b"1"})
+            with llvs.Syncer(notes) as syncer:
+                assert refused.wait(PATIENCE)
+                server.fault = None
+                eventually(lambda: syncer.status.places[0].last_send is not None)
+                assert syncer.status.places[0].reason == llvs.SyncReason.NONE
 
     def test_a_full_server(self, server: DavServer, store: llvs.Store) -> None:
         server.fault = on("PUT")(lambda handler: handler.answer(507) if handler.body() is not None else None)

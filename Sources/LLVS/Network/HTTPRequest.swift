@@ -164,6 +164,10 @@ enum HTTPVerdict {
     case plain
     /// The credentials are refused.
     case refused
+    /// What the request was signed for has changed: the region. Signed anew it may be taken.
+    case signedForAnother
+    /// The time that the request was signed with is not the service's.
+    case signedAtWrongTime
     /// Asked again it may end better.
     case passing
     /// There are too many requests: none of the account is made for a while.

@@ -76,8 +76,8 @@ extension WebDAVFiles {
         return moved
     }
 
-    /// Uploads a file under the name that it keeps, for servers that do not move. If the upload is cut short, what came of it has that name:
-    /// so this is for names that hold a digest of the bytes. A file of such a name is always the same, and is replaced.
+    /// Uploads a file under the name that it keeps, for servers that do not move. If the upload is cut short, what came of it has that
+    /// name: so this is for names that hold a digest of the bytes. A file of such a name is always the same, and is replaced.
     func putInPlace(_ file: RemoteUpload, _ check: Check) throws -> RemotePublished {
         let directories = [Paths.parent(of: file.name)]
         try performAll([put(file.name, file.data, check)], making: directories, isMissing: { [403, 404, 409, 500].contains($0) }, check)
@@ -108,8 +108,8 @@ extension WebDAVFiles {
         switch response.status {
         case 400, 502:
             error.message =
-                "\(what) failed: the server answers \(response.status) to MOVE. If a proxy in front of it ends TLS, the proxy must pass the "
-                + "header Destination on with http: in place of https: (Apache: RequestHeader edit Destination ^https: http: early; "
+                "\(what) failed: the server answers \(response.status) to MOVE. If a proxy in front of it ends TLS, the proxy must pass "
+                + "the header Destination on with http: in place of https: (Apache: RequestHeader edit Destination ^https: http: early; "
                 + "nginx: proxy_set_header Destination). Else ask whoever runs the server, or use packs (layout=packed)."
         case 405, 501:
             error.message =

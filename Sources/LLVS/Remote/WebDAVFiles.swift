@@ -169,6 +169,7 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
         let one = try stage(), other = try stage()
         defer { discard([one, other], check) }
         guard try client.perform(put(one, OutgoingFile([0]), check), check).isSuccess else { return false }
+        if naming == .upload { return true }
         return try move([(from: one, to: other, replaces: false)], check).first?.outcome.get().isSuccess ?? false
     }
 
