@@ -3410,6 +3410,10 @@ typedef struct llvs_sync_place {
     /** 1: nothing goes on there before somebody did something, and `reason` tells what. */
     llvs_bool needs_user;
     uint32_t reserved;
+    /** How many files that the place lists could not be read in the last round: it may end without a failure although nothing comes. */
+    uint64_t unread;
+    /** Since when some could not, in seconds since 1970-01-01 UTC; 0: all could. */
+    double unread_since;
 } llvs_sync_place;
 
 /** What a syncer does at a moment, and did so far; immutable, owned. Since 0.1. */
@@ -4205,7 +4209,7 @@ LLVS_LAYOUT(llvs_move, 280);
 LLVS_LAYOUT(llvs_sync_result, 64);
 LLVS_LAYOUT(llvs_remote_writer, 56);
 LLVS_LAYOUT(llvs_remote, 72);
-LLVS_LAYOUT(llvs_sync_place, 176);
+LLVS_LAYOUT(llvs_sync_place, 192);
 LLVS_LAYOUT(llvs_sync_status, 112);
 LLVS_LAYOUT(llvs_syncer_options, 32);
 LLVS_LAYOUT(llvs_snapshot, 96);

@@ -198,8 +198,9 @@ final class HTTPClient: @unchecked Sendable {
             attempt.scheme = credentials.token != nil ? LLVS_CURL_BEARER : credentials.user != nil ? scheme : LLVS_CURL_NONE
         }
         if let begun = attempt.begun { headers.append(("If-Range", begun.tag)) }
-        // Waiting for "100 Continue" costs a second where a server does not know it.
-        let lines = (headers + [("Expect", "")]).map { name, value in value.isEmpty ? "\(name):" : "\(name): \(value)" }
+        // Compressed answers are not inflated. Waiting for "100 Continue" costs a second if a server does not know it.
+        headers += [("Accept-Encoding", "identity"), ("Expect", "")]
+        let lines = headers.map { name, value in value.isEmpty ? "\(name):" : "\(name): \(value)" }
         let made = attempt
         switch try transfers.start([lines], { easy, call, curl in prepare(easy, made, transfer, call, curl) }) {
         case .running(let easy):

@@ -124,6 +124,21 @@ struct HTTPResponse {
     var isSuccess: Bool { (200...299).contains(status) }
     /// The first of that name, which is given in lower case.
     func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }
+    /// Why the body is not the file that was asked for: the server, or a proxy in front of it, compressed it, or answers with a page. In
+    /// the middle of a sentence; nil: nothing tells that it is not.
+    var replacement: String? {
+        let encodings = (header("content-encoding") ?? "").lowercased().split { $0 == "," || $0 == " " }
+        // Amazon's own name for bodies that were sent in signed pieces: they are stored without it.
+        if let one = encodings.first(where: { $0 != "identity" && $0 != "aws-chunked" }) {
+            return "the server compresses its answer (\(one.prefix(32))), which nobody asked for. Let whoever runs it, or the proxy in "
+                + "front of it, switch that off for this place"
+        }
+        let type = (header("content-type") ?? "").lowercased()
+        guard type.hasPrefix("text/html") || type.hasPrefix("application/xhtml"), case .bytes(let bytes) = body else { return nil }
+        // A server may call any file a page. None of ours begins like one.
+        guard bytes.first(where: { $0 > 0x20 && ![0xEF, 0xBB, 0xBF].contains($0) }) == UInt8(ascii: "<") else { return nil }
+        return "the server answers with a page in place of the file. Sign in to the network, and check the address"
+    }
     /// How many bytes the file has, in the answer to HEAD.
     var length: Int? { header("content-length").flatMap { Int($0) } }
     /// When the server says that it is, in seconds since 1970.

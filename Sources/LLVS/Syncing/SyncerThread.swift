@@ -406,6 +406,12 @@ final class SyncerThread: @unchecked Sendable {
             // A problem of the place itself keeps no version from being sent.
             let areSent = parts.allSatisfy { $0.sent.problems.allSatisfy { $0.name.hasPrefix("pack1/") } }
             if error == nil, sends, !parts.isEmpty, areSent { unsent[name] = sentUpTo[name] }
+            if parts.contains(where: \.hasRetrieved) {
+                let names = Set(parts.flatMap(\.retrieved.problems).map(\.name).filter { !$0.isEmpty && $0 != "snapshots" })
+                let remote = asked[name]?.remote
+                place.unread = remote?.unread ?? UInt64(names.count)
+                place.unreadSince = place.unread == 0 ? nil : remote?.unreadSince ?? place.unreadSince ?? time
+            }
             if !parts.isEmpty { place.problems = parts.flatMap { $0.retrieved.problems + $0.sent.problems } }
             known[name] = place
             for part in parts {
