@@ -3339,19 +3339,20 @@ enum llvs_sync_reason_value {
     LLVS_SYNC_REASON_UNREACHABLE = 3,
     /** Something else went wrong; the error tells what. */
     LLVS_SYNC_REASON_FAILED = 4,
-    /** The user, the password or the rights are refused. Not tried again until LLVS_SYNC_TRIGGER_USER or _FRONT. */
+    /** The user, the password or the rights are refused. If only a person can answer it (a password, a consent, a payment), it is not tried
+     * again until LLVS_SYNC_TRIGGER_USER or _FRONT; else by the clock, as other failures. Rights to send are tried again an hour later. */
     LLVS_SYNC_REASON_SIGN_IN = 5,
     /** Here or there is no room. Nothing is sent for an hour, or until triggered; what others send is received as ever, if there is room
      * here. */
     LLVS_SYNC_REASON_NO_SPACE = 6,
-    /** The other side was written by a newer version of this library. Not tried again until triggered. */
+    /** The other side was written by a newer version of this library. */
     LLVS_SYNC_REASON_UPDATE_APP = 7,
     /** The host paused the syncer. */
     LLVS_SYNC_REASON_PAUSED = 8,
-    /** What is there is encrypted, and the passphrase or the identities do not open it, or are missing. Not tried again until triggered. */
+    /** What is there is encrypted, and the passphrase or the identities do not open it (not tried again until triggered), or are
+     * missing. */
     LLVS_SYNC_REASON_PASSPHRASE = 9,
-    /** A place in packs was emptied, or is another than before: bring it back, or have it filled anew (docs/exchanges.md). Not tried again
-        until triggered. */
+    /** A place in packs was emptied, or is another than before: bring it back, or have it filled anew (docs/exchanges.md). */
     LLVS_SYNC_REASON_REMOTE_RESET = 10,
     /** Another process exchanges with the place for this store, which is no failure. Looked after with the next round that something leads
         to; what was saved, after 10 seconds (`after_saves`). */
@@ -3425,6 +3426,10 @@ typedef struct llvs_sync_place {
     /** 1: nothing goes on there before somebody did something, and `reason` tells what. */
     llvs_bool needs_user;
     uint32_t reserved;
+    /** How many files that the place lists could not be read in the last round: it may end without a failure although nothing comes. */
+    uint64_t unread;
+    /** Since when some could not, in seconds since 1970-01-01 UTC; 0: all could. */
+    double unread_since;
 } llvs_sync_place;
 
 /** What a syncer does at a moment, and did so far; immutable, owned. Since 0.1. */
@@ -4220,7 +4225,7 @@ LLVS_LAYOUT(llvs_move, 280);
 LLVS_LAYOUT(llvs_sync_result, 64);
 LLVS_LAYOUT(llvs_remote_writer, 56);
 LLVS_LAYOUT(llvs_remote, 72);
-LLVS_LAYOUT(llvs_sync_place, 176);
+LLVS_LAYOUT(llvs_sync_place, 192);
 LLVS_LAYOUT(llvs_sync_status, 112);
 LLVS_LAYOUT(llvs_syncer_options, 32);
 LLVS_LAYOUT(llvs_snapshot, 96);

@@ -10,13 +10,31 @@
 /* Opening is rare, and done once for each library: one lock serves all. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+#ifdef RTLD_DEEPBIND
+/* Whether the process allocates with the C library's own functions. If another allocator is preloaded or linked, a library with deep
+   binding calls the C library's `free` with what the other allocator made: `strdup` of the C library calls the allocator of the process. */
+static int has_own_allocator(void) {
+    static const char *const names[] = {
+        "malloc", "calloc", "realloc", "free", "memalign", "aligned_alloc", "posix_memalign",
+    };
+    Dl_info libc, found;
+    void *known = dlsym(RTLD_DEFAULT, "gnu_get_libc_version");
+    if (!known || !dladdr(known, &libc)) return 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        void *function = dlsym(RTLD_DEFAULT, names[i]);
+        if (!function || !dladdr(function, &found) || found.dli_fbase != libc.dli_fbase) return 0;
+    }
+    return 1;
+}
+#endif
+
 /* Nobody else's symbols are taken for the library's own, and its own for nobody's: a host may contain another one of that name. Where the
    dynamic linker knows no deep binding it does that by itself (Darwin), or not at all (musl). The sanitizers' runtimes end
    a process that asks for it. */
 static int flags(void) {
     int found = RTLD_NOW | RTLD_LOCAL;
 #ifdef RTLD_DEEPBIND
-    if (!dlsym(RTLD_DEFAULT, "__sanitizer_report_error_summary")) found |= RTLD_DEEPBIND;
+    if (has_own_allocator() && !dlsym(RTLD_DEFAULT, "__sanitizer_report_error_summary")) found |= RTLD_DEEPBIND;
 #endif
     return found;
 }

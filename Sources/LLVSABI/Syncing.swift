@@ -42,7 +42,7 @@ final class SyncStatusHandle: StructHandle<llvs_sync_status>, @unchecked Sendabl
                 last_retrieve: since1970(place.lastRetrieve), last_send: since1970(place.lastSend), requests: place.round.requests,
                 bytes_up: place.round.bytesUp, bytes_down: place.round.bytesDown, requests_today: place.today.requests,
                 bytes_up_today: place.today.bytesUp, bytes_down_today: place.today.bytesDown, remote: remote.start.pointee,
-                needs_user: place.needsSomebody ? 1 : 0, reserved: 0)
+                needs_user: place.needsSomebody ? 1 : 0, reserved: 0, unread: place.unread, unread_since: since1970(place.unreadSince))
         }
         try super.init(
             arena,

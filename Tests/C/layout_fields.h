@@ -501,6 +501,8 @@ FIELD(llvs_sync_place, bytes_down_today);
 FIELD(llvs_sync_place, remote);
 FIELD(llvs_sync_place, needs_user);
 FIELD(llvs_sync_place, reserved);
+FIELD(llvs_sync_place, unread);
+FIELD(llvs_sync_place, unread_since);
 STRUCT(llvs_sync_status);
 FIELD(llvs_sync_status, struct_size);
 FIELD(llvs_sync_status, state);

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import hmac
 import threading
+import time
+from email.utils import formatdate
 from typing import Any, Callable, Iterable, Optional
 from urllib.parse import parse_qsl, quote
 
 from moto.server import DomainDispatcherApplication, create_backend_app
-from werkzeug.serving import make_server
+from werkzeug.serving import WSGIRequestHandler, make_server
 from werkzeug.test import Client
 
 KEY, SECRET, REGION = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "eu-west-1"
@@ -42,8 +44,17 @@ class S3Server:
         self.requests: list[tuple[str, str]] = []
         #: Those that moto has done.
         self.done: list[tuple[str, str]] = []
-        self.fault: Optional[Callable[[dict[str, Any]], Optional[tuple[str, bytes]]]] = None
-        self._server = make_server("127.0.0.1", 0, self._judge, threaded=True)
+        #: Answers in place of moto: a status, a body and maybe headers.
+        self.fault: Optional[Callable[[dict[str, Any]], Optional[tuple[Any, ...]]]] = None
+        #: Seconds by which its clock is ahead of this machine's, as its answers say.
+        self.ahead = 0.0
+        server = self
+
+        class Handler(WSGIRequestHandler):
+            def date_time_string(self, timestamp: Optional[float] = None) -> str:
+                return formatdate(time.time() + server.ahead, usegmt=True)
+
+        self._server = make_server("127.0.0.1", 0, self._judge, threaded=True, request_handler=Handler)
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
         self.client = Client(self._app)
         assert self.client.put(f"/{BUCKET}", headers=self._own()).status_code == 200
@@ -76,7 +87,8 @@ class S3Server:
         body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
         fault = self.fault(environ) if self.fault else None
         if fault is not None:
-            start(fault[0], [("Content-Length", str(len(fault[1]))), ("Content-Type", "application/xml")])
+            more = fault[2] if len(fault) > 2 else []
+            start(fault[0], [("Content-Length", str(len(fault[1]))), ("Content-Type", "application/xml"), *more])
             return [fault[1]]
         headers = {name[5:].lower().replace("_", "-"): value for name, value in environ.items() if name.startswith("HTTP_")}
         headers["content-type"] = environ.get("CONTENT_TYPE", "")

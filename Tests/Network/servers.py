@@ -306,6 +306,62 @@ $HTTP["url"] =~ "^/dav($|/)" {{ webdav.activate = "enable" }}
         self._run(self._program("lighttpd"), "-D", "-f", self._write("lighttpd.conf", configuration))
 
 
+class TLSProxy:
+    """A real nginx that ends TLS in front of a server on loopback, which hears HTTP from it."""
+
+    def __init__(self, inner: int, folder: Path, certificate: tuple[Path, Path], host: str = "$http_host") -> None:
+        self.port = free_port()
+        uploads = folder / "uploads"
+        uploads.mkdir()
+        uploads.chmod(0o777)
+        places = " ".join(f"{name}_temp_path {uploads}/{name};" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+        configuration = folder / "nginx.conf"
+        configuration.write_text(
+            f"""
+{"user root;" if os.getuid() == 0 else ""}
+daemon off;
+worker_processes 1;
+pid {folder}/pid;
+error_log {folder}/errors;
+events {{ worker_connections 64; }}
+http {{
+    access_log off;
+    {places}
+    client_max_body_size 0;
+    server {{
+        listen 127.0.0.1:{self.port} ssl;
+        ssl_certificate {certificate[0]};
+        ssl_certificate_key {certificate[1]};
+        location / {{
+            proxy_pass http://127.0.0.1:{inner};
+            proxy_http_version 1.1;
+            proxy_set_header Host {host};
+        }}
+    }}
+}}
+"""
+        )
+        program = shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+        if program is None:
+            raise RuntimeError("nginx is not installed (scripts/suites/53-network does that)")
+        self._process = subprocess.Popen(
+            [program, "-c", str(configuration), "-e", f"{folder}/errors"], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            if self._process.poll() is not None:
+                raise OSError(f"nginx does not start: {(folder / 'errors').read_text()}")
+            try:
+                socket.create_connection(("127.0.0.1", self.port), 1).close()
+                return
+            except OSError:
+                time.sleep(0.02)
+        raise RuntimeError("nginx does not answer")
+
+    def close(self) -> None:
+        self._process.terminate()
+        self._process.wait(PATIENCE)
+
+
 def _somebody() -> str:
     """Whom servers that were started by root go on as."""
     for name in ("www-data", "nobody"):

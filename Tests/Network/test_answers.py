@@ -20,6 +20,7 @@ import llvs
 import pytest
 from conftest import ids
 from dav_server import DavServer, Handler, on
+from patience import PATIENCE, eventually
 
 FOLDER = "/dav/notes"
 
@@ -161,8 +162,70 @@ class TestBrokenAnswers:
             lambda handler: handler.answer(200, b"<html>please sign in</html>", Content_Type="text/html")
         )
         second = new_store()
-        assert {problem.code for problem in retrieve(second, filled).problems} >= {llvs.ErrorCode.INVALID_JSON}
+        told = [problem for problem in retrieve(second, filled).problems if problem.code == llvs.ErrorCode.TRANSPORT]
+        assert told and "a page in place of the file" in told[0].reason
         assert not retrieve(second, filled).problems and ids(second) == ids(store)
+
+    def test_a_file_that_is_only_called_a_page(self, filled: DavServer, new_store: Any, store: llvs.Store) -> None:
+        """Its bytes tell that it is none."""
+        filled.fault = on("GET")(lambda handler: handler.answer(200, filled.files[handler.name], Content_Type="text/html; charset=utf-8"))
+        second = new_store()
+        assert not retrieve(second, filled).problems and ids(second) == ids(store)
+
+    @pytest.mark.parametrize("layout", ["interchange", "packed"])
+    @pytest.mark.parametrize("kind", ["compressed", "page", "shorter", "longer"])
+    def test_what_is_not_the_listed_file_is_told_at_once(self, server: DavServer, tmp_path: Path, kind: str, layout: str) -> None:
+        """Nothing comes, and that does not look like success: each exchange has a problem, and the status of the syncer says how many files
+        could not be read, and since when."""
+        place = llvs.Remote(server.url + f"?layout={layout}")
+
+        @on("GET")
+        def fault(handler: Handler) -> None:
+            data = server.files[handler.name]
+            if kind == "compressed":
+                handler.answer(200, gzip.compress(data), Content_Encoding="gzip")
+            elif kind == "page":
+                handler.answer(200, b"\n<!doctype html><p>Please sign in", Content_Type="text/html; charset=utf-8")
+            else:
+                handler.answer(200, data[:-9] if kind == "shorter" else data + b"<!-- -->")
+
+        with llvs.Coordinator(tmp_path / "a", exchange=place) as first, llvs.Coordinator(tmp_path / "b", exchange=place) as second:
+            first.save(update={"one": b"1"})
+            first.sync()
+            with llvs.Syncer(second, conditions=llvs.SyncConditions.OFFLINE) as syncer:
+                assert syncer.run() and second["one"] == b"1"
+                assert (syncer.status.places[0].unread, syncer.status.places[0].unread_since) == (0, None)
+                first.save(update={"two": b"2"})
+                first.sync()
+                server.fault = fault
+                since = set()
+                for _ in range(3):
+                    syncer.run()
+                    one = syncer.status.places[0]
+                    assert one.problems and one.unread >= 1 and one.unread_since is not None and "two" not in second
+                    since.add(one.unread_since)
+                assert len(since) == 1, "since the first that could not be read"
+                if kind in ("compressed", "page"):
+                    assert {problem.code for problem in one.problems} >= {llvs.ErrorCode.TRANSPORT}
+                elif layout == "packed":
+                    assert {problem.code for problem in one.problems} == {llvs.ErrorCode.CUT_SHORT}
+                    assert "the server lists" in one.problems[0].reason
+                server.fault = None
+                assert syncer.run() and second["two"] == b"2"
+                assert (syncer.status.places[0].unread, syncer.status.places[0].unread_since) == (0, None)
+
+    @pytest.mark.parametrize("kind", ["compressed", "page"])
+    def test_a_new_device_behind_such_a_server(self, server: DavServer, store: llvs.Store, new_store: Any, kind: str) -> None:
+        place, second = server.url + "?layout=packed", new_store()
+        with llvs.Exchange(store, place) as way:
+            way.send()
+        answer = (gzip.compress(b"x"), {"Content_Encoding": "gzip"}) if kind == "compressed" else (b"<html>", {"Content_Type": "text/html"})
+        server.fault = on("GET")(lambda handler: handler.answer(200, answer[0], **answer[1]))
+        with llvs.Exchange(second, place) as way:
+            with pytest.raises(llvs.TransportError, match="compresses|page"):
+                way.retrieve()
+            server.fault = None
+            assert not way.retrieve().problems and ids(second) == ids(store)
 
     def test_an_answer_that_is_compressed(self, filled: DavServer, new_store: Any, store: llvs.Store) -> None:
         """Nobody asks for that, and nothing is inflated."""
@@ -175,8 +238,8 @@ class TestBrokenAnswers:
 
         filled.fault = fault
         second = new_store()
-        assert {problem.code for problem in retrieve(second, filled).problems} >= {llvs.ErrorCode.INVALID_JSON}
-        assert asked and not any(asked) and not list(second.history())
+        assert {problem.code for problem in retrieve(second, filled).problems} >= {llvs.ErrorCode.TRANSPORT}
+        assert set(asked) == {"identity"} and not list(second.history())
         filled.fault = None
         assert not retrieve(second, filled).problems and ids(second) == ids(store)
 
@@ -395,6 +458,35 @@ class TestStatuses:
                 server.fault = None
                 assert syncer.run()
                 assert syncer.status.places[0].http_status is None
+
+    @pytest.mark.parametrize(
+        ("status", "user_helps"), [(401, True), (402, True), (407, True), (403, False), (404, False), (451, False), (500, False)])
+    def test_only_what_a_person_can_answer_waits_for_one(self, server: DavServer, tmp_path: Path, status: int, user_helps: bool) -> None:
+        """A password, a consent or a payment. All else the clock tries again, since it may pass by itself."""
+        server.fault = on("")(lambda handler: handler.answer(status) if handler.body() is not None else None)
+        with llvs.Coordinator(tmp_path / "notes", exchange=llvs.Remote(server.url + "?layout=packed")) as notes:
+            notes.save(insert={"x": b"1"})
+            with llvs.Syncer(notes, conditions=llvs.SyncConditions.OFFLINE) as syncer:
+                assert not syncer.run()
+                assert (syncer.status.places[0].retry_at is None) == user_helps
+
+    def test_a_right_that_comes_back_needs_nobody(self, server: DavServer, tmp_path: Path) -> None:
+        refused = threading.Event()
+
+        def fault(handler: Handler) -> bool:
+            handler.body()
+            handler.answer(403)
+            refused.set()
+            return True
+
+        server.fault = fault
+        with llvs.Coordinator(tmp_path / "notes", exchange=llvs.Remote(server.url + "?layout=packed")) as notes:
+            notes.save(insert={"x": b"1"})
+            with llvs.Syncer(notes) as syncer:
+                assert refused.wait(PATIENCE)
+                server.fault = None
+                eventually(lambda: syncer.status.places[0].last_send is not None)
+                assert syncer.status.places[0].reason == llvs.SyncReason.NONE
 
     def test_a_full_server(self, server: DavServer, store: llvs.Store) -> None:
         server.fault = on("PUT")(lambda handler: handler.answer(507) if handler.body() is not None else None)

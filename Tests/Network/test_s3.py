@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Callable, Optional
 
@@ -21,6 +23,7 @@ def prepared(server: Any, name: str) -> Any:
     """With a prefix of its own for each test."""
     server.prefix = f"{abs(hash(name)):x}/a b+é"
     server.fault = None
+    server.ahead = 0
     server.forget_requests()
     return server
 
@@ -183,6 +186,117 @@ def test_exclusive_creation(faulty: Any, store: llvs.Store, says: str) -> None:
     assert any(method == "HEAD" for method, _ in faulty.requests) == ("501" in says)
     faulty.fault = None
     assert not exchange(store, faulty).sent
+
+
+@pytest.mark.parametrize("code", ["InvalidArgument", "NotImplemented", "InvalidRequest", ""])
+def test_a_service_that_refuses_exclusive_creation_as_a_bad_request(faulty: Any, store: llvs.Store, code: str) -> None:
+    refusal = f"<Error><Code>{code}</Code></Error>".encode() if code else b""
+    faulty.fault = lambda environ: ("400 Bad Request", refusal) if "HTTP_IF_NONE_MATCH" in environ else None
+    with llvs.Exchange(store, place(faulty)) as way:
+        assert len(way.send().sent) == 3
+        store.make_version(store.most_recent_head, insert={"n": b"1"})
+        faulty.forget_requests()
+        assert len(way.send().sent) == 1
+        # What it does not know is remembered: each file is looked for, and put once.
+        assert [method for method, _ in faulty.requests if method in ("PUT", "HEAD")] == ["HEAD", "PUT"] * 2
+    # A refusal of the file itself, with and without the header, stays one.
+    store.make_version(store.most_recent_head, insert={"m": b"1"})
+    faulty.fault = lambda environ: ("400 Bad Request", refusal) if environ["REQUEST_METHOD"] == "PUT" else None
+    with llvs.Exchange(store, place(faulty)) as way, pytest.raises(llvs.TransportError, match="400"):
+        way.send()
+    faulty.fault = None
+    with llvs.Exchange(store, place(faulty)) as way:
+        faulty.forget_requests()
+        assert len(way.send().sent) == 1
+        assert not any(method == "HEAD" for method, _ in faulty.requests)
+
+
+def judging_times(server: Any, says: str) -> list[str]:
+    """Makes `server` refuse what is signed more than 15 minutes before or after its clock. Returns the methods that it refuses."""
+    refused: list[str] = []
+
+    def fault(environ: dict[str, Any]) -> Optional[tuple[Any, ...]]:
+        signed = datetime.strptime(environ["HTTP_X_AMZ_DATE"], "%Y%m%dT%H%M%SZ").replace(tzinfo=timezone.utc).timestamp()
+        if abs(time.time() + server.ahead - signed) <= 900:
+            return None
+        refused.append(environ["REQUEST_METHOD"])
+        return "403 Forbidden", f"<Error><Code>{says}</Code></Error>".encode() if says else b""
+
+    server.fault = fault
+    return refused
+
+
+@pytest.mark.parametrize("says", ["RequestTimeTooSkewed", "AccessDenied", ""])
+@pytest.mark.parametrize("ahead", [-86_400, 3_600, 400 * 86_400])
+def test_a_clock_that_is_wrong_for_a_moment(faulty: Any, store: llvs.Store, new_store: Any, ahead: float, says: str) -> None:
+    """Requests are signed by the service's clock from its first refusal on, and go on when the clock is right again."""
+    refused = judging_times(faulty, says)
+    faulty.ahead = ahead
+    with llvs.Exchange(store, place(faulty)) as way:
+        assert len(way.send().sent) == 3
+        assert len(refused) == 1
+        store.make_version(store.most_recent_head, insert={"n": b"1"})
+        faulty.ahead = 0
+        assert len(way.send().sent) == 1
+        # Those that were under way together.
+        assert 2 <= len(refused) <= 5
+    assert set(exchange(new_store(), faulty).retrieved) == ids(store)
+
+
+def test_a_clock_that_no_date_helps(faulty: Any, tmp_path: Path) -> None:
+    """It is no refusal of who asks, and the clock tries it again."""
+    faulty.fault = lambda environ: ("403 Forbidden", b"<Error><Code>RequestTimeTooSkewed</Code></Error>")
+    with llvs.Coordinator(tmp_path / "notes", exchange=place(faulty)) as notes:
+        notes.save(insert={"x": b"1"})
+        with llvs.Syncer(notes, conditions=llvs.SyncConditions.OFFLINE) as syncer:
+            assert not syncer.run()
+            one = syncer.status.places[0]
+            assert isinstance(one.error, llvs.TransportError) and "clocks" in str(one.error)
+            assert one.reason == llvs.SyncReason.UNREACHABLE and one.retry_at is not None and not one.needs_user
+            # Each request once more.
+            assert len(faulty.requests) == 2
+            faulty.fault = None
+            assert syncer.run() and syncer.status.places[0].error is None
+
+
+@pytest.mark.parametrize("status", ["400 Bad Request", "301 Moved Permanently", "403 Forbidden"])
+@pytest.mark.parametrize("names", ["header", "body"])
+def test_another_region(faulty: Any, store: llvs.Store, new_store: Any, status: str, names: str) -> None:
+    """The service names the bucket's region, which requests are signed for from then on."""
+    refused: list[str] = []
+
+    def fault(environ: dict[str, Any]) -> Optional[tuple[Any, ...]]:
+        if "/mars-north-1/s3/" in environ["HTTP_AUTHORIZATION"]:
+            return None
+        refused.append(environ["REQUEST_METHOD"])
+        region, headers = ("<Region>mars-north-1</Region>", []) if names == "body" else ("", [("x-amz-bucket-region", "mars-north-1")])
+        return status, f"<Error><Code>AuthorizationHeaderMalformed</Code>{region}</Error>".encode(), headers
+
+    faulty.fault = fault
+    with llvs.Exchange(store, place(faulty)) as way:
+        assert len(way.send().sent) == 3
+        store.make_version(store.most_recent_head, insert={"n": b"1"})
+        assert len(way.send().sent) == 1
+    assert len(refused) == 1, "it is remembered"
+    assert set(exchange(new_store(), faulty).retrieved) == ids(store)
+
+
+def test_a_region_that_cannot_be_used_is_told(faulty: Any, store: llvs.Store) -> None:
+    """As Amazon's service answers where the bucket has another host: signing for the region alone does not help."""
+    body = b"<Error><Code>PermanentRedirect</Code><Endpoint>b.s3-eu-north-9.amazonaws.com</Endpoint></Error>"
+    faulty.fault = lambda environ: ("301 Moved Permanently", body, [("x-amz-bucket-region", "eu-north-9")])
+    with llvs.Exchange(store, place(faulty)) as way, pytest.raises(llvs.TransportError, match="region=eu-north-9"):
+        way.retrieve()
+    assert len(faulty.requests) == 2
+    # A service that names another region each time is not followed for ever, and one that names nonsense is not followed.
+    for named in ("x{}", "a b", "../x"):
+        faulty.forget_requests()
+        faulty.fault = lambda environ, named=named: (
+            "400 Bad Request", b"<Error><Code>AuthorizationHeaderMalformed</Code></Error>",
+            [("x-amz-bucket-region", named.format(len(faulty.requests)))])
+        with llvs.Exchange(store, place(faulty)) as way, pytest.raises(llvs.TransportError):
+            way.retrieve()
+        assert len(faulty.requests) == (2 if named == "x{}" else 1)
 
 
 def test_snapshots(bucket: Any, store: llvs.Store, new_store: Any) -> None:

@@ -143,7 +143,8 @@ final class CloudAccount: Sendable {
             case .signIn:
                 StoreError(
                     .permission,
-                    "\(what) failed: the service refuses the token, or wants one. Sign in (token_file, tokens, token or credentials).")
+                    "\(what) failed: the service refuses the token, or wants one. Sign in (token_file, tokens, token or credentials)."
+                ).needingUser
             case .tooMany:
                 StoreError(
                     .busy, "\(what) failed: the service has had too many requests of this account or app. Exchange again later.")

@@ -192,10 +192,12 @@ final class CloudKitAccount: Sendable {
             // Where that is, as the service says it.
             let page = answer["redirectURL"]?.string.flatMap { CloudKitAccount.isPrintable($0) ? try? HTTPAddress($0) : nil }
             let place = page.map { $0.origin.scheme == "https" && $0.text.utf8.count <= 2_048 ? " at \($0.text)" : "" } ?? ""
-            error = StoreError(
-                .permission,
-                "\(what) failed: CloudKit refuses who asks. Sign in again\(place), which writes web_auth_token into \(keeper.name); with "
-                    + "the key of a server, check the key and this machine's clock.", path: keeper.path)
+            error =
+                StoreError(
+                    .permission,
+                    "\(what) failed: CloudKit refuses who asks. Sign in again\(place), which writes web_auth_token into \(keeper.name); "
+                        + "with the key of a server, check the key.", path: keeper.path
+                ).needingUser
         case "ACCESS_DENIED":
             error = StoreError(.permission, "\(what) failed: the account or key may not do this. Check the roles of the container.")
         case "QUOTA_EXCEEDED":

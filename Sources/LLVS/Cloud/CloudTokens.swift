@@ -95,7 +95,8 @@ final class CloudTokens: Sendable {
             throw StoreError(
                 .permission,
                 "\(what) failed: the service refuses the app's client_id or client_secret. Give the right ones in "
-                    + "\(keeper.name).", path: keeper.path)
+                    + "\(keeper.name).", path: keeper.path
+            ).needingUser
         default: throw HTTPFailure.error(response, request.what)
         }
     }
@@ -103,7 +104,8 @@ final class CloudTokens: Sendable {
     private func mustSignIn(_ why: String) -> StoreError {
         let regions = place.service.regions.isEmpty ? "" : " If that does not help, check the region: accounts in Europe want region=eu."
         return StoreError(
-            .permission, "The token for \(service) in \(keeper.name) serves no more: \(why). Sign in again.\(regions)", path: keeper.path)
+            .permission, "The token for \(service) in \(keeper.name) serves no more: \(why). Sign in again.\(regions)", path: keeper.path
+        ).needingUser
     }
 
     // MARK: What is kept

@@ -351,7 +351,7 @@ extension StoreError {
     /// The same, and no error of one file alone.
     fileprivate var ofAll: StoreError {
         var error = self
-        error.circumstance = nil
+        if error.circumstance == .oneFile { error.circumstance = nil }
         return error
     }
 

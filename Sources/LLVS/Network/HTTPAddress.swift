@@ -53,11 +53,13 @@ package struct HTTPAddress: Sendable, Hashable {
             hostEnd = authority.firstIndex(of: UInt8(ascii: ":")) ?? authority.endIndex
         }
         let host = authority[..<hostEnd]
-        guard !host.isEmpty, host.count <= 255, host.allSatisfy(HTTPAddress.isOfHost) else { throw Refusal(why: "its host is none") }
+        guard HTTPAddress.isHost(host) else { throw Refusal(why: "its host is none") }
         var port = usual
         if hostEnd < authority.endIndex {
             let digits = String(decoding: authority[(hostEnd + 1)...], as: UTF8.self)
-            guard authority[hostEnd] == UInt8(ascii: ":"), let given = UInt16(digits), given > 0 else {
+            guard authority[hostEnd] == UInt8(ascii: ":"), digits.utf8.allSatisfy(HTTPAddress.isDigit),
+                let given = UInt16(digits), given > 0
+            else {
                 throw Refusal(why: "its port is not a number from 1 to 65535")
             }
             port = given
@@ -70,12 +72,26 @@ package struct HTTPAddress: Sendable, Hashable {
         query = String(decoding: beyond[question..<fragment], as: UTF8.self)
     }
 
-    private static func isOfHost(_ byte: UInt8) -> Bool {
-        switch byte {
-        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"): true
-        case UInt8(ascii: "["), UInt8(ascii: "]"), UInt8(ascii: ":"), UInt8(ascii: "%"): true
-        default: false
+    private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+
+    /// Whether it is a name or an IPv4 address, without percent-encoding and empty labels (a dot at the end makes a name absolute), or an
+    /// IPv6 address in brackets, with its zone.
+    private static func isHost(_ host: ArraySlice<UInt8>) -> Bool {
+        guard let first = host.first, host.count <= 255 else { return false }
+        guard first == UInt8(ascii: "[") else {
+            let labels = (host.last == UInt8(ascii: ".") ? host.dropLast() : host).split(
+                separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+            return labels.allSatisfy { !$0.isEmpty && $0.allSatisfy(isOfLabel) }
         }
+        let inner = host.dropFirst().dropLast()
+        let zone = inner.firstIndex(of: UInt8(ascii: "%")) ?? inner.endIndex
+        let number = inner[..<zone]
+        return number.contains(UInt8(ascii: ":"))
+            && number.allSatisfy { isDigit($0) || (0x61...0x66).contains($0 | 0x20) || ":.".utf8.contains($0) }
+            && inner[zone...].dropFirst().allSatisfy { isOfLabel($0) || ".%~".utf8.contains($0) }
+    }
+    private static func isOfLabel(_ byte: UInt8) -> Bool {
+        isDigit(byte) || (0x61...0x7A).contains(byte | 0x20) || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
     }
 
     /// The host, and the port where it is not the scheme's own: what the header "Host" says.
@@ -111,14 +127,17 @@ package struct HTTPAddress: Sendable, Hashable {
         return try HTTPAddress(base + (bytes.first == UInt8(ascii: "?") ? path : folder) + location)
     }
 
-    /// Whether it is this machine.
+    /// Whether it is this machine. Of IPv4 addresses only the usual form counts: programs read a number that begins with 0 as octal, and
+    /// go to another machine.
     package var isLoopback: Bool {
         let host = origin.host
         if host == "localhost" || host == "[::1]" { return true }
-        let numbers = host.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).map {
-            UInt8(String(decoding: $0, as: UTF8.self))
-        }
-        return numbers.count == 4 && numbers.first == 127 && numbers.allSatisfy { $0 != nil }
+        let numbers = host.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        return numbers.count == 4 && numbers.first.map { $0.elementsEqual("127".utf8) } ?? false
+            && numbers.allSatisfy { digits in
+                let isUsual = !digits.isEmpty && digits.allSatisfy(HTTPAddress.isDigit) && (digits.count == 1 || digits.first != 0x30)
+                return isUsual && UInt8(String(decoding: digits, as: UTF8.self)) != nil
+            }
     }
     /// Whether credentials may be sent there.
     package var keepsSecrets: Bool { origin.scheme == "https" || isLoopback }

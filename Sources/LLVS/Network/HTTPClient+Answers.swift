@@ -32,6 +32,11 @@ extension HTTPClient {
             return follow(attempt, location, &run)
         }
         let verdict = settings.judge?(response, attempt.request) ?? .plain
+        if mustSignAnew(attempt, response, verdict) {
+            var next = attempt
+            next.isSignedAnew = true
+            return again(next, nil, &run, soon: true)
+        }
         let isRefused = if case .refused = verdict { true } else { response.status == 401 }
         if isRefused, try renew(attempt, response, check) { return again(attempt, nil, &run, soon: true) }
         if !isRefused { renewals = 0 }
@@ -45,12 +50,31 @@ extension HTTPClient {
         run.settle(attempt, .success(transfer.response))
     }
 
+    /// Seconds by which two clocks may differ; services allow 5 minutes at least.
+    private static let clockTolerance: Int64 = 240
+
+    /// Whether the service refuses the signature of a request, and not who asks. If the clocks differ, the next signatures have the
+    /// service's time: a device whose clock is wrong for a moment goes on. An answer without a body, to HEAD, does not say why it refuses.
+    private func mustSignAnew(_ attempt: Attempt, _ response: HTTPResponse, _ verdict: HTTPVerdict) -> Bool {
+        guard let signedAt = attempt.signedAt, !attempt.isSignedAnew else { return false }
+        if case .signedForAnother = verdict { return true }
+        var isOfTime = false
+        if case .signedAtWrongTime = verdict { isOfTime = true }
+        guard isOfTime || [401, 403].contains(response.status), let date = response.date else { return false }
+        let (difference, overflow) = date.subtractingReportingOverflow(signedAt)
+        guard !overflow, isOfTime || difference.magnitude > HTTPClient.clockTolerance.magnitude else { return false }
+        clockDifference = date - Int64(Clock.now() + Clock.secondsFrom1970To2001)
+        return true
+    }
+
     private func isPassing(_ response: HTTPResponse, _ request: HTTPRequest, _ verdict: HTTPVerdict) -> Bool {
         switch verdict {
         // It was not done.
         case .tooMany: true
+        case .plain where request.finalStatuses.contains(response.status): false
         case .passing: request.repeats ?? request.method.isRepeatable
-        case .plain, .refused: HTTPFailure.isPassing(response.status, request.method) && (request.repeats ?? true || response.status == 429)
+        case .plain, .refused, .signedForAnother, .signedAtWrongTime:
+            HTTPFailure.isPassing(response.status, request.method) && (request.repeats ?? true || response.status == 429)
         }
     }
 

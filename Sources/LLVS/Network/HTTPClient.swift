@@ -34,6 +34,10 @@ final class HTTPClient: @unchecked Sendable {
     static let mostRenewals = 3
     /// By `Clock.steady`: nothing is asked before.
     var notBefore = 0.0
+    /// Seconds by which the service's clock is ahead of this machine's, as far as that made it refuse a signature.
+    var clockDifference: Int64 = 0
+    /// By the service's clock, in seconds since 1970: what requests are signed with.
+    var signingTime: Int64 { Int64(Clock.now() + Clock.secondsFrom1970To2001) &+ clockDifference }
 
     init(_ settings: HTTPSettings, place: String) {
         self.settings = settings; self.place = place
@@ -107,6 +111,10 @@ final class HTTPClient: @unchecked Sendable {
         /// With which credentials it went.
         var credentials: HTTPCredentials?, scheme = LLVS_CURL_NONE
         var transfer: HTTPTransfer?
+        /// What its signature says that the time is, in seconds since 1970; nil: it is not signed.
+        var signedAt: Int64?
+        /// A signature of it was refused, and it was signed anew.
+        var isSignedAnew = false
         /// What earlier tries got of a file.
         var begun: HTTPTransfer.Begun?
         /// The most bytes of it that any try got.
@@ -177,17 +185,22 @@ final class HTTPClient: @unchecked Sendable {
         let isOurs = isThere && !attempt.request.isAnonymous
         attempt.credentials = isOurs ? credentials : nil
         var headers = attempt.request.headers
+        if let destination = attempt.request.destination?.following(attempt.request.address, to: attempt.address) {
+            headers.append(("Destination", destination.text))
+        }
         if let signature = settings.signature {
             if let credentials = attempt.credentials, credentials.user != nil {
-                let now = Int64(Clock.now() + Clock.secondsFrom1970To2001)
+                let now = signingTime
+                attempt.signedAt = now
                 headers += try signature.headers(for: attempt.request, to: attempt.address, credentials, now: now)
             }
         } else if let credentials = attempt.credentials {
             attempt.scheme = credentials.token != nil ? LLVS_CURL_BEARER : credentials.user != nil ? scheme : LLVS_CURL_NONE
         }
         if let begun = attempt.begun { headers.append(("If-Range", begun.tag)) }
-        // Waiting for "100 Continue" costs a second where a server does not know it.
-        let lines = (headers + [("Expect", "")]).map { name, value in value.isEmpty ? "\(name):" : "\(name): \(value)" }
+        // Compressed answers are not inflated. Waiting for "100 Continue" costs a second if a server does not know it.
+        headers += [("Accept-Encoding", "identity"), ("Expect", "")]
+        let lines = headers.map { name, value in value.isEmpty ? "\(name):" : "\(name): \(value)" }
         let made = attempt
         switch try transfers.start([lines], { easy, call, curl in prepare(easy, made, transfer, call, curl) }) {
         case .running(let easy):

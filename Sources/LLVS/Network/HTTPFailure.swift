@@ -18,12 +18,16 @@ enum HTTPFailure {
                 .permission,
                 "\(answered) It refuses the user and password, or the token, or wants some. "
                     + "Give the right ones (options user and password, token, or credentials)."
-            )
+            ).needingUser
+        case 402:
+            return StoreError(.permission, "\(answered) It wants a payment: look after the account there, and exchange again.").needingUser
         case 403:
             return StoreError(
                 .permission,
                 "\(answered) The user may not do this there: ask whoever runs the server for that right, or use another address.")
-        case 407: return StoreError(.permission, "\(answered) The proxy wants a user and a password: give them in the proxy's address.")
+        case 407:
+            return StoreError(.permission, "\(answered) The proxy wants a user and a password: give them in the proxy's address.")
+                .needingUser
         case 404, 410: return StoreError(.notFound, "\(answered) Check the address.")
         case 413: return StoreError(.tooLarge, "\(answered) The file is larger than the server takes: let whoever runs it raise the limit.")
         case 423: return StoreError(.busy, "\(answered) Another program has locked the file. Try again later.")
@@ -38,7 +42,7 @@ enum HTTPFailure {
 
     private static func name(_ status: Int) -> String {
         let names = [
-            400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed",
+            400: "Bad Request", 401: "Unauthorized", 402: "Payment Required", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed",
             407: "Proxy Authentication Required",
             409: "Conflict", 412: "Precondition Failed", 413: "Content Too Large", 423: "Locked", 429: "Too Many Requests",
             451: "Unavailable For Legal Reasons",
@@ -86,7 +90,8 @@ enum HTTPFailure {
         guard isOfProxy(end) else { return error(end.result, end.said, what) }
         let status = end.connectStatus, answered = "\(what) failed: the proxy answers \(status)\(name(status))."
         switch status {
-        case 407: return StoreError(.permission, "\(answered) It wants a user and a password: give them in the proxy's address.")
+        case 407:
+            return StoreError(.permission, "\(answered) It wants a user and a password: give them in the proxy's address.").needingUser
         case 401, 403:
             return StoreError(
                 .permission, "\(answered) It connects nobody to that server: ask whoever runs the network, or give another proxy.")

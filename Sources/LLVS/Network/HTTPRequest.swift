@@ -33,6 +33,39 @@ struct HTTPRequest {
             }
         }
     }
+    /// Where a resource is moved to (RFC 4918, section 10.3).
+    struct Destination {
+        enum Form {
+            /// The whole address.
+            case address
+            /// The path alone, without scheme and host: it fits whatever a proxy makes of the address on the way.
+            case path
+            /// The whole address with `http:`, as a server hears it behind a proxy that ends TLS.
+            case plainAddress
+        }
+        var address: HTTPAddress
+        var form = Form.address
+
+        var text: String {
+            switch form {
+            case .address: address.text
+            case .path: address.path
+            case .plainAddress: "http://\(address.authority)\(address.path)"
+            }
+        }
+
+        /// Where it is if `source`, a resource beside it, has moved to `target`: what changed in front of the source's path changes here.
+        func following(_ source: HTTPAddress, to target: HTTPAddress) -> Destination {
+            guard source.origin == target.origin else { return self }
+            let before = Array(source.path.utf8), after = Array(target.path.utf8), own = Array(address.path.utf8)
+            let common = zip(before.reversed(), after.reversed()).prefix { $0 == $1 }.count
+            let old = before.dropLast(common)
+            guard own.starts(with: old) else { return self }
+            var moved = self
+            moved.address.path = String(decoding: after.dropLast(common) + own.dropFirst(old.count), as: UTF8.self)
+            return moved
+        }
+    }
     /// What becomes of the answer's body.
     enum Sink {
         /// It is kept, up to so many bytes; more than 1 MiB in a file.
@@ -45,12 +78,16 @@ struct HTTPRequest {
     var address: HTTPAddress
     /// Beside those that HTTP itself needs. No line ends in them.
     var headers: [(name: String, value: String)] = []
+    /// Where MOVE moves to: the header Destination.
+    var destination: Destination?
     var body = Body.none
     var sink = Sink.kept(limit: 64 << 10)
     /// Of the file; what a server answers with 206.
     var range: Range<Int>?
     /// Whether it may be made again where nobody knows if it was done; nil: as its method says.
     var repeats: Bool?
+    /// Statuses that are the answer, although others ask again after them.
+    var finalStatuses: Set<Int> = []
     /// Credentials do not go along.
     var isAnonymous = false
     /// Who knows its address needs no other secret: no message holds more of it than the server's name.
@@ -87,6 +124,21 @@ struct HTTPResponse {
     var isSuccess: Bool { (200...299).contains(status) }
     /// The first of that name, which is given in lower case.
     func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }
+    /// Why the body is not the file that was asked for: the server, or a proxy in front of it, compressed it, or answers with a page. In
+    /// the middle of a sentence; nil: nothing tells that it is not.
+    var replacement: String? {
+        let encodings = (header("content-encoding") ?? "").lowercased().split { $0 == "," || $0 == " " }
+        // Amazon's own name for bodies that were sent in signed pieces: they are stored without it.
+        if let one = encodings.first(where: { $0 != "identity" && $0 != "aws-chunked" }) {
+            return "the server compresses its answer (\(one.prefix(32))), which nobody asked for. Let whoever runs it, or the proxy in "
+                + "front of it, switch that off for this place"
+        }
+        let type = (header("content-type") ?? "").lowercased()
+        guard type.hasPrefix("text/html") || type.hasPrefix("application/xhtml"), case .bytes(let bytes) = body else { return nil }
+        // A server may call any file a page. None of ours begins like one.
+        guard bytes.first(where: { $0 > 0x20 && ![0xEF, 0xBB, 0xBF].contains($0) }) == UInt8(ascii: "<") else { return nil }
+        return "the server answers with a page in place of the file. Sign in to the network, and check the address"
+    }
     /// How many bytes the file has, in the answer to HEAD.
     var length: Int? { header("content-length").flatMap { Int($0) } }
     /// When the server says that it is, in seconds since 1970.
@@ -127,6 +179,10 @@ enum HTTPVerdict {
     case plain
     /// The credentials are refused.
     case refused
+    /// What the request was signed for has changed: the region. Signed anew it may be taken.
+    case signedForAnother
+    /// The time that the request was signed with is not the service's.
+    case signedAtWrongTime
     /// Asked again it may end better.
     case passing
     /// There are too many requests: none of the account is made for a while.

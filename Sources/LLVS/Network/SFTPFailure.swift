@@ -25,7 +25,7 @@ struct SFTPFailure: Error {
                 .permission,
                 "\(what) failed: the server refuses the user and the key or password. Give the right ones (options user, key_file, "
                     + "password), or start an ssh-agent that has the key. An RSA key needs libssh2 1.11; Ed25519 works with all."
-            )
+            ).needingUser
         case CURLE_PEER_FAILED_VERIFICATION:
             return StoreError(
                 .transport,

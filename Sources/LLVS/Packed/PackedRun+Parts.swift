@@ -59,9 +59,16 @@ extension PackedRun {
     }
 
     private func file(_ name: PackName, _ size: Int, _ contents: RemoteContents) throws -> PackFile {
-        try PackFile(
-            name, bytes(contents, atMost: PackFormat.fileLimit(name.kind)), stores: state.stores,
-            size: size == PackedRun.notTold ? nil : size, sealing: sealing)
+        let bytes = try bytes(contents, atMost: PackFormat.fileLimit(name.kind))
+        do {
+            return try PackFile(name, bytes, stores: state.stores, size: size == PackedRun.notTold ? nil : size, sealing: sealing)
+        } catch let fault as PackFault
+            where fault.kind == .notThere && size != PackedRun.notTold && size != bytes.count && !files.capabilities.isNear
+        {
+            // A folder may still get the file from a program. A server has just listed its size.
+            throw PackFault(
+                kind: .notThere, why: "the server lists \(size) bytes, and gives \(bytes.count)", refusal: .cutShort)
+        }
     }
 
     /// All of a pack.

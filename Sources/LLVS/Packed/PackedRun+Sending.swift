@@ -139,6 +139,7 @@ extension PackedRun {
         }
         let data = OutgoingFile(size: made.size) { sink in for piece in made.pieces { try piece.withUnsafeBytes(sink) } }
         var upload = RemoteUpload(name: made.name.description, data: data, replaces: false)
+        upload.isNamedByContent = true
         let isKept = made.size > files.capabilities.sessionsAbove ?? .max && made.name.kind != .base && notes.keep(made, by: state.writer)
         if isKept { upload.session = RemoteSession(kept: notes.session) { [notes] in notes.keep(session: $0) } }
         let start = rate.now
@@ -297,7 +298,8 @@ extension PackedRun {
             // A listing may be behind, and a file that is written over may be torn: the only name that is ever written twice.
             let read = RemoteRead(name: root.name.description, limit: PackFormat.fileLimit(.root))
             if case .bytes(let bytes, _)? = try files.read([read], check).first, bytes == root.bytes { continue }
-            let upload = RemoteUpload(name: root.name.description, data: OutgoingFile(root.bytes), replaces: size != nil)
+            var upload = RemoteUpload(name: root.name.description, data: OutgoingFile(root.bytes), replaces: size != nil)
+            upload.isNamedByContent = true
             _ = try files.publish([upload], check)
         }
     }

@@ -26,6 +26,8 @@ public struct RemoteStatus: Sendable {
     public let listed: Double?
     /// All that have a pack in `log/`, by their ids.
     public let writers: [Writer]
+    /// How many listed files could not be read, and since when, in seconds since 2001-01-01 UTC; nil: all could.
+    public let unread: UInt64, unreadSince: Double?
 
     init(_ state: PackedState) {
         layout = state.pin == nil && state.roots.contains(where: \.isBridged) ? .bridged : .packed
@@ -34,6 +36,8 @@ public struct RemoteStatus: Sendable {
         bytes = UInt64(clamping: state.extent?.bytes ?? 0)
         func since2001(_ time: Int64) -> Double { Double(time) - Clock.secondsFrom1970To2001 }
         listed = state.extent.map { since2001($0.at) }
+        unread = UInt64(clamping: state.bad.count)
+        unreadSince = state.bad.values.map(\.since).min().map(since2001)
         let newest = state.newest.values.sorted { $0.writer < $1.writer }
         writers = newest.map { one in
             let isHere = one.writer == state.writer

@@ -48,6 +48,10 @@ extension RemoteContents {
         }
         switch response.status {
         case 200, 206:
+            if let replacement = response.replacement {
+                self = .unreadable(StoreError(.transport, "\(request.what) failed: \(replacement)."))
+                return
+            }
             let isWhole = response.status == 200
             if request.range != nil { hasRanges(!isWhole) }
             switch response.body {

@@ -174,6 +174,8 @@ package struct RemoteUpload: Sendable {
     package var data: OutgoingFile
     /// Whether a file of that name is replaced.
     package var replaces: Bool
+    /// Whether its name holds a digest of its bytes, so that a reader recognizes a file that is cut short.
+    package var isNamedByContent = false
     /// What another process needs to go on with it.
     package var session: RemoteSession?
 

@@ -34,11 +34,15 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
     package init(_ place: S3Location, settings: HTTPSettings) {
         self.place = place
         var settings = settings
-        settings.signature = AWSSignature(region: place.region)
+        let region = S3Region(place.region)
+        settings.signature = region
         // Read again when they are refused: those of a session end, and whoever wrote them has written others.
         if settings.credentials.isEmpty, settings.askForCredentials == nil { settings.renew = { _, _ in S3Location.credentials() } }
         settings.judge = { response, _ in
-            guard case .bytes(let body) = response.body, !response.isSuccess, let code = S3Files.code(body) else { return .plain }
+            guard case .bytes(let body) = response.body, !response.isSuccess else { return .plain }
+            if let named = S3Files.region(response), region.change(to: named) { return .signedForAnother }
+            guard let code = S3Files.code(body) else { return .plain }
+            if S3Files.isOfTime(code) { return .signedAtWrongTime }
             return S3Files.isSlowDown(code) ? .tooMany : S3Files.isRefusal(code) ? .refused : .plain
         }
         client = HTTPClient(settings.sharingPace(with: place.endpoint), place: place.endpoint.shown)
@@ -124,8 +128,9 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
         var outcomes = try put(files, isExclusive: lock.withLock { isExclusive }, check)
         let again = outcomes.indices.filter { outcomes[$0] == nil }
         if !again.isEmpty {
-            lock.withLock { isExclusive = false }
             for (i, outcome) in zip(again, try put(again.map { files[$0] }, isExclusive: false, check)) { outcomes[i] = outcome }
+            // It took them without the header.
+            lock.withLock { isExclusive = false }
         }
         return outcomes.map { $0 ?? .exists }
     }
@@ -148,7 +153,7 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
             case 200, 201, 204: published[i] = .published
             // The second: somebody is just making it.
             case 412, 409: published[i] = .exists
-            case 501 where isExclusive && !files[i].replaces: published[i] = nil
+            case _ where isExclusive && !files[i].replaces && S3Files.mayBeOfHeader(response): published[i] = nil
             default: throw S3Files.error(response, request.what)
             }
         }
@@ -178,15 +183,24 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
         let code = S3Files.code(body)
         func says(_ one: String) -> Bool { code == one }
         if isNoBucket(response) { return StoreError(.notFound, "\(what) failed: there is no such bucket. Check its name, or make it.") }
-        if says("RequestTimeTooSkewed") {
-            return StoreError(.permission, "\(what) failed: this machine's clock is wrong, and requests are signed with the time. Set it.")
+        if let code, S3Files.isOfTime(code) {
+            return StoreError(
+                .transport,
+                "\(what) failed: requests are signed with the time, and the service has another one, also after its own was used. "
+                    + "Check the clocks of this machine and of the service. It is tried again later.")
+        }
+        if let named = region(response), code.map(isOfRegion) ?? [301, 400].contains(response.status) {
+            var error = StoreError(
+                .transport, "\(what) failed: the bucket is in the region \(named). Give it in the address (region=\(named)).")
+            error.httpStatus = Int32(clamping: response.status)
+            return error
         }
         if let code, S3Files.isRefusal(code) {
             return StoreError(
                 .permission,
                 "\(what) failed: the service refuses the keys. Give the right ones (options user and password: "
                     + "the key's id and the secret key)."
-            )
+            ).needingUser
         }
         var error = HTTPFailure.error(response, what)
         if let code, isSlowDown(code) {
@@ -202,17 +216,43 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
             .contains(code)
     }
 
+    /// The time of a signature is too far from the service's.
+    static func isOfTime(_ code: String) -> Bool { ["RequestTimeTooSkewed", "RequestExpired"].contains(code) }
+
+    /// The bucket is in another region than the request was signed for, or sent to.
+    private static func isOfRegion(_ code: String) -> Bool {
+        ["AuthorizationHeaderMalformed", "PermanentRedirect", "TemporaryRedirect", "IllegalLocationConstraintException"].contains(code)
+    }
+    /// The region of the bucket, as an answer names it.
+    static func region(_ response: HTTPResponse) -> String? {
+        var named = response.header("x-amz-bucket-region")
+        if named == nil, case .bytes(let body) = response.body, let code = code(body), isOfRegion(code) {
+            named = text(of: "Region", in: body)
+        }
+        return named.flatMap { RemoteName.isComponent($0) ? $0 : nil }
+    }
+
+    /// Whether a refusal of an upload may be one of its header If-None-Match.
+    private static func mayBeOfHeader(_ response: HTTPResponse) -> Bool {
+        guard [400, 501].contains(response.status) else { return false }
+        guard case .bytes(let body) = response.body, let code = code(body) else { return true }
+        return !isRefusal(code) && !isOfTime(code) && !isOfRegion(code) && code != "NoSuchBucket"
+    }
+
     /// The keys are wrong, or were right once.
     static func isRefusal(_ code: String) -> Bool {
         ["SignatureDoesNotMatch", "InvalidAccessKeyId", "ExpiredToken", "InvalidToken", "TokenRefreshRequired"].contains(code)
     }
 
     /// What an error's body says that it is: some letters.
-    static func code(_ body: [UInt8]) -> String? {
-        let tag = Array("Code>".utf8)
+    static func code(_ body: [UInt8]) -> String? { text(of: "Code", in: body) }
+
+    /// The text of the first element of a name: up to 64 letters without spaces.
+    private static func text(of element: String, in body: [UInt8]) -> String? {
+        let tag = Array("\(element)>".utf8)
         guard let part = body.prefix(4_096).split(separator: UInt8(ascii: "<")).first(where: { $0.starts(with: tag) }) else { return nil }
-        let code = part.dropFirst(tag.count)
-        return code.count <= 64 && code.allSatisfy { $0 > 0x20 && $0 < 0x7F } ? String(decoding: code, as: UTF8.self) : nil
+        let text = part.dropFirst(tag.count)
+        return text.count <= 64 && text.allSatisfy { $0 > 0x20 && $0 < 0x7F } ? String(decoding: text, as: UTF8.self) : nil
     }
 
     static func isNoBucket(_ response: HTTPResponse) -> Bool {

@@ -2,14 +2,20 @@
 package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
     /// Of the collection, with its slash.
-    private let base: HTTPAddress
-    private let client: HTTPClient
+    let base: HTTPAddress
+    let client: HTTPClient
     private let mustExist: Bool
     private let lock = Lock(.leaf)
     private var hasRanges: Bool?
     /// Folders that were not there when they were last listed.
     private var missing: Set<String> = []
     private var expat: Expat?
+    /// How files get their names; nil: that is not known yet.
+    var naming: Naming? {
+        get { lock.withLock { knownNaming } }
+        set { lock.withLock { knownNaming = newValue } }
+    }
+    private var knownNaming: Naming?
 
     package var description: String { "the WebDAV folder \(base.shown)" }
     package var capabilities: RemoteCapabilities {
@@ -34,7 +40,7 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
     package func close() { client.close() }
     package func account(_ check: Check?) throws -> String? { try client.user(check) ?? (check == nil ? nil : "") }
 
-    private func address(_ name: String) -> HTTPAddress { base.appending(name) }
+    func address(_ name: String) -> HTTPAddress { base.appending(name) }
     private func collection(_ name: String) -> HTTPAddress { name.isEmpty ? base : base.appending(name + "/") }
 
     // MARK: Listing
@@ -102,6 +108,7 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
         for directory in Set(files.map { Paths.parent(of: $0.name) }) where lock.withLock({ missing.contains(directory) }) {
             try make(directory, check)
         }
+        if naming == .upload, files.allSatisfy(\.isNamedByContent) { return try files.map { try putInPlace($0, check) } }
         let staged = try files.map { _ in try stage() }
         do {
             try put(files, staged, check)
@@ -119,7 +126,7 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
         "tmp/\(try posix("Naming a file in", base.shown) { () throws(Errno) in try RandomName.random().hex })"
     }
 
-    private func put(_ name: String, _ data: OutgoingFile, _ check: Check) throws -> HTTPRequest {
+    func put(_ name: String, _ data: OutgoingFile, _ check: Check) throws -> HTTPRequest {
         var request = HTTPRequest(method: .put, address: address(name), doing: "Writing")
         request.body = try HTTPRequest.Body(data, check)
         request.headers = [("Content-Type", "application/octet-stream")]
@@ -162,62 +169,23 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
         let one = try stage(), other = try stage()
         defer { discard([one, other], check) }
         guard try client.perform(put(one, OutgoingFile([0]), check), check).isSuccess else { return false }
-        return try client.perform(move(one, to: other, replacing: false), check).isSuccess
+        if naming == .upload { return true }
+        return try move([(from: one, to: other, replaces: false)], check).first?.outcome.get().isSuccess ?? false
     }
 
     /// Deletes as far as that can be done.
-    private func discard(_ names: [String], _ check: Check) {
+    func discard(_ names: [String], _ check: Check) {
         _ = try? client.perform(names.map { HTTPRequest(method: .delete, address: address($0), doing: "Deleting") }, check)
     }
 
-    /// Gives uploaded files their names.
-    private func move(_ files: [RemoteUpload], _ staged: [String], _ check: Check) throws -> [RemotePublished] {
-        let moves = zip(files, staged).map { file, name in move(name, to: file.name, replacing: file.replaces) }
-        var outcomes = try client.perform(moves, check)
-        // The folder that it goes to may be missing: 409 by the standard, 403, 404 or 500 by some.
-        let again = outcomes.indices.filter { [403, 404, 409, 500].contains((try? outcomes[$0].get())?.status ?? 0) }
-        if !again.isEmpty {
-            for directory in Set(again.map { Paths.parent(of: files[$0].name) }) { try make(directory, check) }
-            for (i, outcome) in zip(again, try client.perform(again.map { moves[$0] }, check)) { outcomes[i] = outcome }
-        }
-        return try outcomes.indices.map { try settle(files[$0], moves[$0], outcomes[$0], check) }
-    }
-
-    private func move(_ name: String, to final: String, replacing: Bool) -> HTTPRequest {
-        var request = HTTPRequest(method: .move, address: address(name), doing: "Publishing")
-        request.headers = [("Destination", address(final).text), ("Overwrite", replacing ? "T" : "F")]
-        return request
-    }
-
-    private func settle(_ file: RemoteUpload, _ request: HTTPRequest, _ outcome: HTTPClient.Outcome, _ check: Check) throws
-        -> RemotePublished
-    {
-        let what = "Publishing \(address(file.name).shown)"
-        switch outcome {
-        case .success(let response):
-            switch response.status {
-            case 200, 201, 204: return .published
-            case 412 where !file.replaces: return .exists
-            case 404, 412, 500...599: if try isThere(file, check) { return .published }
-            case 405, 409, 423: return .refused(HTTPFailure.error(response, what))
-            default: break
-            }
-            throw HTTPFailure.error(response, what)
-        case .failure(let error):
-            // Nobody knows whether it was done.
-            guard error.code == .transport, try isThere(file, check) else { throw error }
-            return .published
-        }
-    }
-
     /// Whether a file with the right size is there.
-    private func isThere(_ file: RemoteUpload, _ check: Check) throws -> Bool {
+    func isThere(_ file: RemoteUpload, _ check: Check) throws -> Bool {
         let response = try client.perform(HTTPRequest(method: .head, address: address(file.name), doing: "Looking at"), check)
         return response.status == 200 && response.length == file.data.size
     }
 
     /// - Parameter isMissing: statuses by which the server may say that a directory is not there: it is made, and the request again.
-    private func performAll(_ requests: [HTTPRequest], making directories: [String], isMissing: (Int) -> Bool, _ check: Check) throws {
+    func performAll(_ requests: [HTTPRequest], making directories: [String], isMissing: (Int) -> Bool, _ check: Check) throws {
         var left = requests, hasMade = false
         while true {
             var again: [HTTPRequest] = []
@@ -235,7 +203,7 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
     }
 
     /// Makes a collection, and those above it as far as they are missing.
-    private func make(_ directory: String, _ check: Check) throws {
+    func make(_ directory: String, _ check: Check) throws {
         var missing: [HTTPAddress] = [], next: HTTPAddress? = collection(directory)
         var last: HTTPResponse?
         while let address = next {

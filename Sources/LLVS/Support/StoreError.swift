@@ -152,8 +152,15 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     /// How many seconds a server asked to be left alone for.
     package var retryAfter: Double?
     /// What an exchange met, beside its code: for the status of a syncer. `oneFile`: it is about one file alone, and stops nothing else.
-    package enum Circumstance: Equatable, Sendable { case remoteReset, alreadyRunning, oneFile }
+    /// `needsUser`: only a person can answer it, by a password, a consent or a payment.
+    package enum Circumstance: Equatable, Sendable { case remoteReset, alreadyRunning, oneFile, needsUser }
     package var circumstance: Circumstance?
+    /// The same error, which only a person can answer.
+    package var needingUser: StoreError {
+        var error = self
+        error.circumstance = .needsUser
+        return error
+    }
     /// What a server answered, where one did: the status of HTTP; else 0.
     public var httpStatus: Int32 = 0
     /// Whether a service says in an answer that it failed, whatever the status of that.

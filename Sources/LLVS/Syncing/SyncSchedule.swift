@@ -15,7 +15,7 @@ struct SyncSchedule {
         var frontSpacing = 5.0, newsSpacing = 1.0
         /// Of failures: the first pause, and the longest.
         var firstPause = 1.0, longestPause = 900.0
-        /// Until something is sent again to a place without room.
+        /// Until something is sent again to a place without room, or that refuses what is sent.
         var roomPause = 3_600.0
     }
 
@@ -36,10 +36,12 @@ struct SyncSchedule {
         var notBefore = -Double.infinity
         /// Not before, by the clock.
         var retryAt = -Double.infinity
-        /// Nothing is sent before, by the clock: it has no room. Polls go on.
+        /// Nothing is sent before, by the clock: it has no room, or refuses what is sent. Polls go on.
         var sendAt = -Double.infinity
-        /// Who asks may read there and not write: until somebody asks, it is only received from.
-        var mayNotSend: Bool { sendAt == .infinity }
+        /// Who asks may read there and not write: until then, or until somebody asks, it is only received from.
+        var mayNotSend = false
+        /// Only a person can answer what it failed with: the clock does not help.
+        var waitsForUser = false
         var retrievedAt = -Double.infinity
     }
 
@@ -146,7 +148,7 @@ struct SyncSchedule {
 
     /// When a place is visited, if rounds are wanted from `wanted` on.
     private func due(_ place: Place, _ wanted: Double) -> Double {
-        if Self.needsSomebody(place.reason) && !asked.front && !place.mayNotSend { return .infinity }
+        if place.waitsForUser && !asked.front && !place.mayNotSend { return .infinity }
         // One that failed is tried again by the clock, without another reason; but what another process does is no failure.
         let again = [.noSpace, .signIn].contains(place.reason) ? max(place.retryAt, place.sendAt) : place.retryAt
         let isByClock = place.reason != .none && (place.reason != .alreadyRunning || place.retryAt > -.infinity)
@@ -154,13 +156,15 @@ struct SyncSchedule {
         return max(min(wanted, retry), place.notBefore, place.retryAt)
     }
 
-    /// Whether somebody has to do something, so that the clock alone does not help.
+    /// Whether somebody has to do something, most likely.
     static func needsSomebody(_ reason: Reason) -> Bool { [.signIn, .updateApp, .passphrase, .remoteReset].contains(reason) }
 
     /// What became of one place.
     struct Outcome: Sendable {
         var name: String
         var reason = Reason.none
+        /// Whether only a person can answer that: by a password, a consent or a payment.
+        var needsUser = false
         /// What a server asked for, in seconds.
         var retryAfter: Double?
         /// Whether it was retrieved from.
@@ -198,7 +202,8 @@ struct SyncSchedule {
                 continue
             }
             places[i].reason = outcome.reason
-            if outcome.sends { places[i].sendAt = -Double.infinity }
+            places[i].waitsForUser = outcome.needsUser
+            if outcome.sends { (places[i].sendAt, places[i].mayNotSend) = (-Double.infinity, false) }
             if outcome.reason == .none {
                 places[i].failures = 0
                 places[i].retryAt = -Double.infinity
@@ -223,8 +228,9 @@ struct SyncSchedule {
                 continue
             }
             if outcome.reason == .signIn {
-                // Who may read goes on receiving. Where that is refused as well, all of it waits for somebody.
-                places[i].sendAt = outcome.failedToSend ? .infinity : -.infinity
+                // Who may read goes on receiving. If that is refused as well, all of it waits.
+                places[i].mayNotSend = outcome.failedToSend
+                places[i].sendAt = outcome.failedToSend ? (outcome.needsUser ? .infinity : now + pace.roomPause) : -.infinity
                 if outcome.failedToSend { places[i].retryAt = -.infinity; continue }
             }
             let longest = min(pace.longestPause, pace.firstPause * Double(1 << min(places[i].failures - 1, 20)))

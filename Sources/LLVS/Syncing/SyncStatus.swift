@@ -84,6 +84,9 @@ extension Syncer {
         public var error: StoreError?
         /// What could not be taken or sent in the last round.
         public var problems: [ExchangeProblem] = []
+        /// How many files that the place lists could not be read in the last round, and since when some could not, in seconds since
+        /// 2001-01-01 UTC; nil: all could. A round may end without a failure although nothing comes.
+        public var unread: UInt64 = 0, unreadSince: Double?
         /// What waits to be sent there; nil: nobody knows before a round there ended without a failure.
         public var pending: Pending?
         /// When retrieving from there, and sending there, ended without a failure last, in seconds since 2001-01-01 UTC; nil: never.

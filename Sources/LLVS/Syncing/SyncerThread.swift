@@ -320,7 +320,7 @@ final class SyncerThread: @unchecked Sendable {
         } else if schedule.conditions.contains(.offline) {
             (told.state, told.reason) = (.waiting, .offline)
         } else if let first = waiting.first, waiting.count == schedule.places.count {
-            told.state = waiting.allSatisfy { SyncSchedule.needsSomebody($0.reason) || $0.reason == .noSpace } ? .paused : .waiting
+            told.state = waiting.allSatisfy { $0.waitsForUser || $0.reason == .noSpace } ? .paused : .waiting
             told.reason = first.reason
         } else {
             (told.state, told.reason) = (.idle, waiting.first?.reason ?? .none)
@@ -337,9 +337,9 @@ final class SyncerThread: @unchecked Sendable {
             var shown = known[place.name] ?? Syncer.Place(place: place.title)
             shown.reason = place.reason
             shown.failures = UInt64(place.failures)
-            let at = max(place.retryAt, place.mayNotSend ? -.infinity : place.sendAt, place.notBefore)
+            let at = max(place.retryAt, place.sendAt == .infinity ? -.infinity : place.sendAt, place.notBefore)
             shown.retryAt =
-                place.reason == .none || SyncSchedule.needsSomebody(place.reason) || at == -.infinity
+                place.reason == .none || (place.waitsForUser && !place.mayNotSend) || at == -.infinity
                 ? nil : Clock.now() + at - Clock.steady()
             return shown
         }
@@ -388,7 +388,9 @@ final class SyncerThread: @unchecked Sendable {
             let moved = parts.contains { !$0.retrieved.versions.isEmpty || !$0.sent.versions.isEmpty }
             outcomes.append(
                 SyncSchedule.Outcome(
-                    name: name, reason: error.map(Self.reason) ?? .none, retryAfter: error?.retryAfter, retrieved: !round.onlySends,
+                    name: name, reason: error.map(Self.reason) ?? .none,
+                    needsUser: error.map { $0.circumstance == .needsUser || $0.code == .wrongKey } ?? false, retryAfter: error?.retryAfter,
+                    retrieved: !round.onlySends,
                     sends: sends, failedToSend: failing.map { round.onlySends || $0.hasRetrieved } ?? false, moved: moved))
             var place = known[name] ?? Syncer.Place(place: schedule.places.first { $0.name == name }?.title ?? name)
             // What kept it from being sent to holds as long as nothing is sent.
@@ -404,6 +406,12 @@ final class SyncerThread: @unchecked Sendable {
             // A problem of the place itself keeps no version from being sent.
             let areSent = parts.allSatisfy { $0.sent.problems.allSatisfy { $0.name.hasPrefix("pack1/") } }
             if error == nil, sends, !parts.isEmpty, areSent { unsent[name] = sentUpTo[name] }
+            if parts.contains(where: \.hasRetrieved) {
+                let names = Set(parts.flatMap(\.retrieved.problems).map(\.name).filter { !$0.isEmpty && $0 != "snapshots" })
+                let remote = asked[name]?.remote
+                place.unread = remote?.unread ?? UInt64(names.count)
+                place.unreadSince = place.unread == 0 ? nil : remote?.unreadSince ?? place.unreadSince ?? time
+            }
             if !parts.isEmpty { place.problems = parts.flatMap { $0.retrieved.problems + $0.sent.problems } }
             known[name] = place
             for part in parts {
@@ -507,7 +515,7 @@ final class SyncerThread: @unchecked Sendable {
         switch error.circumstance {
         case .remoteReset: return .remoteReset
         case .alreadyRunning: return .alreadyRunning
-        case .oneFile, nil: break
+        case .oneFile, .needsUser, nil: break
         }
         return switch error.code {
         case .permission: .signIn

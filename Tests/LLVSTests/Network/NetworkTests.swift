@@ -13,6 +13,8 @@ import Testing
         ("HTTPS://Example.ORG:443/a%20b/?x=1#y", "https://example.org/a%20b/", "example.org"),
         ("http://127.0.0.1:8080/dav", "http://127.0.0.1:8080/dav", "127.0.0.1:8080"),
         ("https://[::1]:444/x", "https://[::1]:444/x", "[::1]:444"),
+        ("https://[FE80::1%25eth0]/x", "https://[fe80::1%25eth0]/x", "[fe80::1%25eth0]"),
+        ("https://a-b_c.example.org./x", "https://a-b_c.example.org./x", "a-b_c.example.org."),
     ])
     func addresses(text: String, shown: String, authority: String) {
         #expect(address(text)?.shown == shown)
@@ -23,7 +25,9 @@ import Testing
         "", "https", "https:", "https:/x", "https://", "https://:80", "ftp://x/", "https://a@b/", "https://a:b@c/", "https://x:/",
         "https://x:0/",
         "https://x:65536/", "https://x:-1/", "https://[::1/", "https://x y/", "https://x/\u{0}", "https://x/\r\nA: b", "https://é/",
-        "https://x\\y/",
+        "https://x\\y/", "https://a%2eb/", "https://localhost%2e/", "https://a..b/", "https://.a/", "https://a../", "https://./",
+        "https://[::1]x/", "https://[]/", "https://[a]/", "https://[::g]/", "https://[::1%25/]/", "https://a]/", "https://a[b/",
+        "https://x:+1/", "https://x:-0/", "https://x:0x50/", "https://[::1]:+1/",
     ])
     func whatIsNoAddress(text: String) { #expect(address(text) == nil) }
 
@@ -31,7 +35,10 @@ import Testing
         ("http://localhost/", true), ("http://127.0.0.1/", true), ("http://127.255.0.9/", true), ("http://[::1]/", true),
         ("http://127.0.0.1.org/", false),
         ("http://127.0.0/", false), ("http://127.0.0.256/", false), ("http://10.0.0.1/", false), ("http://localhost.org/", false),
-        ("http://1127.0.0.1/", false),
+        ("http://1127.0.0.1/", false), ("http://0127.0.0.1/", false), ("http://127.0.0.01/", false), ("http://127.00.0.1/", false),
+        ("http://0177.0.0.1/", false), ("http://127.-0.0.1/", false), ("http://0x7f.0.0.1/", false), ("http://127.1/", false),
+        ("http://2130706433/", false), ("http://[::ffff:127.0.0.1]/", false), ("http://127.0.0.1./", false), ("http://127.10.200.0/", true),
+        ("http://LocalHost/", true), ("http://localhost./", false), ("http://000127.0.0.1/", false),
     ])
     func loopback(text: String, isLoopback: Bool) { #expect(address(text)?.isLoopback == isLoopback) }
 

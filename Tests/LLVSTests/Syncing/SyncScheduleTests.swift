@@ -117,19 +117,46 @@ import Testing
         #expect(schedule.places[0].retryAt == 59 + 450)
     }
 
-    @Test func whatNeedsSomebodyIsNotTriedByTheClock() throws {
-        for reason in [Syncer.Reason.signIn, .updateApp, .passphrase] {
+    @Test func whatOnlyAPersonCanAnswerIsNotTriedByTheClock() throws {
+        for reason in [Syncer.Reason.signIn, .passphrase] {
             var schedule = schedule("a")
-            _ = try run(&schedule, 0, failing: ["a": SyncSchedule.Outcome(name: "a", reason: reason)])
+            _ = try run(&schedule, 0, failing: ["a": SyncSchedule.Outcome(name: "a", reason: reason, needsUser: true)])
             #expect(schedule.next(1e6) == .whenTold)
             schedule.tell(.save, at: 1)
             #expect(schedule.next(1e6) == .whenTold)
             schedule.tell(.user, at: 2)
             #expect(schedule.next(2) == whole("a"))
-            _ = try run(&schedule, 2, failing: ["a": SyncSchedule.Outcome(name: "a", reason: reason)])
+            _ = try run(&schedule, 2, failing: ["a": SyncSchedule.Outcome(name: "a", reason: reason, needsUser: true)])
             schedule.tell(.front, at: 3)
             #expect(schedule.next(3) == whole("a"))
         }
+    }
+
+    /// Whatever ends a place's rounds may pass by itself, unless only a person can answer it: a right that was taken for a moment, keys
+    /// that a program still brings, a place that was empty because a drive was away.
+    @Test func allElseIsTriedByTheClock() throws {
+        for reason in [Syncer.Reason.signIn, .updateApp, .passphrase, .remoteReset, .failed, .unreachable] {
+            var schedule = schedule("a")
+            for _ in 0..<40 {
+                schedule.tell(.user, at: 0)
+                _ = try run(&schedule, 0, failing: ["a": SyncSchedule.Outcome(name: "a", reason: reason)])
+            }
+            #expect(schedule.next(0) == .at(450), "\(reason)")
+            #expect(schedule.next(450) == whole("a"), "\(reason)")
+            #expect(!schedule.places[0].waitsForUser)
+        }
+    }
+
+    /// Who may not write there now goes on receiving, and sends again an hour later.
+    @Test func sendingThatIsRefusedIsTriedAnHourLater() throws {
+        var schedule = schedule("a")
+        _ = try run(&schedule, 0, failing: ["a": SyncSchedule.Outcome(name: "a", reason: .signIn, failedToSend: true)])
+        guard case .at(let poll) = schedule.next(0) else { Issue.record("nothing"); return }
+        #expect(schedule.next(poll) == .now(SyncSchedule.Round(places: ["a"], onlySends: false, onlyReceive: ["a"])))
+        schedule.begin(SyncSchedule.Round(places: ["a"], onlySends: false, onlyReceive: ["a"]))
+        schedule.finish([SyncSchedule.Outcome(name: "a", sends: false)], at: poll)
+        #expect(schedule.places[0].reason == .signIn && schedule.places[0].mayNotSend)
+        #expect(schedule.next(3_600) == whole("a"))
     }
 
     /// Another process exchanges with the place: that is no failure, and the clock asks again for what was to be sent alone.
@@ -212,7 +239,7 @@ import Testing
 
     /// Who may not write goes on receiving by polls, and sends when somebody asks; where reading is refused, too, all of it waits.
     @Test func whoMayOnlyReadReceives() throws {
-        let refused = ["a": SyncSchedule.Outcome(name: "a", reason: .signIn, failedToSend: true)]
+        let refused = ["a": SyncSchedule.Outcome(name: "a", reason: .signIn, needsUser: true, failedToSend: true)]
         var schedule = schedule("a")
         _ = try run(&schedule, 0, failing: refused)
         #expect(schedule.places[0].reason == .signIn && schedule.places[0].mayNotSend)
@@ -236,7 +263,7 @@ import Testing
             _ = try run(&schedule, now, failing: refused)
         }
         schedule.begin(SyncSchedule.Round(places: ["a"], onlySends: false, onlyReceive: ["a"]))
-        schedule.finish([SyncSchedule.Outcome(name: "a", reason: .signIn, sends: false)], at: now)
+        schedule.finish([SyncSchedule.Outcome(name: "a", reason: .signIn, needsUser: true, sends: false)], at: now)
         schedule.tell(.save, at: now)
         #expect(schedule.next(now + 10_000) == .whenTold)
         schedule.tell(.user, at: now)
@@ -247,7 +274,7 @@ import Testing
     /// The round that the application's coming to the front leads to ends before it has sent: who may not write goes on receiving.
     @Test func whoMayOnlyReadReceivesAfterARoundThatWasInterrupted() throws {
         var schedule = schedule("a")
-        _ = try run(&schedule, 0, failing: ["a": SyncSchedule.Outcome(name: "a", reason: .signIn, failedToSend: true)])
+        _ = try run(&schedule, 0, failing: ["a": SyncSchedule.Outcome(name: "a", reason: .signIn, needsUser: true, failedToSend: true)])
         schedule.tell(.front, at: 10)
         #expect(schedule.next(10) == whole("a"), "it is tried whether writing is allowed by now")
         schedule.begin(SyncSchedule.Round(places: ["a"], onlySends: false))

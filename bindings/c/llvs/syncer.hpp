@@ -40,6 +40,10 @@ struct SyncPlace {
     std::optional<RemoteStatus> remote;
     /// Nothing goes on there before somebody did something: `reason` tells what.
     bool needs_user = false;
+    /// How many files that the place lists could not be read in the last round.
+    std::uint64_t unread = 0;
+    /// Since when some could not, in seconds since 1970; 0: all could.
+    double unread_since = 0;
 };
 
 /// What a syncer does at a moment, and did so far; see llvs_sync_status.
@@ -72,7 +76,8 @@ struct SyncStatus {
                               detail::problems(one.problems, one.problem_count), one.http_status, one.knows_pending != 0,
                               one.pending_versions, one.pending_bytes, one.last_retrieve, one.last_send, one.requests, one.bytes_up,
                               one.bytes_down, one.requests_today, one.bytes_up_today, one.bytes_down_today,
-                              one.remote ? std::optional<RemoteStatus>(RemoteStatus(*one.remote)) : std::nullopt, one.needs_user != 0});
+                              one.remote ? std::optional<RemoteStatus>(RemoteStatus(*one.remote)) : std::nullopt, one.needs_user != 0,
+                              one.unread, one.unread_since});
         }
     }
 };

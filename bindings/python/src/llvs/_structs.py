@@ -735,6 +735,8 @@ class llvs_sync_place(ctypes.Structure):
         ("remote", c_void_p),
         ("needs_user", c_uint32),
         ("reserved", c_uint32),
+        ("unread", c_uint64),
+        ("unread_since", c_double),
     ]
 
 

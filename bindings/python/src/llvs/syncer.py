@@ -122,6 +122,10 @@ class SyncPlace(NamedTuple):
     remote: Optional[RemoteStatus] = None
     #: Nothing goes on there before somebody did something: `reason` tells what.
     needs_user: bool = False
+    #: How many files that the place lists could not be read in the last round. A round may end without a failure although nothing comes.
+    unread: int = 0
+    #: Since when some could not, in seconds since 1970-01-01 UTC; None: all could.
+    unread_since: Optional[float] = None
 
 
 class SyncStatus(NamedTuple):
@@ -361,6 +365,8 @@ def _place(address: int) -> SyncPlace:
         Traffic(one.requests_today, one.bytes_up_today, one.bytes_down_today),
         read_remote_status(one.remote) if one.remote else None,
         bool(one.needs_user),
+        one.unread,
+        _time(one.unread_since),
     )
 
 
