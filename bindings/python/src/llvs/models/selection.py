@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
-from typing import Any, Generic, Iterator, Mapping, Optional, TypeVar
+from typing import Any, Callable, Generic, Iterator, Mapping, Optional, TypeVar
 
 import llvs
 
 from .. import errors
 from ..versions import AnyVersion
 from ._json import Number
+from ._renames import Renames
 from .definition import Definition
 from .errors import Mismatch
 
@@ -36,12 +37,13 @@ class Selection(Generic[_Model]):
         coordinator: llvs.Coordinator,
         definition: Definition[_Model],
         version: str,
+        renames: Callable[[str], Optional[Renames]],
         equal: Mapping[str, Any],
         order: tuple[str, ...] = (),
         reverse: bool = False,
     ) -> None:
         """What `Collection` calls."""
-        self._coordinator, self._definition, self._version = coordinator, definition, version
+        self._coordinator, self._definition, self._version, self._renames = coordinator, definition, version, renames
         self._equal, self._order, self._reverse = dict(equal), order, reverse
         for name, value in self._equal.items():
             if value is None:
@@ -56,11 +58,11 @@ class Selection(Generic[_Model]):
     def at(self, version: AnyVersion) -> Selection[_Model]:
         """The same at another version."""
         id = version if isinstance(version, str) else version.id
-        return Selection(self._coordinator, self._definition, id, self._equal, self._order, self._reverse)
+        return Selection(self._coordinator, self._definition, id, self._renames, self._equal, self._order, self._reverse)
 
     def order_by(self, *names: str, reverse: bool = False) -> Selection[_Model]:
         """In the order of these members, or the reverse of it."""
-        return Selection(self._coordinator, self._definition, self._version, self._equal, names, reverse)
+        return Selection(self._coordinator, self._definition, self._version, self._renames, self._equal, names, reverse)
 
     def _pointer(self, name: str) -> str:
         fields = getattr(self._definition._codec, "fields", None)
@@ -116,9 +118,9 @@ class Selection(Generic[_Model]):
 
     def items(self) -> Iterator[tuple[str, _Model]]:
         """Ids and objects. Raises DecodeError at a value that cannot be read."""
-        size = len(self._definition.prefix)
+        size, renames = len(self._definition.prefix), self._renames(self._version)
         for found in self._found().values():
-            yield found.id[size:], self._definition.read(found.data, found.id, found.stored_version)
+            yield found.id[size:], self._definition.read(found.data, found.id, found.stored_version, renames)
 
     def values(self) -> Iterator[_Model]:
         """The objects. Raises DecodeError at a value that cannot be read."""
@@ -127,7 +129,9 @@ class Selection(Generic[_Model]):
     def first(self) -> Optional[_Model]:
         """The first object, or None."""
         found = self._found().first()
-        return None if found is None else self._definition.read(found.data, found.id, found.stored_version)
+        if found is None:
+            return None
+        return self._definition.read(found.data, found.id, found.stored_version, self._renames(self._version))
 
     def count(self) -> int:
         """How many there are."""
