@@ -91,7 +91,7 @@ class Definition(Generic[_Model]):
         """The number of the form that this program writes: 1, and 1 more for each upgrade."""
         return len(self._upgrades) + 1
 
-    def read(self, data: bytes, value_id: str, stored_version: Optional[str], renames: Optional[Renames]) -> _Model:
+    def read(self, data: bytes, value_id: str, stored_version: Optional[str], renames: Optional[Renames] = None) -> _Model:
         """An object of the model. Raises DecodeError.
 
         renames: those of the store, by which a value of a later form is read; None where there are none.
@@ -115,7 +115,7 @@ class Definition(Generic[_Model]):
             raise self._refusal(problem, data, value_id, stored_version) from problem
 
     def reading(
-        self, data: bytes, value_id: str, stored_version: Optional[str], renames: Optional[Renames]
+        self, data: bytes, value_id: str, stored_version: Optional[str], renames: Optional[Renames] = None
     ) -> tuple[_Model, Reading]:
         """An object of the model, with what a save compares. As `read`."""
         object = self.read(data, value_id, stored_version, renames)
