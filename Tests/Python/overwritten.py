@@ -3,8 +3,8 @@
     overwritten.py [--histories N] [--seed S] [--engine] [--show]
 
 Two or three devices edit two members of one object and merge across each other. Each edit writes a number that no other edit writes. If a
-number stands in a merge, and on one of its sides stands a number that replaced it, in one edit or several, that is a fault. The script counts
-the histories with a fault and shows the first of them, shortened. The exit status is 1 if there is any.
+number stands in a merge, and on one of its sides stands a number that replaced it, in one edit or several, that is a fault. The script
+counts the histories with a fault and shows the first of them, shortened. The exit status is 1 if there is any.
 
 It also counts the histories in which such an edit had lost to a third number before, on a side: recency is that of the whole object, so
 three edits of one member can each beat the next. The merges record those as conflicts.

@@ -148,3 +148,15 @@ def test_a_counter_knows_no_saves(devices: Devices, act: Callable[[llvs.Coordina
         act(device, saved)
     sync(devices)
     assert [item.visits for item in a.collection(Board)["1"].todo] == expected
+
+
+@pytest.mark.parametrize("order, expected", [("abc", b'{"n":1}'), ("acb", b'{"n":-4}')])
+def test_a_counter_that_two_devices_remove_and_a_third_adds_to(order: str, expected: bytes) -> None:
+    """What both removed is gone and takes nothing off twice; else each removal takes off what there was."""
+    with llvs.Store(storage="memory") as store:
+        base = store.make_version(insert={"c": b'{"n":5}', "__llvs_schema": b'{"merge":1,"ids":{"c":{"/n":"counter"}}}'})
+        made = {"a": b"{}", "b": b'{"x":1}', "c": b'{"n":6}'}
+        versions = [store.make_version(base, update={"c": made[name]}) for name in order]
+        merged = store.merge(store.merge(versions[0], versions[1]), versions[2])
+        assert json.loads(store.at(merged)["c"]) == {"x": 1, **json.loads(expected)}
+        assert [record.kind.value for record in store.explain(merged).records] == ["delete-edit"]
