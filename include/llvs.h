@@ -2064,8 +2064,8 @@ enum llvs_choice_value {
  * The changes that close an open conflict. Nothing is stored: save them on `at`, by llvs_store_make_version or, with `at` as the version
  * that is expected, llvs_coordinator_save. Where something else than what stands is chosen, it is the value with that in its place; else it
  * is a value under an id that begins with "__llvs_chosen/", by which all devices learn that somebody looked. Of a part of a text it is
- * both, where what stood there is a part of what was chosen. Of the kinds LLVS_CONFLICT_MOVE_MOVE and LLVS_CONFLICT_BOUND only what stands
- * can be chosen: save the list, or the number, that is wanted.
+ * both, where what stood there is a part of what was chosen. Of the kinds LLVS_CONFLICT_MOVE_MOVE and LLVS_CONFLICT_BOUND, and of
+ * LLVS_CONFLICT_DELETE_EDIT at a counter, only what stands can be chosen: save the list, or the number, that is wanted.
  * @param at        a version, mostly the current one
  * @param conflict  as llvs_store_explain or llvs_store_open_conflicts told it: `id`, `version`, `kind`, `path`, `base`, `newer`, `older`,
  *                  `result` and the rule

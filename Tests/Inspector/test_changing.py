@@ -69,6 +69,21 @@ def test_one_of_several_decisions_in_a_text_is_made_otherwise(inspect: Inspect) 
     assert store.at(answer["version"]["id"])["two/1"] == b'{"n":2,"t":"a bee\\nand\\na cow\\n"}'
 
 
+@pytest.mark.parametrize("rule, has_sides", [("counter", False), ({"as": "counter", "delete": "delete"}, False), ("register", True)])
+def test_no_side_of_a_counter_that_was_removed_is_offered(inspect: Inspect, rule: Any, has_sides: bool) -> None:
+    client = inspect(write=True)
+    store = client.inspected.store
+    rules = json.dumps({"merge": 1, "ids": {"one/": {"/n": rule}}}).encode()
+    base = store.make_version(head(client), update={"__llvs_schema": rules, "one/1": b'{"n":1}'})
+    merge = store.merge(store.make_version(base, update={"one/1": b"{}"}), store.make_version(base, update={"one/1": b'{"n":3}'}))
+    client.inspected.changed()
+    (record,) = client.get("merge", version=merge.id)["conflicts"]
+    assert (record["kind"], record["hasSides"]) == ("delete-edit", has_sides)
+    side = "older" if record["stands"] == "newer" else "newer"
+    status, answer = client.change("choose", at=merge.id, version=merge.id, id="one/1", mark=record["mark"], choice=side)
+    assert (status == 200) == has_sides, answer
+
+
 def test_editing_removing_undoing_and_redoing(inspect: Inspect) -> None:
     client = inspect(write=True)
     store = client.inspected.store

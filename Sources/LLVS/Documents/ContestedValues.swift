@@ -86,8 +86,9 @@ public struct ContestedValues: Sendable {
     }
 
     /// The steps from the whole value down to a place of a merge. Elements are told by what they are known by in what came of it, which is
-    /// the base of the merge above: one that is known by all it is may be another now.
-    private static func steps(_ place: UInt32, _ merge: DocumentMergeRun, _ result: ContestedPlaces?) throws -> [Step] {
+    /// the base of the merge above: one that is known by all it is may be another now. Without what came of it, they are told by what they
+    /// are known by in the base of this merge.
+    static func steps(_ place: UInt32, _ merge: DocumentMergeRun, _ result: ContestedPlaces?) throws -> [Step] {
         var down: [UInt32] = [], place = place
         while place != KeptPlaces.whole {
             down.append(place)
@@ -111,7 +112,8 @@ public struct ContestedValues: Sendable {
         case .tuple: return .slot(child)
         case .set(let plan): return try plan.contestedStep(child)
         case .list(let plan):
-            if let came = plan.outcome(child).at, let key = try result?.key(ofElement: came, of: at) {
+            // (Where elements came out is known when the list is merged.)
+            if let result, let came = plan.outcome(child).at, let key = try result.key(ofElement: came, of: at) {
                 return .key(key.source, key.bytes, occurrence: key.occurrence)
             }
             return try plan.contestedStep(child)

@@ -116,7 +116,7 @@ public struct DocumentMerge {
         func ref(_ i: Int) -> ValueRef { trees[i] == nil ? .absent : ValueRef(tree: UInt32(truncatingIfNeeded: i), node: 0) }
         let merge = DocumentMergeRun(
             values, RuleStates(rules), rulesTree: Self.rulesTree, saves: saves, swaps: swaps,
-            tellsPlaces: tellsPlaces || tellsContested, budget: ConflictRecordBudget(inputs: total), asking: asked)
+            tellsPlaces: tellsPlaces || tellsContested, budget: ConflictRecordBudget(inputs: total), contested: contested, asking: asked)
         let inputs = olderIsLater ? [ref(0), ref(2), ref(1)] : [ref(0), ref(1), ref(2)]
         let result = try known == nil ? merge.run(inputs[0], inputs[1], inputs[2]) : .absent
         let (bytes, source): ([UInt8]?, MergedValue.Source)

@@ -28,9 +28,20 @@ extension DocumentMergeRun {
             default: break
             }
         }
-        let result = newer ? x : y
+        let result = try madeOfTheOther(inputs, rule, place) ?? (newer ? x : y)
         try record(kind, inputs, result, place)
         return result
+    }
+
+    /// The side that stands on what the other side still has. The bases disagreed here: if one side holds a value that they were merged
+    /// from and the other side holds none of these, the first left alone what it had, and the second has changed it.
+    private func madeOfTheOther(_ inputs: RecordDraft.Inputs, _ rule: MergeRule, _ place: Place) throws -> ValueRef? {
+        guard !contested.isEmpty, !saves, rule.pick == .newer || rule.pick == .older,
+            let known = contested.places[try ContestedValues.steps(keep(place), self, nil)]
+        else { return nil }
+        let isNewerKnown = try known.contains(ContestedValues.digest(inputs.x, in: values))
+        let isOlderKnown = try known.contains(ContestedValues.digest(inputs.y, in: values))
+        return isNewerKnown == isOlderKnown ? nil : isNewerKnown ? inputs.y : inputs.x
     }
 
     /// What the app's merger makes of it; nil when there is none, or it leaves this alone.
@@ -66,6 +77,30 @@ extension DocumentMergeRun {
 
     // MARK: Counters and texts
 
+    /// A counter that one side removed begins anew: what the other side added to it since counts, as if it had been set to what it begins
+    /// with. Nil where it is no such.
+    func begunAnew(_ inputs: RecordDraft.Inputs, _ rule: MergeRule, _ place: Place) throws -> ValueRef? {
+        let there = inputs.x.isAbsent ? inputs.y : inputs.x
+        guard rule.kind == .counter, !rule.deletes, !saves, !swaps, values.isKind(there, .number), values.isKind(inputs.o, .number),
+            let sum = JSONDecimal.sum(decimal(there), rule.from, decimal(inputs.o).negated)
+        else { return nil }
+        let result = values.add(.number(sum.spelling))
+        try record(.deleteEdit, inputs, result, place)
+        try report(sum, result, inputs, rule, place)
+        return result
+    }
+
+    private func decimal(_ ref: ValueRef) -> JSONDecimal { values.tree(ref).decimal(ref.node) }
+
+    /// Records that a counter came out of its bounds.
+    private func report(
+        _ sum: JSONDecimal, _ result: ValueRef, _ inputs: RecordDraft.Inputs, _ rule: MergeRule, _ place: Place
+    ) throws {
+        if rule.min.map({ JSONDecimal.compare(sum, $0) < 0 }) ?? false || rule.max.map({ JSONDecimal.compare(sum, $0) > 0 }) ?? false {
+            try record(.bound, inputs, result, place)
+        }
+    }
+
     /// - Parameter inputs: of which the newer side is there; of the others, one that is not is what the rule says that it begins with.
     func counter(_ inputs: RecordDraft.Inputs, _ rule: MergeRule, _ place: Place) throws -> ValueRef {
         let (o, x, y) = (inputs.o, inputs.x, inputs.y)
@@ -79,15 +114,13 @@ extension DocumentMergeRun {
         if rule.min == nil, rule.max == nil, let p = short(x), let q = short(y), let before = short(o) {
             return values.add(.number(Array(String(p + q - before).utf8)))
         }
-        func decimal(_ ref: ValueRef) -> JSONDecimal { ref.isAbsent ? rule.from : values.tree(ref).decimal(ref.node) }
-        guard let sum = JSONDecimal.sum(decimal(x), decimal(y), decimal(o).negated) else {
+        func amount(_ ref: ValueRef) -> JSONDecimal { ref.isAbsent ? rule.from : decimal(ref) }
+        guard let sum = JSONDecimal.sum(amount(x), amount(y), amount(o).negated) else {
             if y.isAbsent { return try removed(inputs, rule, place) }
             return try pick(inputs, rule, place, as: .limit)
         }
         let result = values.add(.number(sum.spelling))
-        if rule.min.map({ JSONDecimal.compare(sum, $0) < 0 }) ?? false || rule.max.map({ JSONDecimal.compare(sum, $0) > 0 }) ?? false {
-            try record(.bound, inputs, result, place)
-        }
+        try report(sum, result, inputs, rule, place)
         return result
     }
 

@@ -6,7 +6,7 @@ final class DocumentMergeRun {
     let saves: Bool
     /// The base is what is undone, or what a pick stands on, and no common ancestor: what it has not got may be on both sides for one
     /// cause.
-    private let swaps: Bool
+    let swaps: Bool
     let tellsPlaces: Bool
     /// Where in their texts the parts came out of which records tell, by the records, when places are told.
     var starts: [Int: Int] = [:]
@@ -24,6 +24,8 @@ final class DocumentMergeRun {
     private let budget: ConflictRecordBudget
     /// Of the records.
     @exclusivity(unchecked) private(set) var places = KeptPlaces()
+    /// What inner merges chose between when they made the base.
+    let contested: ContestedValues
     /// Steps that comparing the texts and lists of the value may still take.
     var textSteps = TextAlignment.stepLimit
 
@@ -33,7 +35,7 @@ final class DocumentMergeRun {
 
     init(
         _ values: DocumentValues, _ rules: RuleStates, rulesTree: UInt32, saves: Bool, swaps: Bool = false, tellsPlaces: Bool = false,
-        budget: ConflictRecordBudget, asking: AskedMerger? = nil
+        budget: ConflictRecordBudget, contested: ContestedValues = ContestedValues(), asking: AskedMerger? = nil
     ) {
         self.budget = budget
         self.values = values
@@ -41,7 +43,8 @@ final class DocumentMergeRun {
         self.rulesTree = rulesTree
         self.saves = saves
         self.swaps = swaps
-        self.tellsPlaces = tellsPlaces
+        self.tellsPlaces = tellsPlaces || !contested.isEmpty
+        self.contested = contested
         asked = asking
     }
 
@@ -96,7 +99,7 @@ final class DocumentMergeRun {
             result = nil
             // Where no rule is for elements.
             var told: ListAlignment?
-            let hasPlainMembers = frame.isObject && rules.endsBelow(frame.state)
+            let hasPlainMembers = frame.isObject && rules.endsBelow(frame.state) && contested.isEmpty
             if case .list(let plan) = frame.shape, rules.stepToElement(frame.state) == RuleStates.none { told = plan }
             if let told { frame.deliverTold(told) }
             if hasPlainMembers { try deliverScalars(frame) }
@@ -156,7 +159,9 @@ final class DocumentMergeRun {
     /// many of them, as elements of a list. Nil where it is not so.
     private func mergedAtOnce(_ inputs: RecordDraft.Inputs, _ place: Place) throws -> ValueRef? {
         let (o, x, y) = (inputs.o, inputs.x, inputs.y)
-        guard !saves, place.frame != nil, rules.endsBelow(Int(inputs.state)), values.isKind(o, .object) else { return nil }
+        guard !saves, contested.isEmpty, place.frame != nil, rules.endsBelow(Int(inputs.state)), values.isKind(o, .object) else {
+            return nil
+        }
         let b = values.tree(o), p = values.tree(x), q = values.tree(y)
         guard b.isSorted(o.node), p.isSorted(x.node), q.isSorted(y.node) else { return nil }
         var i = o.node + JSONTree.containerSize, j = x.node + JSONTree.containerSize, k = y.node + JSONTree.containerSize
@@ -283,8 +288,8 @@ final class DocumentMergeRun {
             return try counter(inputs, rule, place)
         }
         if swaps, y.isAbsent, !rule.deletes, givesBack(o, x, state, rule) { return try openGivingBack(o, x, state, place) }
-        if x.isAbsent || y.isAbsent { return try removed(inputs, rule, place) }
-        if swaps, isNew, try wouldAddUp(x, y, rule) {
+        if x.isAbsent || y.isAbsent { return try begunAnew(inputs, rule, place) ?? removed(inputs, rule, place) }
+        if swaps, isNew, !isCounterThatBegan(rule, place), try wouldAddUp(x, y, rule) {
             if try !values.same(x, y) { try record(values.kind(x) == values.kind(y) ? .pick : .type, inputs, x, place) }
             return x
         }
@@ -330,6 +335,12 @@ final class DocumentMergeRun {
         if result == stand || result.isAbsent { return .absent }
         let both = try [result, stand].map { try CanonicalWriter.bytes(of: $0, in: values, normalises: true) }
         return both[0] == both[1] ? .absent : result
+    }
+
+    /// Whether a counter is one that is missing in an object that the base has, or as a whole: there it is what it begins with.
+    private func isCounterThatBegan(_ rule: MergeRule, _ place: Place) -> Bool {
+        guard rule.kind == .counter else { return false }
+        return place.frame.map { $0.isObject && values.isKind($0.inputs.o, .object) } ?? true
     }
 
     /// Whether two values over an empty base would come to both of them, though one was made of the other.

@@ -112,6 +112,12 @@ final class ValueRules: @unchecked Sendable {
     /// Whether equal sides may make another value: the rules hold a counter.
     var hasCounter: Bool { nodes[0].counts }
 
+    /// Whether the rule that a record names is one of these, and a counter.
+    func isCounter(_ named: (prefix: [UInt8], pattern: [UInt8])?) -> Bool {
+        guard let named else { return false }
+        return rules.contains { $0.kind == .counter && $0.prefix == named.prefix && $0.pattern == named.pattern }
+    }
+
     private func add(_ pattern: [PatternSegment], _ rule: MergeRule) {
         var at = 0
         if rule.kind == .counter { nodes[0].counts = true }

@@ -32,13 +32,18 @@ final class ValueForms: Sendable {
 
     /// The number of a value's form; nil where it tells none.
     private func form(of text: JSONText?) -> JSONDecimal? {
-        guard let tree = text?.tree else { return nil }
+        guard let tree = text?.tree, let node = Self.member(at, in: tree) else { return nil }
+        return tree.kind(node) == .number ? tree.decimal(node) : nil
+    }
+
+    /// What names lead to, down through objects.
+    private static func member(_ names: [[UInt8]], in tree: JSONTree) -> UInt32? {
         var node: UInt32 = 0
-        for name in at {
+        for name in names {
             guard let value = name.withUnsafeBytes({ tree.member($0, of: node) }) else { return nil }
             node = value
         }
-        return tree.kind(node) == .number ? tree.decimal(node) : nil
+        return node
     }
 
     /// Whether the first is of an earlier form than the second; who tells none is of the earliest.
@@ -54,13 +59,22 @@ final class ValueForms: Sendable {
         let forms = texts.map(form)
         guard texts.count == 3, let latest = forms.reduce(nil, { Self.isEarlier($0, $1) ? $1 : $0 }) else { return (texts, false) }
         if renames == nil { return (texts, texts[1] != nil && texts[2] != nil && Self.isEarlier(forms[1], forms[2])) }
-        return (try zip(texts, forms).map { text, form in try text.map { try lifted($0, of: form, to: latest, work) } }, false)
+        let others = texts.compactMap { $0 }
+        return (try zip(texts, forms).map { text, form in try text.map { try lifted($0, of: form, to: latest, others, work) } }, false)
     }
 
-    private func lifted(_ text: JSONText, of form: JSONDecimal?, to latest: JSONDecimal, _ work: DocumentControl) throws -> JSONText {
+    /// - Parameter others: the values that it is merged with.
+    private func lifted(
+        _ text: JSONText, of form: JSONDecimal?, to latest: JSONDecimal, _ others: [JSONText], _ work: DocumentControl
+    ) throws -> JSONText {
         guard let renames, text.tree.kind(0) == .object, Self.isEarlier(form, latest) else { return text }
         let due = renames.filter { Self.isEarlier(form, $0.to) && JSONDecimal.compare($0.to, latest) <= 0 }
-        return try lift(text, due, latest, work) ?? text
+        // If a value of the later form has kept the old name, an upgrade left it there. Then lifting leaves it as well: else both sides
+        // would seem to have added it.
+        let isLeft = due.map { rename in
+            others.contains { !Self.isEarlier(self.form(of: $0), rename.to) && Self.member(rename.from, in: $0.tree) != nil }
+        }
+        return try lift(text, Array(zip(due, isLeft)), latest, work) ?? text
     }
 
     /// What undoing an edit comes to: what was before it, but in the form that the edit brought the value into, and with the members that
@@ -71,7 +85,7 @@ final class ValueForms: Sendable {
     ) throws -> (text: JSONText, hasMembers: Bool)? {
         let old = form(of: before)
         guard let new = form(of: edited), Self.isEarlier(old, new), before.tree.kind(0) == .object else { return nil }
-        let own = try lifted(before, of: old, to: new, work)
+        let own = try lifted(before, of: old, to: new, [edited], work)
         try Memory.expect(own.tree.bytes.count + edited.tree.bytes.count, "Undoing an edit of a value")
         var reader = CanonicalWriter(DocumentValues([edited], work: work))
         func written(_ node: UInt32) throws -> RenamedObject.Item {
@@ -98,12 +112,15 @@ final class ValueForms: Sendable {
     }
 
     /// The value with its members renamed; nil when that is no JSON that can be merged: too deep, or too large.
-    private func lift(_ text: JSONText, _ renames: [Rename], _ latest: JSONDecimal, _ work: DocumentControl) throws -> JSONText? {
+    /// - Parameter renames: each with whether the member stays under its old name as well.
+    private func lift(
+        _ text: JSONText, _ renames: [(rename: Rename, isLeft: Bool)], _ latest: JSONDecimal, _ work: DocumentControl
+    ) throws -> JSONText? {
         try Memory.expect(text.tree.bytes.count, "Merging a value")
         let edited = RenamedObject(0), tree = text.tree
-        for rename in renames {
+        for (rename, isLeft) in renames {
             try work.done(tree.count)
-            edited.move(rename.from, to: rename.path, in: tree)
+            edited.move(rename.from, to: rename.path, leaving: isLeft, in: tree)
         }
         if let parent = edited.object(at: at.dropLast(), making: true, in: tree), let name = at.last {
             parent.changed[name] = .text(latest.spelling)
@@ -164,13 +181,13 @@ private final class RenamedObject {
         return object
     }
 
-    /// Moves a member to where nothing is yet.
-    func move(_ from: [[UInt8]], to path: [[UInt8]], in tree: JSONTree) {
+    /// Moves a member to where nothing is yet, or copies it.
+    func move(_ from: [[UInt8]], to path: [[UInt8]], leaving isLeft: Bool, in tree: JSONTree) {
         guard let name = from.last, let new = path.last, let source = object(at: from.dropLast(), making: false, in: tree),
             let item = source.item(name, in: tree), let target = object(at: path.dropLast(), making: true, in: tree),
             target.item(new, in: tree) == nil
         else { return }
-        source.changed[name] = .gone
+        if !isLeft { source.changed[name] = .gone }
         target.changed[new] = item
     }
 

@@ -197,14 +197,16 @@ extension Store {
                     case .older: record.older
                     case .result: record.result
                     }
-                let hasSides = record.kind != .moveMove && record.kind != .bound
+                // (What both sides added to a counter is in it: a side that is chosen on two devices would be added up twice.)
+                let isCounted = record.kind == .bound || record.kind == .deleteEdit && rules.isCounter(record.rule)
+                let hasSides = record.kind != .moveMove && !isCounted
                 let mark = Value.Change.update(try Self.chosenID(conflict), data: record.json(id: conflict.id.bytes))
                 if try choice == .result || (hasSides && DocumentPlace.areSame(chosen, record.result)) { return [mark] }
                 if !hasSides {
                     throw StoreError(
                         .invalidArgument,
-                        record.kind == .bound
-                            ? "A counter outside of its bounds is decided by saving the number that is wanted; or choose what stands."
+                        isCounted
+                            ? "A counter is decided by saving the number that is wanted, or by removing it; or choose what stands."
                             : "A conflict of places in a list is decided by saving the list in the order that is wanted; or choose what "
                                 + "stands.",
                         valueID: conflict.id)

@@ -26,6 +26,19 @@ import Testing
         }
     }
 
+    @Test("an old name that upgrades left is left by lifting, too") func leftNames() throws {
+        let rules = "{\"/*\":\"counter\",\"schema\":{\"at\":\"/v\",\"renames\":[{\"to\":2,\"from\":\"/a\",\"path\":\"/b\"}]}}"
+        for (base, newer, older, expected) in [
+            ("{\"a\":5}", "{\"v\":2,\"a\":5,\"b\":6}", "{\"v\":2,\"a\":5,\"b\":7}", "{\"a\":5,\"b\":8,\"v\":2}"),
+            ("{\"a\":5}", "{\"v\":2,\"a\":5,\"b\":6}", "{\"a\":7}", "{\"a\":7,\"b\":8,\"v\":2}"),
+            ("{\"a\":5}", "{\"v\":2,\"b\":6}", "{\"a\":7}", "{\"b\":8,\"v\":2}"),
+        ] {
+            let merged = try Documents.merged(base, newer, older, schema: rules)
+            #expect(merged.bytes.map { String(decoding: $0, as: UTF8.self) } == expected)
+            #expect(merged.records.isEmpty)
+        }
+    }
+
     @Test("invalid rules") func invalidRules() throws {
         for (rules, pointer) in [
             ("[", ""), ("{}", ""), ("{\"merge\":\"1\"}", "/merge"), ("{\"merge\":1,\"ids\":[]}", "/ids"),

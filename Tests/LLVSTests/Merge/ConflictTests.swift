@@ -61,6 +61,20 @@ import Testing
         } catch let error as StoreError { #expect(error.code == .moved) }
     }
 
+    @Test("of a counter that one side removed what stands can be chosen, and no side: two devices would add it up") func counters() throws {
+        let (store, _, older, newer) = try fork("{\"n\":1}", "{}", "{\"n\":3}")
+        let merged = try merge(store, older, newer), open = try store.openConflicts(at: merged.id)
+        #expect(try paths(open) == ["d[\"n\"] delete-edit"] && store.text("d", merged) == "{\"n\":2}")
+        for side in [Store.Choice.newer, .older] {
+            do {
+                _ = try store.choose(open[0], side, at: merged.id)
+                Issue.record("a side of a counter was chosen")
+            } catch let error as StoreError { #expect(error.code == .invalidArgument) }
+        }
+        let stands = try store.makeVersion(basedOn: merged.id, changes: store.choose(open[0], .result, at: merged.id))
+        #expect(try store.openConflicts(at: stands.id).isEmpty)
+    }
+
     @Test("open conflicts are found by merging again only the values that a merge names") func namedValues() throws {
         let many = Dictionary(uniqueKeysWithValues: (0..<300).map { ("d\($0)", "{\"n\":0}") })
         let (store, base, _, _) = try fork("{\"a\":0}", "{}", "{}", beside: many)

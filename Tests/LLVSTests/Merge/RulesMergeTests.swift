@@ -113,6 +113,31 @@ import Testing
         #expect(told(last, "__llvs_conflicts") == nil)
     }
 
+    @Test("an edit does not lose to what it had overwritten, where another merge kept that") func overwritten() throws {
+        let (store, base) = try begin(["o": "{\"p\":0,\"q\":0}"])
+        let u = try store.set(["o": "{\"p\":1,\"q\":0}"], base), t = try store.set(["o": "{\"p\":2,\"q\":0}"], base)
+        let edit = try store.set(["o": "{\"p\":4,\"q\":0}"], u), other = try store.set(["o": "{\"p\":1,\"q\":5}"], u)
+        let m = try merged(store, edit, t), n = try merged(store, other, t)
+        #expect(try store.text("o", m) == "{\"p\":4,\"q\":0}" && store.text("o", n) == "{\"p\":1,\"q\":5}")
+        let last = try merged(store, m, n)
+        #expect(try store.mergeBases(m.id, n.id).count == 2)
+        #expect(try store.text("o", last) == "{\"p\":4,\"q\":5}")
+        let records = try store.explain(last.id).items.map(\.record)
+        #expect(records.map(\.kind) == [.pick] && records.map(\.result) == [bytes("4")])
+    }
+
+    @Test("a counter that one side removed begins anew: what the other added since counts") func removedCounters() throws {
+        let (store, base) = try begin(["c": "1", "d": "{\"n\":1}"])
+        let removed = try store.set(["d": "{}"], base, remove: ["c"]), counted = try store.set(["c": "2", "d": "{\"n\":2}"], base)
+        let m = try merged(store, removed, counted)
+        #expect(try store.text("c", m) == "1" && store.text("d", m) == "{\"n\":1}")
+        // So it is where the first increment is undone.
+        let (other, root) = try begin(["d": "{}"])
+        let first = try other.set(["d": "{\"n\":1}"], root), second = try other.set(["d": "{\"n\":2}"], first)
+        let undone = try #require(try other.revert(first.id, at: first.id).version)
+        #expect(try other.text("d", undone) == "{}" && other.text("d", merged(other, undone, second)) == "{\"n\":1}")
+    }
+
     @Test("a high ladder of criss-crosses stays exact, on a small stack") func ladder() throws {
         let (store, base) = try begin(["c": "0"])
         var left = try store.set(["c": "1"], base), right = try store.set(["c": "1"], base)

@@ -5,6 +5,8 @@ Readings of the specification where it leaves a choice:
 - A value of an earlier form than the latest of the three gets the renames of the forms above its own, up to the latest, in the order of
   their `to` and then as they are given; then the number of the latest form. A member moves only where its new place is free; objects that
   are missing on the way are made; where something on the way is no object, nothing is moved.
+- If one of the three is of the form of a rename, or of a later one, and has something under the old name, an upgrade left it there: then
+  lifting leaves it as well.
 - What would come out too deep or too large stays as it is. What is lifted is written as computed values are.
 - Where no renames are given, nothing is lifted, and the side of the later form is `x`, but for a save and for swapped roles.
 - What the bytes of the three decide (one side is the base, or both are equal) is decided before.
@@ -66,7 +68,7 @@ def lift_all(values: list[Any], forms: Forms) -> list[Any]:
     if latest is None or forms.renames is None:
         return values
     return [
-        lift(value, number, latest, forms) if isinstance(value, j.Object) and _above(latest, number) else value
+        lift(value, number, latest, forms, values) if isinstance(value, j.Object) and _above(latest, number) else value
         for value, number in zip(values, found)
     ]
 
@@ -77,7 +79,7 @@ def kept(before: Any, edited: Any, rules: RuleSet) -> tuple[Any, bool]:
     old, new = (form(value, forms) if forms else None for value in (before, edited))
     if forms is None or new is None or not _above(new, old) or not isinstance(before, j.Object):
         return before, False
-    own = before if forms.renames is None else lift(before, old, new, forms)
+    own = before if forms.renames is None else lift(before, old, new, forms, [edited])
     added = [
         (name, value) for name, value in edited.members if own.get(name) is None and rules.rule((name,)).kind not in ("counter", "text")
     ]
@@ -86,8 +88,8 @@ def kept(before: Any, edited: Any, rules: RuleSet) -> tuple[Any, bool]:
     return (before, False) if _is_too_much(made) else (made, any((name,) != forms.at for name, _ in added))
 
 
-def lift(value: j.Object, own: Optional[j.Decimal], latest: j.Decimal, forms: Forms) -> j.Object:
-    """One of them."""
+def lift(value: j.Object, own: Optional[j.Decimal], latest: j.Decimal, forms: Forms, others: list[Any]) -> j.Object:
+    """One of them. If one of the others is of the form of a rename and has kept the old name, lifting leaves that, too."""
     made = value
     ordered: list[Any] = []
     for rename in forms.renames or ():
@@ -98,7 +100,8 @@ def lift(value: j.Object, own: Optional[j.Decimal], latest: j.Decimal, forms: Fo
         member = get(made, rename.source)
         if not _above(rename.to, own) or _above(rename.to, latest) or member is None or get(made, rename.path) is not None:
             continue
-        without = put(made, rename.source, None)
+        left = any(get(other, rename.source) is not None and not _above(rename.to, form(other, forms)) for other in others)
+        without = made if left else put(made, rename.source, None)
         made = (put(without, rename.path, member) if without else None) or made
     made = put(made, forms.at, j.Number(latest.text(), latest)) or made
     return value if _is_too_much(made) else made

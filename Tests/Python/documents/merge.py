@@ -6,6 +6,10 @@ Readings of the specification where it leaves a choice:
 - A pick or a delete-edit of the whole value gives the bytes of that side as they are.
 - `max` and `min` prefer a side in which their pointer finds something; ties go to the newer. Where a side is no JSON the newer stands.
 - A counter whose base is no number is picked, with one record of kind `type`.
+- A counter that one side removed is set to what it begins with: what the other side added since counts, with a record `delete-edit`.
+  Likewise in swapped roles a counter that the base has not got, in an object that it has, is what it begins with.
+- Where bases disagreed, a side may hold a value that they were merged from, and the other side none: then the first left alone what it had,
+  and a pick gives the second.
 - An element in a record's path is {"key": ...} (one declared pointer: its value; several: an array), and for elements that are known by
   their value {"index": n}, counted in the base.
 - Records of one value that come to more than 4 times the inputs and 1 MiB are one of the kind `limit`: each counts its path, its values and
@@ -124,6 +128,9 @@ class _Merge:
     app_wins: bool = False
     swapped: bool = False
     arbiter: Optional[Arbiter] = None
+    contested: Contested = field(default_factory=dict)
+    #: The objects that the base has not got.
+    new: set[Path] = field(default_factory=set)
     records: list[Record] = field(default_factory=list)
     budget: Budget = field(default_factory=Budget)
 
@@ -167,9 +174,15 @@ class _Merge:
             return self.record("delete-edit", o, x, y, result, rule, path, where)
         if x is None or y is None:
             there = x if y is None else y
+            begun = self.begun_anew(o, there, rule)
+            if begun is not None:
+                result = j.Number(begun.text(), begun)
+                self.record("delete-edit", o, x, y, result, rule, path, where)
+                return self.counted(begun, o, x, y, rule, path, where)
             keep = (y is None) if self.app_wins else rule.delete == "edit"
             return self.record("delete-edit", o, x, y, there if keep else None, rule, path, where)
-        if self.swapped and new and would_add_up(x, y, rule):
+        began = rule.kind == "counter" and (not path or (isinstance(path[-1], str) and path[:-1] not in self.new))
+        if self.swapped and new and not began and would_add_up(x, y, rule):
             if same(x, y):
                 return x
             return self.record("pick" if j.rank(node(x)) == j.rank(node(y)) else "type", o, x, y, x, rule, path, where)
@@ -239,6 +252,10 @@ class _Merge:
             return self.record(kind, o, x, y, x, rule, path, where)
         if rule.pick == "arbiter":
             return self.record("arbiter", o, x, y, self.arbiter(path, o, x, y) if self.arbiter else x, rule, path, where)
+        known = self.contested.get(path, set()) if rule.pick in ("newer", "older") else set()
+        if (identity(x) in known) != (identity(y) in known):
+            # One side holds what inner merges chose between; what the other has was made of it.
+            return self.record(kind, o, x, y, y if identity(x) in known else x, rule, path, where)
         return self.record(kind, o, x, y, x if newer_stands(rule, x, y) else y, rule, path, where)
 
     # The kinds.
@@ -254,7 +271,7 @@ class _Merge:
         return self.counted(total, o, x, y, rule, path, where)
 
     def counted(
-        self, total: j.Decimal, o: Optional[Value], x: Value, y: Optional[Value], rule: Rule, path: Path,
+        self, total: j.Decimal, o: Optional[Value], x: Optional[Value], y: Optional[Value], rule: Rule, path: Path,
         where: tuple[Union[str, j.Node], ...]
     ) -> Value:
         result = j.Number(total.text(), total)
@@ -262,8 +279,19 @@ class _Merge:
             self.record("bound", o, x, y, result, rule, path, where)
         return result
 
+    def begun_anew(self, o: Optional[Value], there: Optional[Value], rule: Rule) -> Optional[j.Decimal]:
+        """What a counter comes to that one side removed: it is set to what it begins with, and what the other added since counts."""
+        if self.app_wins or self.swapped or rule.kind != "counter" or rule.delete != "edit":
+            return None
+        if not isinstance(o, j.Number) or not isinstance(there, j.Number):
+            return None
+        total = there.value.plus(rule.start).plus(o.value, -1)
+        return total if total.fits else None
+
     def members(self, o: Optional[j.Node], x: j.Object, y: j.Object, path: Path, where: tuple[Union[str, j.Node], ...]) -> j.Node:
         base = o if isinstance(o, j.Object) else j.Object(())
+        if not isinstance(o, j.Object):
+            self.new.add(path)
         names = sorted({name for node in (base, x, y) for name, _ in node.members}, key=str.encode)
         merged = [(name, self.core(base.get(name), x.get(name), y.get(name), path + (name,), where + (name,))) for name in names]
         return j.Object(tuple((name, node(value)) for name, value in merged if value is not None))
@@ -381,7 +409,7 @@ def merge_values(
 
     `swapped`: for undoing and picking. The base is no common ancestor, and what it has not got may be on both sides for one cause.
     """
-    merge = _Merge(rules, app_wins, swapped, arbiter)
+    merge = _Merge(rules, app_wins, swapped, arbiter, contested or {})
     kind = rules.top.kind
     # The side that changed nothing, byte for byte, gives way before anything is read: law L1.
     unchanged = o is not None and x is not None and y is not None and o in (x, y)

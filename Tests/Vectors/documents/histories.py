@@ -127,6 +127,19 @@ HISTORIES: list[tuple[str, Any, list[Any]]] = [
     ("a removal that the other side did not touch stands", "auto", [
         Save("o", "", {"v": 0}), Save("y", "o", None), Save("x", "o", {"v": 0}), Merge("z", "x", "y"),
     ]),
+    ("a counter that one device removed begins anew", COUNTER, [
+        Save("o", "", {"n": 1}), Save("x", "o", {}), Save("y", "o", {"n": 2}), Merge("z", "x", "y"),
+    ]),
+    ("an edit does not lose to what it had overwritten, where another merge kept that", "auto", [
+        Save("o", "", {"p": 0, "q": 0}), Save("u", "o", {"p": 1, "q": 0}), Save("t", "o", {"p": 2, "q": 0}),
+        Save("e", "u", {"p": 4, "q": 0}), Save("q", "u", {"p": 1, "q": 5}), Merge("m", "e", "t"), Merge("k", "q", "t"),
+        Merge("z", "m", "k"),
+    ]),
+    ("nor in an element of a list", "auto", [
+        Save("o", "", [{"id": 1, "p": 0, "q": 0}]), Save("u", "o", [{"id": 1, "p": 1, "q": 0}]),
+        Save("t", "o", [{"id": 1, "p": 2, "q": 0}]), Save("e", "u", [{"id": 1, "p": 4, "q": 0}]),
+        Save("q", "u", [{"id": 2}, {"id": 1, "p": 1, "q": 5}]), Merge("m", "e", "t"), Merge("k", "q", "t"), Merge("z", "m", "k"),
+    ]),
     ("contested: two merges decided otherwise", {"/v": {"pick": "newer"}}, [
         Save("o", "", {"v": 0}), Save("x", "o", {"v": 1}), Save("y", "o", {"v": 2}), Merge("m", "x", "y", A), Merge("k", "x", "y", B),
         Save("x2", "m", {"v": 1}), Save("y2", "k", {"v": 2, "w": 1}), Merge("z", "x2", "y2"),

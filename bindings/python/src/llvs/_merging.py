@@ -249,8 +249,9 @@ class Merging(Handle):
         """Closes an open conflict: makes a version on `at` with what was chosen.
 
         choice: "newer", "older", or "result" for what stands. Where what stands is chosen, a value under an id that begins with
-        "__llvs_chosen/" tells all devices that somebody looked. Of places in a list (`ConflictKind.MOVE_MOVE`) and of a counter outside of
-        its bounds (`ConflictKind.BOUND`) only "result" can be chosen: save the list, or the number, that is wanted.
+        "__llvs_chosen/" tells all devices that somebody looked. Of places in a list (`ConflictKind.MOVE_MOVE`), of a counter outside of
+        its bounds (`ConflictKind.BOUND`), and of one that one side removed (`ConflictKind.DELETE_EDIT`), only "result" can be chosen: save
+        the list, or the number, that is wanted.
 
         Raises MovedError (at that version something else stands there by now, or a side of a part of a text was chosen),
         InvalidArgumentError (a conflict without a version, or without the sides that its kind has; a side of a kind that has none to

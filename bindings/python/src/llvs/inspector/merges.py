@@ -119,8 +119,19 @@ def _told(
         "result": result,
         "newerIs": "first" if newer_is_first else "second",
         "stands": stands,
-        "hasSides": record.kind not in (ConflictKind.MOVE_MOVE, ConflictKind.BOUND),
+        "hasSides": record.kind not in (ConflictKind.MOVE_MOVE, ConflictKind.BOUND) and not _is_counter(store, record, merge),
     }
+
+
+def _is_counter(store: llvs.Store, record: llvs.Conflict, merge: Optional[llvs.Version]) -> bool:
+    """Whether one side removed a counter that the other added to: then only what stands can be chosen."""
+    if record.kind is not ConflictKind.DELETE_EDIT or record.rule is None or merge is None:
+        return False
+    prefix, pattern = record.rule
+    rule = ((store.schema(merge).rules or {}).get("ids") or {}).get(prefix)
+    if isinstance(rule, dict) and "as" not in rule:
+        rule = rule.get(pattern)
+    return (rule.get("as") if isinstance(rule, dict) else rule) == "counter"
 
 
 def _text(data: Optional[bytes]) -> Optional[dict[str, Any]]:

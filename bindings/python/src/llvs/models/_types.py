@@ -344,6 +344,22 @@ def _collect(codec: Codec, at: str, above: dict[int, str], found: dict[str, dict
             _collect(member.codec, place, above, found, holding_themselves)
 
 
+def places(codec: Codec, rules: Mapping[str, Mapping[str, Any]]) -> frozenset[str]:
+    """The patterns of all members that a codec leads to, as far as rules can stand at them. rules: those of `patterns`."""
+    found: set[str] = set()
+    open: list[tuple[Codec, str, frozenset[int]]] = [(codec, "", frozenset())]
+    while open:
+        one, at, above = open.pop()
+        for name, member in _places(one):
+            place = f"{at}/{name}"
+            found.add(place)
+            rule = rules.get(place, {})
+            is_merged_inside = rule.get("as") not in ("register", "counter", "text") and (rule.get("as") != "set" or "key" in rule)
+            if is_merged_inside and id(member.codec) not in above | {id(one)}:
+                open.append((member.codec, place, above | {id(one)}))
+    return frozenset(found)
+
+
 def settle(codec: Codec, rules: dict[str, dict[str, Any]], model: str) -> None:
     """Makes rules and codecs fit each other: names of members in rules are those in the JSON, and what is picked by its size is written so
     that texts have an order. Raises TypeError where a rule names a member that is not there."""

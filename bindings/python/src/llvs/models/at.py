@@ -7,6 +7,7 @@ from typing import Any, Generic, Iterator, Mapping, Optional, TypeVar, Union, ov
 
 import llvs
 
+from ._renames import Renames
 from .definition import Definition
 from .errors import DecodeError
 
@@ -17,8 +18,8 @@ _Default = TypeVar("_Default")
 class ModelsAt(Mapping[str, _Model], Generic[_Model]):
     """The objects of a model at a version: a read-only mapping from ids, without the prefix. It never changes."""
 
-    def __init__(self, state: llvs.State, definition: Definition[_Model]) -> None:
-        self._state, self._definition = state.prefix(definition.prefix), definition
+    def __init__(self, state: llvs.State, definition: Definition[_Model], renames: Optional[Renames]) -> None:
+        self._state, self._definition, self._renames = state.prefix(definition.prefix), definition, renames
 
     @property
     def version(self) -> str:
@@ -29,7 +30,7 @@ class ModelsAt(Mapping[str, _Model], Generic[_Model]):
         found = self._state.value(self._definition.prefix + id) if isinstance(id, str) else None
         if found is None:
             raise KeyError(id)
-        return self._definition.read(found.data, found.id, found.stored_version)
+        return self._definition.read(found.data, found.id, found.stored_version, self._renames)
 
     @overload
     def get(self, id: str, /) -> Optional[_Model]: ...
@@ -69,7 +70,7 @@ class ModelsAt(Mapping[str, _Model], Generic[_Model]):
         problems: dict[str, DecodeError] = {}
         for id, data in self._state.items():
             try:
-                found[id[len(self._definition.prefix) :]] = self._definition.read(data, id, None)
+                found[id[len(self._definition.prefix) :]] = self._definition.read(data, id, None, self._renames)
             except DecodeError as problem:
                 problems[id[len(self._definition.prefix) :]] = problem
         return found, problems
@@ -77,7 +78,7 @@ class ModelsAt(Mapping[str, _Model], Generic[_Model]):
     def _walk(self) -> Iterator[tuple[str, _Model]]:
         size = len(self._definition.prefix)
         for id, data in self._state.items():
-            yield id[size:], self._definition.read(data, id, None)
+            yield id[size:], self._definition.read(data, id, None, self._renames)
 
     def __repr__(self) -> str:
         return f"<{self._definition.model.__name__} under {self._definition.prefix!r} at version {self._state.version}>"

@@ -14,12 +14,13 @@ from .. import _metadata, errors
 from ..documents import Schema
 from ..versions import AnyVersion, ChangeKind, SavedVersion, Version
 from ._json import write
+from ._renames import Renames
 from .at import ModelsAt
 from .conflict import ObjectConflict, object_conflict
 from .definition import Reading, definition_of
 from .errors import DecodeError, SchemaWarning
 from .selection import Selection
-from .schema import SCHEMA_ID, Contradiction, contradictions_of, schema_of
+from .schema import SCHEMA_ID, Contradiction, contradictions_of, schema_of, taken_back
 
 _Model = TypeVar("_Model")
 _Default = TypeVar("_Default")
@@ -63,6 +64,7 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
         self._coordinator, self._definition = coordinator, definition_of(model)
         self._schema = write(schema_of(model))
         self._compared: Optional[tuple[Optional[str], Schema]] = None
+        self._renamed: Optional[tuple[str, Optional[Renames]]] = None
         self._told: set[str] = set()
         self.contradictions = ()
         self._register()
@@ -84,7 +86,8 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
 
     def at(self, version: Optional[AnyVersion] = None) -> ModelsAt[_Model]:
         """The objects at the current version (as it is now), or at another, as a read-only mapping. Raises UnknownVersionError."""
-        return ModelsAt(self._coordinator.at(version), self._definition)
+        state = self._coordinator.at(version)
+        return ModelsAt(state, self._definition, self._renames(state.version))
 
     def where(self, **members: Any) -> Selection[_Model]:
         """The objects whose members are these, found by an index that the store declares; `order_by` puts them in order.
@@ -96,7 +99,7 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
         Of the version that is current now. Raises TypeError for a member that the model has not got, and, when it is used, NotFoundError
         where no index serves: nothing is found by reading all values.
         """
-        return Selection(self._coordinator, self._definition, self._coordinator._current_id, members)
+        return Selection(self._coordinator, self._definition, self._coordinator._current_id, self._renames, members)
 
     def order_by(self, *names: str, reverse: bool = False) -> Selection[_Model]:
         """All objects that an index on these members holds, in its order or the reverse of it. As `where`."""
@@ -157,7 +160,8 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
             found = store.value(value_id, at=version)
             object, problem = None, None
             try:
-                object = None if found is None else self._definition.read(found.data, value_id, found.stored_version)
+                if found is not None:
+                    object = self._definition.read(found.data, value_id, found.stored_version, self._renames(version.id))
             except DecodeError as raised:
                 problem = raised
             yield PastObject(version, kind, object, problem)
@@ -240,7 +244,8 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
         read = self._coordinator._current_id if at is None else at
         found = self._coordinator.value(self._value_id(id), at=read)
         if found is not None:
-            object, reading = self._definition.reading(found.data, found.id, found.stored_version)
+            renames = self._renames(read if isinstance(read, str) else read.id)
+            object, reading = self._definition.reading(found.data, found.id, found.stored_version, renames)
         elif default is not None:
             object, reading = self._definition.beginning(default, self.prefix + id)
         else:
@@ -287,7 +292,7 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
                 if reading is None:
                     reading = Reading(None, None)
                     if there is not None:
-                        reading = self._definition.reading(there.data, value_id, there.stored_version)[1]
+                        reading = self._definition.reading(there.data, value_id, there.stored_version, self._renames(base))[1]
                 made = self._definition.splice(reading, object, None if there is None else there.data, value_id, rules.data or self._schema)
                 if made is not None and (there is None or made != there.data):
                     update[value_id] = made
@@ -324,13 +329,28 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
                 self._tell(f"the rules of the store cannot be followed, and stay as they are: {problem}")
                 found = Schema(self._schema, stored, False, None, (), None)
             self._compared = (stored, found)
-            self.contradictions = contradictions_of(found)
+            self.contradictions = contradictions_of(found) + taken_back(self._definition, found.data)
             for one in self.contradictions:
                 self._tell(f"{one}; the store's stands")
             if found.problem is not None:
                 why, where = found.problem
                 self._tell(f"the rules of the store are not valid at {where!r}, so the newest valid ones count: {why}")
         return self._compared[1]
+
+    def _renames(self, version: str) -> Optional[Renames]:
+        """The renames by which values of later forms are read at a version; None where there are none."""
+        store = self._coordinator.store
+        reference = store.reference(SCHEMA_ID, at=version)
+        if reference is None:
+            return None
+        stored, known = reference.stored_version, self._renamed
+        if known is None or known[0] != stored:
+            try:
+                found = Renames(store.schema(version).data, self.prefix)
+            except errors.UnsupportedError:  # rules of a newer library, which nothing here can be read by
+                found = Renames(None, self.prefix)
+            self._renamed = known = (stored, found or None)
+        return known[1]
 
     def _register(self) -> bool:
         """Adds the model's rules to the store's, where some are missing; true when that made a version."""

@@ -11,7 +11,8 @@ from ..documents import ConflictKind
 from ._codecs import Anything, Codec
 from ._json import NotJSON, Number, canonical, parse, plain, spelled_like, write
 from ._added import Added
-from ._types import Compiler, is_pydantic, patterns, settle
+from ._renames import Renames
+from ._types import Compiler, is_pydantic, patterns, places, settle
 from .errors import DecodeError, Mismatch
 from .rules import MergeRule, escaped, segment, short_rule
 
@@ -65,8 +66,9 @@ class Definition(Generic[_Model]):
                 raise TypeError(f"{model.__name__}: the member {form!r} counts the forms; give another name by form=")
             compiler.check_defaults()
             found = patterns(self._codec)
+            self._places = places(self._codec, found)
         else:
-            self._codec, found = Anything(), {}
+            self._codec, found, self._places = Anything(), {}, frozenset()
         found = {"": {}, **found}
         for pattern, rule in rules.items():
             found[pattern] = rule.rule() if isinstance(rule, MergeRule) else {"as": rule} if isinstance(rule, str) else dict(rule)
@@ -75,6 +77,8 @@ class Definition(Generic[_Model]):
             if found.setdefault("schema", {"at": at}).get("at") != at:  # else a merge takes the larger number by itself
                 found.setdefault("/" + segment(form), {"pick": "max"})
         settle(self._codec, found, model.__name__)
+        #: Patterns of members that the model has no rule for.
+        self.plain = self._places - found.keys()
         self.rules = {pattern: short_rule(rule) for pattern, rule in sorted(found.items())}
         self._added = Added(found)
         try:
@@ -87,8 +91,11 @@ class Definition(Generic[_Model]):
         """The number of the form that this program writes: 1, and 1 more for each upgrade."""
         return len(self._upgrades) + 1
 
-    def read(self, data: bytes, value_id: str, stored_version: Optional[str]) -> _Model:
-        """An object of the model. Raises DecodeError."""
+    def read(self, data: bytes, value_id: str, stored_version: Optional[str], renames: Optional[Renames] = None) -> _Model:
+        """An object of the model. Raises DecodeError.
+
+        renames: those of the store, by which a value of a later form is read; None where there are none.
+        """
         try:
             if self._decode is not None:
                 try:
@@ -100,14 +107,18 @@ class Definition(Generic[_Model]):
             form = self._form_of(tree)
             if form < self.form:
                 tree = parse(self._lift(data, tree, form))
+            if renames:
+                tree = renames.undone(tree, value_id, self.form)
             object: _Model = self._codec.decode(tree)
             return object
         except (Mismatch, NotJSON, RecursionError) as problem:
             raise self._refusal(problem, data, value_id, stored_version) from problem
 
-    def reading(self, data: bytes, value_id: str, stored_version: Optional[str]) -> tuple[_Model, Reading]:
-        """An object of the model, with what a save compares. Raises DecodeError."""
-        object = self.read(data, value_id, stored_version)
+    def reading(
+        self, data: bytes, value_id: str, stored_version: Optional[str], renames: Optional[Renames] = None
+    ) -> tuple[_Model, Reading]:
+        """An object of the model, with what a save compares. As `read`."""
+        object = self.read(data, value_id, stored_version, renames)
         return object, Reading(data, self.write(object, value_id))
 
     def beginning(self, default: _Model, value_id: str) -> tuple[_Model, Reading]:
@@ -185,18 +196,17 @@ class Definition(Generic[_Model]):
                 name = getattr(upgrade, "__name__", repr(upgrade))
                 raise Mismatch(f"cannot be upgraded from form {number} to {number + 1} by {name}: {problem!r}") from problem
         if self._added.rules:
-            twice = self._added.problem(self._renamed(data, tree), parse(text))
+            twice = self._added.problem(self._renamed(data, tree, text), parse(text))
             if twice is not None:
                 raise twice
         merged = documents.merge_values(write(before), text, data, "auto", saving=True).data
         return data if merged is None else _respelled(merged, data)
 
-    def _renamed(self, data: bytes, tree: Any) -> Any:
-        """The value as a merge sees it whose other sides are of the newest form: with the members renamed that the rules name."""
+    def _renamed(self, data: bytes, tree: Any, newest: bytes) -> Any:
+        """The value as a merge sees it whose other sides are what the upgrades made: with the members renamed that the rules name."""
         if "renames" not in self.rules.get("schema", {}):
             return tree
-        newest = write({self._form: self.form})
-        moved = documents.merge_values(newest, write({self._form: self.form, "": None}), data, self.rules)
+        moved = documents.merge_values(newest, write({**parse(newest), "": None}), data, self.rules)
         if moved.data is None or any(record.kind is ConflictKind.NOT_JSON for record in moved.records):
             return tree
         return {name: value for name, value in parse(moved.data).items() if name}

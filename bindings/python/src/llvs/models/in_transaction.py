@@ -8,6 +8,7 @@ from typing import Any, Generic, Iterator, Optional, TypeVar
 
 import llvs
 
+from ._renames import Renames
 from .definition import Reading
 
 _Model = TypeVar("_Model")
@@ -35,7 +36,11 @@ class ModelsInTransaction(MutableMapping[str, _Model], Generic[_Model]):
         return self._definition.prefix
 
     def __getitem__(self, id: str) -> _Model:
-        return self._definition.read(self._data(id), self.prefix + id, None)
+        return self._definition.read(self._data(id), self.prefix + id, None, self._renames)
+
+    @property
+    def _renames(self) -> Optional[Renames]:
+        return self._collection._renames(self._values.version)
 
     def _data(self, id: str) -> bytes:
         value_id = self._collection._value_id(id)
@@ -50,7 +55,7 @@ class ModelsInTransaction(MutableMapping[str, _Model], Generic[_Model]):
         there = self._values.get(self._collection._value_id(id))
         reading = Reading(None, None)
         if there is not None:
-            reading = self._definition.reading(there, self.prefix + id, None)[1]
+            reading = self._definition.reading(there, self.prefix + id, None, self._renames)[1]
         self._write(id, object, reading)
 
     def __delitem__(self, id: str) -> None:
@@ -75,7 +80,7 @@ class ModelsInTransaction(MutableMapping[str, _Model], Generic[_Model]):
         Raises KeyError if there is none and no default, DecodeError for a value that cannot be read, TypeError as `Collection.save`.
         """
         if id in self:
-            object, reading = self._definition.reading(self._data(id), self.prefix + id, None)
+            object, reading = self._definition.reading(self._data(id), self.prefix + id, None, self._renames)
         elif default is not None:
             object, reading = self._definition.beginning(default, self._collection._value_id(id))
         else:

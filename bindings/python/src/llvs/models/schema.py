@@ -51,6 +51,22 @@ def contradictions_of(found: documents.Schema) -> tuple[Contradiction, ...]:
     return tuple(made)
 
 
+def taken_back(definition: Definition[Any], data: Optional[bytes]) -> tuple[Contradiction, ...]:
+    """Where the store has a kind for a member that the model has without one, since an earlier model had it so.
+
+    data: the rules that count, with the model's, as JSON text.
+    """
+    rules = json.loads(data).get("ids", {}).get(definition.prefix) if data else None
+    if not isinstance(rules, Mapping):
+        return ()
+    kinds = ((pattern, rules[pattern]) for pattern in sorted(definition.plain & rules.keys()))
+    return tuple(
+        Contradiction(definition.prefix, pattern, "auto", short_rule(rule) if isinstance(rule, Mapping) else rule)
+        for pattern, rule in kinds
+        if (rule.get("as", "auto") if isinstance(rule, Mapping) else rule) != "auto"
+    )
+
+
 def _told(rule: Optional[bytes]) -> Any:
     """A rule as short as it can be written."""
     told = None if rule is None else json.loads(rule)

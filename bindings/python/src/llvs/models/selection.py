@@ -6,7 +6,7 @@ import itertools
 import json
 from datetime import datetime, time
 from decimal import Decimal
-from typing import Any, Generic, Iterator, Mapping, NamedTuple, Optional, TypeVar
+from typing import Any, Callable, Generic, Iterator, Mapping, NamedTuple, Optional, TypeVar
 
 import llvs
 
@@ -15,6 +15,7 @@ from ..index_keys import MISSING
 from ..versions import AnyVersion
 from ._codecs import Member, Ordered, Spelled
 from ._json import Number
+from ._renames import Renames
 from .definition import Definition
 from .errors import Mismatch
 
@@ -63,13 +64,14 @@ class Selection(Generic[_Model]):
         coordinator: llvs.Coordinator,
         definition: Definition[_Model],
         version: str,
+        renames: Callable[[str], Optional[Renames]],
         equal: Mapping[str, Any],
         order: tuple[str, ...] = (),
         reverse: bool = False,
         range: Optional[_Range] = None,
     ) -> None:
         """What `Collection` calls."""
-        self._coordinator, self._definition, self._version = coordinator, definition, version
+        self._coordinator, self._definition, self._version, self._renames = coordinator, definition, version, renames
         self._equal, self._order, self._reverse, self._range = dict(equal), order, reverse, range
         for name in (*self._equal, *order):
             self._pointer(name)
@@ -86,11 +88,11 @@ class Selection(Generic[_Model]):
     def at(self, version: AnyVersion) -> Selection[_Model]:
         """Returns the same at another version."""
         id = version if isinstance(version, str) else version.id
-        return Selection(self._coordinator, self._definition, id, self._equal, self._order, self._reverse, self._range)
+        return Selection(self._coordinator, self._definition, id, self._renames, self._equal, self._order, self._reverse, self._range)
 
     def order_by(self, *names: str, reverse: bool = False) -> Selection[_Model]:
         """Returns the same in the order of these members, or the reverse of it."""
-        return Selection(self._coordinator, self._definition, self._version, self._equal, names, reverse, self._range)
+        return Selection(self._coordinator, self._definition, self._version, self._renames, self._equal, names, reverse, self._range)
 
     def between(self, name: str, low: Any = None, high: Any = None) -> Selection[_Model]:
         """Returns those of which a member is `low` at least and `high` at most, in the order of the member; None: no bound on that side.
@@ -117,7 +119,7 @@ class Selection(Generic[_Model]):
         if len({isinstance(bound, str) for bound in bounds if bound is not None}) > 1:
             raise TypeError(f"{name}: the bounds are of two types")
         range = _Range(name, *bounds)
-        return Selection(self._coordinator, self._definition, self._version, self._equal, self._order, self._reverse, range)
+        return Selection(self._coordinator, self._definition, self._version, self._renames, self._equal, self._order, self._reverse, range)
 
     def _member(self, name: str) -> Optional[Member]:
         """A member of the model; None where the model does not say which it has."""
@@ -236,10 +238,10 @@ class Selection(Generic[_Model]):
 
     def items(self) -> Iterator[tuple[str, _Model]]:
         """Returns ids and objects. Raises DecodeError at a value that cannot be read."""
-        size = len(self._definition.prefix)
+        size, renames = len(self._definition.prefix), self._renames(self._version)
         for found in self._found():
             for value in found.values():
-                yield value.id[size:], self._definition.read(value.data, value.id, value.stored_version)
+                yield value.id[size:], self._definition.read(value.data, value.id, value.stored_version, renames)
 
     def values(self) -> Iterator[_Model]:
         """Returns the objects. Raises DecodeError at a value that cannot be read."""
@@ -250,7 +252,7 @@ class Selection(Generic[_Model]):
         for found in self._found():
             value = found.first()
             if value is not None:
-                return self._definition.read(value.data, value.id, value.stored_version)
+                return self._definition.read(value.data, value.id, value.stored_version, self._renames(self._version))
         return None
 
     def count(self) -> int:

@@ -1,0 +1,99 @@
+"""Values of a later form, as a program that knows an earlier one has them: with the names that members had before they were renamed."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any, NamedTuple, Optional
+
+from ._json import Number
+
+
+class _Rename(NamedTuple):
+    to: Decimal
+    source: list[str]
+    path: list[str]
+
+
+class _Forms(NamedTuple):
+    at: list[str]
+    #: As they are undone: those of the latest form first.
+    renames: list[_Rename]
+
+
+class Renames:
+    """The renames that the rules of a store name, for the values under a prefix."""
+
+    def __init__(self, rules: Optional[bytes], prefix: str) -> None:
+        """rules: valid ones, as JSON text; None where there are none. prefix: what the ids of the values begin with."""
+        ids = json.loads(rules, parse_int=Decimal, parse_float=Decimal).get("ids", {}) if rules else {}
+        found = {one: _forms(patterns) for one, patterns in ids.items() if one.startswith(prefix) or prefix.startswith(one)}
+        #: By prefix, the longest first, which counts.
+        self._forms = sorted(found.items(), key=lambda entry: len(entry[0]), reverse=True) if any(found.values()) else []
+
+    def __bool__(self) -> bool:
+        return bool(self._forms)
+
+    def undone(self, tree: Any, value_id: str, form: int) -> Any:
+        """The value with the names that its members had in a form, where it is of a later one. The tree itself does not change.
+
+        What stands under the new name is what counts: what is left under the old one, by an upgrade, gives way to it.
+        """
+        forms = next((forms for prefix, forms in self._forms if value_id.startswith(prefix)), None)
+        number = _get(tree, forms.at) if forms is not None else None
+        if forms is None or not isinstance(number, Number):
+            return tree
+        own = Decimal(number.text)
+        for rename in forms.renames:
+            if form < rename.to <= own:
+                tree = _moved(tree, rename.path, rename.source)
+        return tree
+
+
+def _forms(patterns: Any) -> Optional[_Forms]:
+    found = patterns.get("schema") if isinstance(patterns, dict) else None
+    if not isinstance(found, dict) or not found.get("renames"):
+        return None
+    renames = [_Rename(one["to"], _names(one["from"]), _names(one["path"])) for one in found["renames"]]
+    renames.sort(key=lambda rename: rename.to)
+    return _Forms(_names(found["at"]), renames[::-1])
+
+
+def _names(pointer: str) -> list[str]:
+    return [name.replace("~1", "/").replace("~0", "~") for name in pointer.split("/")[1:]]
+
+
+_MISSING: Any = object()
+
+
+def _get(tree: Any, names: list[str]) -> Any:
+    for name in names:
+        tree = tree.get(name, _MISSING) if isinstance(tree, dict) else _MISSING
+    return tree
+
+
+def _put(tree: Any, names: list[str], new: Any) -> Any:
+    """With another member there, or without one; None where something on the way is no object."""
+    if not isinstance(tree, dict):
+        return None
+    name, made = names[0], dict(tree)
+    if len(names) > 1:
+        inner = tree.get(name, _MISSING)
+        if inner is _MISSING and new is _MISSING:
+            return made
+        new = _put({} if inner is _MISSING else inner, names[1:], new)
+        if new is None:
+            return None
+    if new is _MISSING:
+        made.pop(name, None)
+    else:
+        made[name] = new
+    return made
+
+
+def _moved(tree: Any, path: list[str], source: list[str]) -> Any:
+    """Undoes one rename; the tree as it is where something on the way is no object."""
+    member = _get(tree, path)
+    without = _put(tree, path, _MISSING)
+    made = None if without is None else _put(without, source, member)
+    return tree if made is None else made
