@@ -12,6 +12,9 @@ enum JSONText {
             switch scalar {
             case "\"": made += "\\\""
             case "\\": made += "\\\\"
+            case "\n": made += "\\n"
+            case "\r": made += "\\r"
+            case "\t": made += "\\t"
             case _ where scalar.value < 0x20:
                 let digits = String(scalar.value, radix: 16)
                 made += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits

@@ -13,6 +13,10 @@
 /// optional: a merge can leave a member out that one side removed, and a version of the app that does not know it writes none.
 /// (A property `id` needs none: elements of lists are told apart by it.)
 ///
+/// A property under `#if` is a member in the builds that have it. The other builds keep it as it is, as any member that they do not know.
+/// Static, lazy and computed properties are no members. A constant with a value (`let id = UUID()`) is an error, since nothing can be read
+/// into it. Only if the value is a literal and the name is not `id`, it is allowed, and no member: it is the same in all objects.
+///
 /// What kind of merging a member gets goes by its type: `Set` is a set; an array whose elements are `Identifiable` a list of elements that
 /// are told apart by `id`; a structure that is a model or a part of one is merged member by member; any other type that is coded as an
 /// object stands as a whole. `@Merge` says otherwise, and a static member `rules` says what stands at no member

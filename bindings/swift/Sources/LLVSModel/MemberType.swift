@@ -65,7 +65,7 @@ enum MemberType {
         return (value as? any Encodable).flatMap { encoded($0) }
     }
     private static func encoded<Value: Encodable>(_ value: Value) -> JSONValue? {
-        (try? ModelCoding.encoder().encode([value])).flatMap { JSONText.parsed($0) }
+        (try? ModelEncoder.node(of: [value])).flatMap { JSONText.parsed(Data($0.bytes)) }
     }
 
     /// What JSON text is read as by the type of a value; nil where it is not, and for other types.
@@ -87,31 +87,69 @@ enum MemberType {
 }
 
 /// Types that are no objects in JSON.
-private protocol PlainMember { static var shape: JSONShape { get } }
-private protocol TextMember: PlainMember {}
-extension TextMember { static var shape: JSONShape { .string } }
+protocol PlainMember {
+    static var shape: JSONShape { get }
+    /// Whether others write the same in other texts (`Spellings`).
+    var hasSpellings: Bool { get }
+    /// As JSON text. Throws `EncodingError` where there is none.
+    func json(at path: [any CodingKey]) throws -> String
+}
+extension PlainMember { var hasSpellings: Bool { self is UUID || self is Date } }
 private protocol NumberMember: PlainMember {}
-extension NumberMember { static var shape: JSONShape { .number } }
+extension NumberMember {
+    static var shape: JSONShape { .number }
+    func json(at path: [any CodingKey]) throws -> String { "\(self)" }
+}
+private protocol FloatingMember: NumberMember, Encodable, BinaryFloatingPoint {}
+extension FloatingMember {
+    func json(at path: [any CodingKey]) throws -> String {
+        guard isFinite else {
+            throw EncodingError.invalidValue(self, .init(codingPath: path, debugDescription: "\(self) is no number of JSON"))
+        }
+        let text = "\(self)"
+        return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
+    }
+}
+private protocol TextMember: PlainMember {
+    func text(at path: [any CodingKey]) throws -> String
+}
+extension TextMember {
+    static var shape: JSONShape { .string }
+    func json(at path: [any CodingKey]) throws -> String { JSONText.string(try text(at: path)) }
+}
 
-extension String: TextMember {}
-extension Date: TextMember {}
-extension Data: TextMember {}
-extension UUID: TextMember {}
-extension URL: TextMember {}
-extension Bool: PlainMember { fileprivate static var shape: JSONShape { .bool } }
+extension String: TextMember { fileprivate func text(at path: [any CodingKey]) -> String { self } }
+extension Date: TextMember { fileprivate func text(at path: [any CodingKey]) throws -> String { try Moment.text(self, at: path) } }
+extension Data: TextMember { fileprivate func text(at path: [any CodingKey]) -> String { base64EncodedString() } }
+// (In small letters, as RFC 9562 and Python have it: one id is one text in all languages.)
+extension UUID: TextMember { fileprivate func text(at path: [any CodingKey]) -> String { uuidString.lowercased() } }
+extension URL: TextMember { fileprivate func text(at path: [any CodingKey]) -> String { absoluteString } }
+extension Bool: PlainMember {
+    static var shape: JSONShape { .bool }
+    func json(at path: [any CodingKey]) -> String { "\(self)" }
+}
 extension Int: NumberMember {}
 extension Int8: NumberMember {}
 extension Int16: NumberMember {}
 extension Int32: NumberMember {}
 extension Int64: NumberMember {}
+extension Int128: NumberMember {}
 extension UInt: NumberMember {}
 extension UInt8: NumberMember {}
 extension UInt16: NumberMember {}
 extension UInt32: NumberMember {}
 extension UInt64: NumberMember {}
-extension Float: NumberMember {}
-extension Double: NumberMember {}
-extension Decimal: NumberMember {}
+extension UInt128: NumberMember {}
+extension Float: FloatingMember {}
+extension Double: FloatingMember {}
+extension Decimal: NumberMember {
+    func json(at path: [any CodingKey]) throws -> String {
+        guard isFinite else {
+            throw EncodingError.invalidValue(self, .init(codingPath: path, debugDescription: "\(self) is no number of JSON"))
+        }
+        return "\(self)"
+    }
+}
 
 private protocol OptionalMember { static var wrapped: Any.Type { get } }
 extension Optional: OptionalMember { static var wrapped: Any.Type { Wrapped.self } }

@@ -8,71 +8,44 @@ import Foundation
 
 /// How objects become JSON and are made of it again.
 public enum ModelCoding {
-    /// Members that are written as they are. Called by what `@Model` makes.
-    public static func ordered<Member>(_ member: Member) -> Member { member }
-    /// The elements of a set in the order of what they are written as, so that equal sets are equal bytes. Called by what `@Model` makes.
-    public static func ordered<Element: Encodable>(_ member: Set<Element>) -> [Element] {
-        let encoder = encoder()
-        // (What cannot be written is told when the value is.)
-        let written = member.map { (text: Array((try? encoder.encode([$0])) ?? Data()).dropFirst().dropLast(), element: $0) }
-        return written.sorted { $0.text.lexicographicallyPrecedes($1.text) }.map(\.element)
-    }
-    /// The same of one that may be missing.
-    public static func ordered<Element: Encodable>(_ member: Set<Element>?) -> [Element]? { member.map { ordered($0) } }
-
     /// Members that are picked by their size, written so that their order is that of what is written. Called by what `@Model` makes.
     public static func sortable<Member>(_ member: Member) -> Member { member }
-    /// A date in UTC with six digits of the second. Called by what `@Model` makes.
-    /// - Throws: `EncodingError` for a date that is no moment (infinity, or not a number).
-    public static func sortable(_ member: Date) throws -> String {
-        guard member.timeIntervalSince1970.magnitude < 1e15 else {
-            // (The number, since to print such a date ends the process.)
-            let seconds = member.timeIntervalSince1970
-            throw EncodingError.invalidValue(seconds, .init(codingPath: [], debugDescription: "The date is no moment. Give another one."))
-        }
-        let seconds = member.timeIntervalSince1970.rounded(.down)
-        let micros = Int(((member.timeIntervalSince1970 - seconds) * 1_000_000).rounded())
-        let digits = String(1_000_000 + min(micros, 999_999)).dropFirst()
-        return Date(timeIntervalSince1970: seconds).formatted(Date.ISO8601FormatStyle()).dropLast() + ".\(digits)Z"
-    }
+    /// A date in UTC with six digits of the second, or more where it is between two microseconds. Called by what `@Model` makes.
+    /// - Throws: `EncodingError` for a date that is no moment (infinity, or not a number), or not in the years 0 to 9999.
+    public static func sortable(_ member: Date) throws -> String { try Moment.text(member, isSortable: true) }
     /// The same of one that may be missing.
     public static func sortable(_ member: Date?) throws -> String? { try member.map { try sortable($0) } }
 
-    /// Dates are text as in ISO 8601, in UTC; `Data` is base64.
-    static func encoder() -> JSONEncoder {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        encoder.dateEncodingStrategy = .custom { date, encoder in
-            var container = encoder.singleValueContainer()
-            let hasFraction = date.timeIntervalSince1970.truncatingRemainder(dividingBy: 1) != 0
-            try container.encode(date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: hasFraction)))
-        }
-        return encoder
-    }
+    /// Does nothing, for the compiler, which warns of variables that nothing uses. Called by what `@Model` makes.
+    public static func use<Members>(_ members: inout Members) {}
 
+    /// Dates are text as in ISO 8601 (`Moment`); `Data` is base64.
     static func decoder() -> JSONDecoder {
         let decoder = JSONDecoder()
         decoder.dateDecodingStrategy = .custom { decoder in
             let container = try decoder.singleValueContainer()
             let text = try container.decode(String.self)
-            for hasFraction in [false, true] {
-                if let date = try? Date(text, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: hasFraction)) { return date }
+            guard let date = Moment.date(text) else {
+                throw DecodingError.dataCorruptedError(
+                    in: container, debugDescription: "\"\(text)\" is no date and time with a zone as in ISO 8601")
             }
-            throw DecodingError.dataCorruptedError(in: container, debugDescription: "\"\(text)\" is no date and time as in ISO 8601")
+            return date
         }
         return decoder
     }
 
-    static func write<Model: StorableModel>(_ object: Model, _ id: ValueID) throws -> [UInt8] {
+    /// An object as it is to be written.
+    static func encoded<Model: StorableModel>(_ object: Model, _ id: ValueID) throws -> EncodedNode {
         do {
-            let written = try encoder().encode(object)
-            guard !Model.upgrades.isEmpty else { return Array(written) }
+            let node = try ModelEncoder.node(of: object)
+            guard !Model.upgrades.isEmpty else { return node }
             // (A value of a later form keeps its number, as it keeps all that was not changed.)
-            var members = try decoder().decode([String: JSONValue].self, from: written)
-            guard members.updateValue(.int(Model.form), forKey: Model.formName) == nil else {
+            guard case .object(var members) = node.content else { return node }
+            let form = EncodedNode(.scalar(Array("\(Model.form)".utf8)))
+            guard members.updateValue(form, forKey: Model.formName) == nil else {
                 throw Mismatch(inForm: Model.formName, "counts the forms: name another one by formName")
             }
-            return Array(try encoder().encode(members))
+            return EncodedNode(.object(members), of: object)
         } catch {
             throw StoreError(
                 .invalidArgument, "The value \"\(id)\" cannot be written as \(Model.self): \(told(error).sentence). Nothing was saved.",
@@ -126,7 +99,7 @@ public enum ModelCoding {
             }
             members[Model.formName] = .int(number + 1)
         }
-        let texts = try [before, members].map { try encoder().encode($0) }
+        let texts = try [before, members].map { try ModelEncoder.node(of: $0).bytes }
         if let added = AddedMembers(type), let problem = try added.problem(in: bytes, after: members) { throw Mismatch(problem) }
         let merged = try texts[0].withUnsafeBytes { before in
             try texts[1].withUnsafeBytes { after in

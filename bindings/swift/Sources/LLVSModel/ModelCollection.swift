@@ -138,7 +138,7 @@ public struct ModelCollection<Model: StorableModel>: Sendable {
         guard var object = try found.map({ try $0.model(Model.self) }) ?? initial else {
             throw StoreError(.notFound, "There is no object \"\(id)\" to edit; give one to begin with.", valueID: valueID)
         }
-        let written = try ModelCoding.write(object, valueID)
+        let written = try ModelCoding.encoded(object, valueID)
         try change(&object)
         let about = About(metadata, group, description)
         guard let found else { return try write([id: (object, .begun(written))], [], about, nil) }
@@ -175,9 +175,9 @@ public struct ModelCollection<Model: StorableModel>: Sendable {
         /// What is there when it is saved: it says what all members are to be.
         case nothing
         /// What was read, and it written again.
-        case read(Value, written: [UInt8])
+        case read(Value, written: EncodedNode)
         /// What was given to begin with where there was nothing, written.
-        case begun([UInt8])
+        case begun(EncodedNode)
     }
 
     /// Splices each object into what is there, and saves; again as long as the current version moves meanwhile.
@@ -204,26 +204,28 @@ public struct ModelCollection<Model: StorableModel>: Sendable {
 
     /// What to save: what the object says where it differs from what was read, and for the rest what is there. nil: nothing.
     private func splice(_ object: Model, _ before: Before, _ there: Value?, _ id: ValueID, _ rules: MergeSchema) throws -> [UInt8]? {
-        let written = try ModelCoding.write(object, id)
-        let base: [UInt8]? =
+        let earlier: EncodedNode? =
             switch before {
-            case .read(_, let bytes), .begun(let bytes): bytes
-            case .nothing: try there.map { try ModelCoding.write($0.model(Model.self), id) }
+            case .read(_, let written), .begun(let written): written
+            case .nothing: try there.map { try ModelCoding.encoded($0.model(Model.self), id) }
             }
+        let object = try ModelCoding.encoded(object, id), settled = earlier.map { object.settled(with: $0) } ?? object
         var there = there
-        if base == written {
+        if let earlier, settled.isWritten(as: earlier) {
             // (What was given to begin with is saved unchanged as well, unless something is there by now.)
-            if case .begun = before, there == nil { return written }
+            if case .begun = before, there == nil { return settled.bytes }
             return nil
         }
         // What was read is gone: an edit beats a removal, and keeps what the model does not know.
         if case .read(let value, _) = before, there == nil { there = value }
-        guard let there else { return written }
+        guard let there else { return settled.bytes }
         // (What was read can be lifted; what came since perhaps not.)
         let older: [UInt8]
         do {
             older = try ModelCoding.lifted(Model.self, there.data)
         } catch { throw ModelCoding.refusal(Model.self, there.data, id, there.storedVersion, error) }
+        let spellings = Spellings(older)
+        let base = earlier.map { (spellings?.apply(to: $0) ?? $0).bytes }, written = (spellings?.apply(to: settled) ?? settled).bytes
         let merged = try base.withRawBytes { base in
             try written.withUnsafeBytes { written in
                 try older.withUnsafeBytes { there in

@@ -134,7 +134,7 @@ public struct ModelSelection<Model: StorableModel>: Sendable {
     private func question(_ declared: Declared) throws -> IndexQuestion {
         let parts = declared.on.prefix(equal.count).compactMap { name($0).flatMap { equal[$0] } }
         var question = IndexQuestion()
-        if !parts.isEmpty { question.equal = Array(try ModelCoding.encoder().encode(parts)) }
+        if !parts.isEmpty { question.equal = try ModelEncoder.node(of: parts).bytes }
         question.isBackwards = isReversed
         question.isUnique = declared.on.contains { $0.hasSuffix("/*") || $0.contains("/*/") }
         return question

@@ -30,16 +30,16 @@ public struct ModelMacro: ExtensionMacro {
         return arguments.first { $0.label?.text == "prefix" }?.expression.trimmed
     }
 
-    private static func keys(_ members: [StoredMember]) -> DeclSyntax {
+    private static func keys(_ members: [StoredItem]) -> DeclSyntax {
         guard !members.isEmpty else { return "enum CodingKeys: CodingKey {}" }
-        let cases = members.map { member in
-            member.key.map { "case \(member.name) = \($0)" } ?? "case \(member.name)"
-        }
-        return "enum CodingKeys: String, CodingKey {\n\(raw: cases.joined(separator: "\n"))\n}"
+        var cases = members.lines { member in member.key.map { "case \(member.name) = \($0)" } ?? "case \(member.name)" }
+        // (An enumeration of strings has one at least, also where no condition holds.)
+        if !members.contains(where: \.isUnconditional) { cases += "\ncase __llvs_none" }
+        return "enum CodingKeys: String, CodingKey {\n\(raw: cases)\n}"
     }
 
-    private static func initializer(_ members: [StoredMember], _ access: String) -> DeclSyntax {
-        let reads = members.map { member -> String in
+    private static func initializer(_ members: [StoredItem], _ access: String) -> DeclSyntax {
+        let reads = members.lines { member in
             let key = "forKey: .\(member.name)"
             if let wrapped = member.wrapped {
                 return "self.\(member.name) = try members.optional(\(wrapped).self, \(key), else: \(member.initial ?? "nil"))"
@@ -49,45 +49,52 @@ public struct ModelMacro: ExtensionMacro {
             }
             return "self.\(member.name) = try members.value(\(key), else: \(initial))"
         }
-        let container = members.isEmpty ? "_ = try" : "let members = try"
+        let container = members.contains(where: \.isUnconditional) ? "let members = try" : members.isEmpty ? "_ = try" : "var members = try"
         return """
             \(raw: access)init(from decoder: any Decoder) throws {
-            \(raw: container) decoder.container(keyedBy: CodingKeys.self)
-            \(raw: reads.joined(separator: "\n"))
+            \(raw: container) decoder.container(keyedBy: CodingKeys.self)\(raw: used(members))
+            \(raw: reads)
             }
             """
     }
 
-    private static func encoder(_ members: [StoredMember], _ access: String) -> DeclSyntax {
-        let writes = members.map { member -> String in
+    private static func encoder(_ members: [StoredItem], _ access: String) -> DeclSyntax {
+        let writes = members.lines { member in
             // (nil is left out where it is the default: else it would be read as that.)
             let encode = member.wrapped == nil || ![nil, "nil"].contains(member.initial) ? "encode" : "encodeIfPresent"
             let own = member.isPickedBySize ? "LLVSModel.ModelCoding.sortable(self.\(member.name))" : "self.\(member.name)"
-            return "try members.\(encode)(LLVSModel.ModelCoding.ordered(\(own)), forKey: .\(member.name))"
+            return "try members.\(encode)(\(own), forKey: .\(member.name))"
         }
         let container = members.isEmpty ? "_ =" : "var members ="
         return """
             \(raw: access)func encode(to encoder: any Encoder) throws {
-            \(raw: container) encoder.container(keyedBy: CodingKeys.self)
-            \(raw: writes.joined(separator: "\n"))
+            \(raw: container) encoder.container(keyedBy: CodingKeys.self)\(raw: used(members))
+            \(raw: writes)
             }
             """
     }
 
-    private static func patterns(_ members: [StoredMember], _ access: String) -> DeclSyntax {
-        let list = members.map { member -> String in
+    private static func patterns(_ members: [StoredItem], _ access: String) -> DeclSyntax {
+        let list = members.lines { member in
             let rules = "[\(member.rules.joined(separator: ", "))]"
             let type = member.type.map { "\($0).self" } ?? "LLVSModel.MergePattern.type(of: \(member.initial ?? ""))"
             let key = member.key ?? "\"\(member.plainName)\""
             let initial = member.wrapped == nil || member.isAddedTo ? member.initial ?? "nil" : "nil"
-            return "LLVSModel.MergePattern.member(\(key), \(type), \(rules), from: \(initial))"
+            return "members += LLVSModel.MergePattern.member(\(key), \(type), \(rules), from: \(initial))"
         }
+        let container = members.isEmpty ? "let" : "var"
         return """
             \(raw: access)static var mergePatterns: [LLVSModel.MergePattern] {
-            let members: [[LLVSModel.MergePattern]] = [\(raw: list.isEmpty ? "" : "\n" + list.joined(separator: ",\n") + "\n")]
-            return members.flatMap { $0 }
+            \(raw: container) members: [LLVSModel.MergePattern] = []\(raw: used(members))
+            \(raw: list)
+            return members
             }
             """
+    }
+
+    /// A use of `members` where there may be no other: the compiler warns of what is not used.
+    private static func used(_ members: [StoredItem]) -> String {
+        members.isEmpty || members.contains(where: \.isUnconditional) ? "" : "\nLLVSModel.ModelCoding.use(&members)"
     }
 }
 

@@ -22,32 +22,63 @@ struct StoredMember {
     /// Whether it is a counter or a text.
     var isAddedTo: Bool { rules.contains { $0.contains(".counter") || $0.contains(".text") } }
 
-    /// The properties of a model that are kept. What cannot be is told, and left out.
-    static func all(of structure: StructDeclSyntax, in context: some MacroExpansionContext) -> [StoredMember] {
-        var found: [StoredMember] = []
-        for variable in structure.memberBlock.members.compactMap({ $0.decl.as(VariableDeclSyntax.self) }) {
-            if variable.modifiers.contains(where: { ["static", "class", "lazy"].contains($0.name.text) }) { continue }
-            let isConstant = variable.bindingSpecifier.tokenKind == .keyword(.let)
-            var type: TypeSyntax?
-            // `var a, b: Int`: the type stands behind the last.
-            for binding in variable.bindings.reversed() {
-                type = binding.typeAnnotation?.type.trimmed ?? (binding.initializer == nil ? type : nil)
-                guard binding.isStored, let name = binding.pattern.as(IdentifierPatternSyntax.self)?.identifier.text else { continue }
-                // A constant with a value says nothing of the object.
-                if isConstant, binding.initializer != nil { continue }
-                var member = StoredMember(
-                    name: name, type: type?.description, wrapped: type.flatMap(wrappedType),
-                    initial: binding.initializer?.value.trimmedDescription, key: nil, rules: [])
-                read(variable.attributes, into: &member)
-                if member.initial == nil, member.wrapped == nil, member.plainName != "id" {
-                    context.diagnose(Problem.noDefault(member.plainName).diagnostic(at: binding))
-                    continue
-                }
-                found.append(member)
+    /// The properties of a model that are kept, with the conditions that they stand under. What cannot be kept is told.
+    static func all(of structure: StructDeclSyntax, in context: some MacroExpansionContext) -> [StoredItem] {
+        items(structure.memberBlock.members, in: context)
+    }
+
+    private static func items(_ list: MemberBlockItemListSyntax, in context: some MacroExpansionContext) -> [StoredItem] {
+        list.flatMap { item -> [StoredItem] in
+            if let variable = item.decl.as(VariableDeclSyntax.self) { return members(variable, in: context).map { .member($0) } }
+            guard let conditional = item.decl.as(IfConfigDeclSyntax.self) else { return [] }
+            let clauses = conditional.clauses.map { clause in
+                let inside: [StoredItem] = if case .decls(let list)? = clause.elements { items(list, in: context) } else { [] }
+                let condition = clause.condition.map { " " + $0.trimmedDescription } ?? ""
+                return StoredItem.Clause(directive: clause.poundKeyword.text + condition, items: inside)
             }
+            return clauses.allSatisfy(\.items.isEmpty) ? [] : [.conditional(clauses)]
+        }
+    }
+
+    private static func members(_ variable: VariableDeclSyntax, in context: some MacroExpansionContext) -> [StoredMember] {
+        if variable.modifiers.contains(where: { ["static", "class", "lazy"].contains($0.name.text) }) { return [] }
+        let isConstant = variable.bindingSpecifier.tokenKind == .keyword(.let)
+        var found: [StoredMember] = []
+        var type: TypeSyntax?
+        // `var a, b: Int`: the type stands behind the last.
+        for binding in variable.bindings.reversed() {
+            type = binding.typeAnnotation?.type.trimmed ?? (binding.initializer == nil ? type : nil)
+            guard binding.isStored else { continue }
+            guard let name = binding.pattern.as(IdentifierPatternSyntax.self)?.identifier.text else {
+                context.diagnose(Problem.severalAtOnce.diagnostic(at: binding.pattern))
+                continue
+            }
+            var member = StoredMember(
+                name: name, type: type?.description, wrapped: type.flatMap(wrappedType),
+                initial: binding.initializer?.value.trimmedDescription, key: nil, rules: [])
+            // Nothing can be read into a constant that has a value already. A literal says nothing of the object: it is the same in all.
+            // (An `id` that is the same in all tells no elements apart.)
+            if isConstant, let value = binding.initializer?.value {
+                if member.plainName == "id" || !value.isLiteral {
+                    context.diagnose(Problem.constant(member.plainName).diagnostic(at: binding, fixIts: variable.withoutConstants))
+                }
+                continue
+            }
+            if let mark = variable.attributes.firstConditionalMark {
+                context.diagnose(Problem.conditionalMark.diagnostic(at: mark))
+            }
+            read(variable.attributes, into: &member)
+            if member.initial == nil, member.wrapped == nil, member.plainName != "id" {
+                context.diagnose(Problem.noDefault(member.plainName).diagnostic(at: binding))
+                continue
+            }
+            found.append(member)
         }
         return found
     }
+
+    /// The attributes that say something of a member.
+    fileprivate static let marks = ["Merge", "Named"]
 
     private static func read(_ attributes: AttributeListSyntax, into member: inout StoredMember) {
         for attribute in attributes.compactMap({ $0.as(AttributeSyntax.self) }) {
@@ -71,6 +102,80 @@ struct StoredMember {
     }
 }
 
+/// A property that is kept, or some of which the build decides.
+enum StoredItem {
+    struct Clause {
+        /// `#if os(Linux)`, `#elseif`, `#else`.
+        let directive: String
+        let items: [StoredItem]
+    }
+
+    case member(StoredMember)
+    case conditional([Clause])
+
+    var isUnconditional: Bool { if case .member = self { true } else { false } }
+}
+
+extension [StoredItem] {
+    /// A line for each property, under the conditions that the property stands under.
+    func lines(_ line: (StoredMember) -> String) -> String {
+        map { item in
+            switch item {
+            case .member(let member): return line(member)
+            case .conditional(let clauses):
+                return clauses.map { $0.directive + "\n" + $0.items.lines(line) + "\n" }.joined() + "#endif"
+            }
+        }.joined(separator: "\n")
+    }
+}
+
+extension AttributeListSyntax {
+    /// The first `@Merge` or `@Named` that stands under a condition of its own.
+    fileprivate var firstConditionalMark: AttributeSyntax? {
+        lazy.compactMap { $0.as(IfConfigDeclSyntax.self) }.flatMap(\.clauses).compactMap { clause in
+            guard case .attributes(let list)? = clause.elements else { return nil }
+            let mark = list.lazy.compactMap { $0.as(AttributeSyntax.self) }.first { StoredMember.marks.contains($0.plainName) }
+            return mark ?? list.firstConditionalMark
+        }.first
+    }
+}
+
+extension AttributeSyntax {
+    /// `Merge` of `@LLVSModel.Merge`.
+    fileprivate var plainName: String { attributeName.trimmedDescription.split(separator: ".").last.map(String.init) ?? "" }
+}
+
+extension VariableDeclSyntax {
+    /// What makes of a constant with a value something that can be.
+    fileprivate var withoutConstants: [FixIt] {
+        let variable = bindingSpecifier.with(\.tokenKind, .keyword(.var))
+        var everybodys = self
+        everybodys.leadingTrivia = []
+        everybodys.modifiers = [DeclModifierSyntax(name: .keyword(.static, trailingTrivia: .space))] + modifiers
+        everybodys.leadingTrivia = leadingTrivia
+        return [
+            FixIt(message: Repair.variable, changes: [.replace(oldNode: Syntax(bindingSpecifier), newNode: Syntax(variable))]),
+            FixIt(message: Repair.everybodys, changes: [.replace(oldNode: Syntax(self), newNode: Syntax(everybodys))]),
+        ]
+    }
+}
+
+extension ExprSyntax {
+    /// Whether it is the same each time, as it is written.
+    fileprivate var isLiteral: Bool {
+        if let text = self.as(StringLiteralExprSyntax.self) { return text.segments.allSatisfy { $0.is(StringSegmentSyntax.self) } }
+        if let signed = self.as(PrefixOperatorExprSyntax.self) { return signed.operator.text == "-" && signed.expression.isLiteral }
+        if let array = self.as(ArrayExprSyntax.self) { return array.elements.allSatisfy(\.expression.isLiteral) }
+        if let tuple = self.as(TupleExprSyntax.self) { return tuple.elements.allSatisfy(\.expression.isLiteral) }
+        if let dictionary = self.as(DictionaryExprSyntax.self) {
+            guard case .elements(let elements) = dictionary.content else { return true }
+            return elements.allSatisfy { $0.key.isLiteral && $0.value.isLiteral }
+        }
+        let kinds: [SyntaxKind] = [.integerLiteralExpr, .floatLiteralExpr, .booleanLiteralExpr, .nilLiteralExpr]
+        return kinds.contains(kind)
+    }
+}
+
 extension PatternBindingSyntax {
     /// Whether it is kept, and not computed; observers do not matter.
     fileprivate var isStored: Bool {
@@ -87,6 +192,9 @@ enum Problem: DiagnosticMessage {
     case notAStruct
     case notAMember
     case noDefault(String)
+    case constant(String)
+    case severalAtOnce
+    case conditionalMark
 
     var message: String {
         switch self {
@@ -95,6 +203,11 @@ enum Problem: DiagnosticMessage {
         case .noDefault(let name):
             "'\(name)' needs a default: a merge can leave a member out that one side removed, and a version of the app that does not know "
                 + "it writes none. Give it one, or make it optional"
+        case .constant(let name):
+            "'\(name)' cannot be stored: nothing can be read into a constant that has a value, so each read would make that value anew. Make "
+                + "it a variable, or static if it is the same for all objects"
+        case .severalAtOnce: "a pattern of several names cannot be stored; declare each property by itself"
+        case .conditionalMark: "@Merge and @Named cannot stand under a condition of their own; put the whole property under it"
         }
     }
     var diagnosticID: MessageID {
@@ -103,10 +216,24 @@ enum Problem: DiagnosticMessage {
             case .notAStruct: "notAStruct"
             case .notAMember: "notAMember"
             case .noDefault: "noDefault"
+            case .constant: "constant"
+            case .severalAtOnce: "severalAtOnce"
+            case .conditionalMark: "conditionalMark"
             }
         return MessageID(domain: "LLVSModel", id: id)
     }
     var severity: DiagnosticSeverity { .error }
 
-    func diagnostic(at node: some SyntaxProtocol) -> Diagnostic { Diagnostic(node: Syntax(node), message: self) }
+    func diagnostic(at node: some SyntaxProtocol, fixIts: [FixIt] = []) -> Diagnostic {
+        Diagnostic(node: Syntax(node), message: self, fixIts: fixIts)
+    }
+}
+
+/// What an editor offers to do about a problem.
+enum Repair: String, FixItMessage {
+    case variable = "make it a variable"
+    case everybodys = "make it static"
+
+    var message: String { rawValue }
+    var fixItID: MessageID { MessageID(domain: "LLVSModel", id: rawValue) }
 }

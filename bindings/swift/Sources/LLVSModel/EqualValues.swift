@@ -1,0 +1,113 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+// What is left where a type writes equal values in different orders by a coding of its own: one that writes the elements of a set that it
+// holds into its own array, or a collection that is unordered and none of Swift's. `ModelEncoder` cannot see that there is no order.
+
+extension EncodedNode {
+    /// Returns this value with the parts of an earlier one where both were made of one value.
+    ///
+    /// A part is made of one value if it differs from the earlier one by the order of arrays alone, the Swift values are equal by `==`, and
+    /// the type does not keep that order: what it makes of the JSON is written in another order again. The last is for types whose `==`
+    /// does not look at all that they hold, such as an `id` alone: an array that was put in order there is a change.
+    func settled(with earlier: EncodedNode) -> EncodedNode {
+        if isWritten(as: earlier) { return earlier }
+        let made: EncodedNode
+        switch (content, earlier.content) {
+        case (.object(let new), .object(let old)):
+            let members = Dictionary(
+                uniqueKeysWithValues: new.map { name, node in (name, old[name].map { node.settled(with: $0) } ?? node) })
+            made = EncodedNode(.object(members), of: value)
+        case (.array(let new), .array(let old)):
+            let places = Dictionary(old.compactMap { node in node.id.map { ($0, node) } }) { first, _ in first }
+            let elements = new.enumerated().map { index, node in
+                let before = node.id.map { places[$0] } ?? (new.count == old.count ? old[index] : nil)
+                return before.map { node.settled(with: $0) } ?? node
+            }
+            made = EncodedNode(.array(elements), of: value)
+        default: return self
+        }
+        if made.isWritten(as: earlier) { return earlier }
+        guard let places = made.reordered(from: earlier), let value, let before = earlier.value, Self.areEqual(value, before),
+            made.isReordered(at: places, by: value)
+        else { return made }
+        return earlier
+    }
+
+    /// The text of the member `id` of an object.
+    private var id: [UInt8]? {
+        guard case .object(let members) = content, case .scalar(let text)? = members["id"]?.content else { return nil }
+        return text
+    }
+
+    private static func areEqual(_ one: any Encodable, _ other: any Encodable) -> Bool {
+        func isEqual<Value: Equatable>(_ value: Value) -> Bool { (other as? Value).map { $0 == value } ?? false }
+        return (one as? any Equatable).map { isEqual($0) } ?? false
+    }
+
+    /// The arrays, as paths of names and indices, whose elements are those of the other value in another order; nil when something else
+    /// differs. Of arrays in each other, the outermost.
+    private func reordered(from other: EncodedNode) -> Set<[String]>? {
+        switch (content, other.content) {
+        case (.scalar(let one), .scalar(let two)): return one == two ? [] : nil
+        case (.object(let one), .object(let two)):
+            guard one.count == two.count else { return nil }
+            var found: Set<[String]> = []
+            for (name, node) in one {
+                guard let inside = two[name].flatMap({ node.reordered(from: $0) }) else { return nil }
+                found.formUnion(inside.map { [name] + $0 })
+            }
+            return found
+        case (.array(let one), .array(let two)):
+            guard one.count == two.count else { return nil }
+            var found: Set<[String]>? = []
+            for (index, pair) in zip(one, two).enumerated() {
+                guard let inside = pair.0.reordered(from: pair.1) else { found = nil; break }
+                found?.formUnion(inside.map { ["\(index)"] + $0 })
+            }
+            return found ?? (unordered == other.unordered ? [[]] : nil)
+        default: return nil
+        }
+    }
+
+    /// A text that is equal for values that differ by the order of arrays alone.
+    private var unordered: [UInt8] {
+        switch content {
+        case .scalar(let text): return text
+        case .array(let elements):
+            let texts = elements.map(\.unordered).sorted { $0.lexicographicallyPrecedes($1) }
+            return [UInt8(ascii: "[")] + texts.joined(separator: [UInt8(ascii: ",")]) + [UInt8(ascii: "]")]
+        case .object(let members):
+            let texts = members.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
+                .map { Array(JSONText.string($0.key).utf8) + [UInt8(ascii: ":")] + $0.value.unordered }
+            return [UInt8(ascii: "{")] + texts.joined(separator: [UInt8(ascii: ",")]) + [UInt8(ascii: "}")]
+        }
+    }
+
+    /// Whether a type writes arrays in another order than it reads them in.
+    private func isReordered(at places: Set<[String]>, by value: any Encodable) -> Bool {
+        guard let type = type(of: value) as? any Decodable.Type else { return false }
+        var left = places, read: [Any] = []
+        // (A set of two has one order of two, each time another: by chance it is the same each time once in 2^40. All that was read is kept
+        // meanwhile, since the order goes by where in memory a set is.)
+        for _ in 0..<40 {
+            guard let again = try? ModelCoding.decoder().decode(type, from: [self]) as? any Encodable,
+                let node = try? ModelEncoder.node(of: again), let found = node.reordered(from: self)
+            else { return false }
+            read.append(again)
+            left = left.filter { place in !found.contains { place.starts(with: $0) } }
+            if left.isEmpty { return true }
+        }
+        return false
+    }
+}
+
+extension JSONDecoder {
+    /// The one element of an array.
+    fileprivate func decode<Value: Decodable>(_ type: Value.Type, from nodes: [EncodedNode]) throws -> Any? {
+        try decode([Value].self, from: Data(EncodedNode(.array(nodes)).bytes)).first
+    }
+}
