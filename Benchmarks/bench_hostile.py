@@ -141,6 +141,31 @@ def heads_that_are_merges(folder, size):
     return Spent(functools.partial(store.merge_heads, "head0"))
 
 
+def merged_texts(folder, texts):
+    """Texts of a base and two sides, merged."""
+    folder.mkdir(parents=True)
+    return Spent(functools.partial(llvs.merge_values, *(text.encode() for text in texts), "text"))
+
+
+def lines_of_which_few_are_unique(folder, size):
+    """Lines of which one is unique between the two ends of each part, so that parts shrink by one line at a time."""
+    def lines(tag):
+        return tag + "\n" + "".join(f"{tag}\n{number + 1:x}\n{number:x}\n" for number in range(size // 3)) + tag + "\n"
+    return merged_texts(folder, [lines(tag) for tag in "oxy"])
+
+
+def words_of_which_few_are_unique(folder, size):
+    """The same of words in one line."""
+    def words(tag):
+        return " ".join(f"{tag} {number + 1:x} {number:x}" for number in range(size // 3))
+    return merged_texts(folder, [words(tag) for tag in "oxy"])
+
+
+def equal_lines_between_unlike_ends(folder, size):
+    """A row of equal lines between ends that differ by more edits than are looked for."""
+    return merged_texts(folder, [f"{side}\n" * 1500 + "a\n" * size + f"{side}\n" for side in "oxy"])
+
+
 def foreign_names(folder, size):
     """Names in the folder that are no versions, listed again."""
     _, _, exchange = retrieved(folder, [("root", (), [update("x", "0")])])
@@ -234,6 +259,9 @@ CASES = {
     heads_on_a_foreign_root: 4_000,
     heads_that_look_alike: 4_000,
     heads_that_are_merges: 4_000,
+    lines_of_which_few_are_unique: 1_200_000,
+    words_of_which_few_are_unique: 1_200_000,
+    equal_lines_between_unlike_ends: 4_000_000,
     foreign_names: 1_000_000,
     changes_without_versions: 1_000_000,
     empty_version_files: 1_000_000,
@@ -253,7 +281,7 @@ def main():
     parser.add_argument("--strict", action="store_true", help=f"fails where more than {MOST:g} s were computed between two looks")
     parser.add_argument("folder", type=Path)
     arguments = parser.parse_args()
-    print(f"{'':30}{'half the size':>16}{'the size':>16}{'looks apart':>16}{'computed':>14}{'memory':>16}")
+    print(f"{'':34}{'half the size':>16}{'the size':>16}{'looks apart':>16}{'computed':>14}{'memory':>16}")
     over = []
     for case, size in CASES.items():
         if arguments.only and case.__name__ not in arguments.only:
@@ -266,7 +294,7 @@ def main():
             shutil.rmtree(folder)
         half, whole = spent
         print(
-            f"{case.__name__.replace('_', ' '):30}{half.seconds:14.3f} s{whole.seconds:14.3f} s"
+            f"{case.__name__.replace('_', ' '):34}{half.seconds:14.3f} s{whole.seconds:14.3f} s"
             f"{1000 * whole.longest:13.0f} ms{1000 * whole.computed:11.0f} ms{whole.mebibytes:12.0f} MiB   of {size:,}",
             flush=True,
         )

@@ -1,8 +1,12 @@
 /// Longest increasing subsequences, the one among them that is always the same: scanning from the left, the first that can be in one.
 enum IncreasingRun {
-    /// Whether each of the numbers is in it; negative ones never are. In O(n log n).
+    /// Whether each of the numbers is in it; negative ones never are. In O(n log n), and memory for as many as lie between the smallest and
+    /// the largest: parts of a long text may have few, all of them large.
     static func members(_ numbers: [Int32], _ work: DocumentControl) throws -> TokenBits {
-        try members(numbers.count, below: Int(numbers.max() ?? -1) + 1, work) { numbers[$0] }
+        let least = numbers.lazy.filter { $0 >= 0 }.min() ?? 0
+        return try members(numbers.count, below: max(0, Int(numbers.max() ?? -1) + 1 - Int(least)), work) {
+            numbers[$0] < 0 ? -1 : numbers[$0] - least
+        }
     }
 
     /// Whether each of the keys is in it; those that are not below a limit never are.
