@@ -77,6 +77,21 @@ final class ValueForms: Sendable {
         return try lift(text, Array(zip(due, isLeft)), latest, work) ?? text
     }
 
+    /// The value with the names that its members had in a form, if it is of a later one; nil if it stays as it is. What stands under the
+    /// new name counts: what an upgrade left under the old one gives way to it.
+    func withNames(of form: JSONDecimal, _ text: JSONText, work: DocumentControl) throws -> JSONText? {
+        guard let renames, text.tree.kind(0) == .object, let own = self.form(of: text) else { return nil }
+        let due = renames.filter { Self.isEarlier(form, $0.to) && JSONDecimal.compare($0.to, own) <= 0 }
+        if due.isEmpty { return nil }
+        try Memory.expect(text.tree.bytes.count, "Reading a value")
+        let edited = RenamedObject(0)
+        for rename in due.reversed() {
+            try work.done(text.tree.count)
+            edited.move(back: rename.path, to: rename.from, in: text.tree)
+        }
+        return try text.with(edited, work)
+    }
+
     /// What undoing an edit comes to: what was before it, but in the form that the edit brought the value into, and with the members that
     /// were made then. So no upgrade runs once more over what others did since. Members that are counters and texts are not kept.
     /// - Returns: nil where the edit brought the value into no later form; and whether members were kept beside the number of the form.
@@ -191,6 +206,30 @@ private final class RenamedObject {
         target.changed[new] = item
     }
 
+    /// Moves a member to its old place, in the stead of what is there; where it is missing nothing is there. Leaves all as it is where
+    /// something on the way is no object.
+    func move(back path: [[UInt8]], to old: [[UInt8]], in tree: JSONTree) {
+        guard let name = path.last, let oldName = old.last, !isBlocked(path.dropLast(), in: tree), !isBlocked(old.dropLast(), in: tree)
+        else { return }
+        let source = object(at: path.dropLast(), making: false, in: tree), item = source?.item(name, in: tree)
+        if item != nil { source?.changed[name] = .gone }
+        object(at: old.dropLast(), making: item != nil, in: tree)?.changed[oldName] = item ?? .gone
+    }
+
+    /// Whether something that names lead to is there and no object.
+    private func isBlocked(_ names: ArraySlice<[UInt8]>, in tree: JSONTree) -> Bool {
+        var object = self
+        for name in names {
+            switch object.item(name, in: tree) {
+            case nil: return false
+            case .object(let next): object = next
+            case .node(let node) where tree.kind(node) == .object: object = RenamedObject(node)
+            default: return true
+            }
+        }
+        return false
+    }
+
     /// As merges write objects. Goes down no further than pointers do.
     func write(to writer: inout CanonicalWriter, in tree: JSONTree) throws {
         let others = changed.sorted { a, b in a.key.withUnsafeBytes { a in b.key.withUnsafeBytes { Bytes.compare(a, $0) < 0 } } }
@@ -226,5 +265,28 @@ private final class RenamedObject {
             if order <= 0 { j += 1 }
         }
         writer.append(Array((isFirst ? "{}" : "}").utf8))
+    }
+}
+
+extension MergeSchema {
+    /// Returns a value as a program reads it that knows an earlier form: members that the rules rename have the names that they had in that
+    /// form, if the value is of a later one. Any other value is returned as it is, and so is what is no JSON object.
+    /// - Parameters:
+    ///   - form: the number of the form that the program knows.
+    ///   - bytes: the value.
+    ///   - id: its id, which tells the rules that are for it.
+    /// - Throws: `.outOfMemory`.
+    /// - Complexity: O(n) in the size of the value, if the rules for it name renames.
+    public func withNames(ofForm form: Int, _ bytes: [UInt8], id: [UInt8]) throws -> [UInt8] {
+        guard let forms = id.withUnsafeBytes({ rules(for: $0) })?.forms, forms.renames != nil,
+            let number = Array("\(form)".utf8).withUnsafeBytes({ JSONDecimal($0) })
+        else { return bytes }
+        return try bytes.withUnsafeBytes { all in
+            let work = DocumentControl()
+            guard let text = try JSONTreeParser.parse(all, work: work), let named = try forms.withNames(of: number, text, work: work) else {
+                return bytes
+            }
+            return Array(named.tree.bytes)
+        }
     }
 }

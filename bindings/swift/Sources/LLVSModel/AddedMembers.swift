@@ -25,8 +25,8 @@ struct AddedMembers {
     }
 
     private let rules: [Rule]
-    /// The rules where they name renames, and what a value of the newest form begins with.
-    private let renames: (rules: [UInt8], id: [UInt8], newest: [[UInt8]])?
+    /// The rules where they name renames.
+    private let renames: (rules: [UInt8], id: [UInt8])?
 
     /// nil when the model has no counters and texts.
     init?<Model: StorableModel>(_ model: Model.Type) {
@@ -39,27 +39,25 @@ struct AddedMembers {
                 members: members.compactMapValues { try? JSONDecoder().decode(JSONValue.self, from: Data($0.utf8)) })
         }
         guard rules.contains(where: \.isAdded) else { return nil }
-        let form = "\(JSONText.string(Model.formName)):\(Model.form)"
-        renames = found["schema"]?["renames"].map { _ in
-            (Model.mergeRules, Array(Model.idPrefix.utf8), ["{\(form)}", "{\(form),\"\":null}"].map { Array($0.utf8) })
-        }
+        renames = found["schema"]?["renames"].map { _ in (Model.mergeRules, Array(Model.idPrefix.utf8)) }
     }
 
     /// What an upgrade made that cannot be merged; nil when all can.
     func problem(in bytes: [UInt8], after: [String: JSONValue]) throws -> Problem? {
-        let before = try JSONDecoder().decode(JSONValue.self, from: Data(renamed(bytes)))
+        let before = try JSONDecoder().decode(JSONValue.self, from: Data(renamed(bytes, after)))
         return problem(before, .object(after), rules, [])
     }
 
-    /// The value as a merge sees it whose other sides are of the newest form: with the members renamed that the rules name.
-    private func renamed(_ bytes: [UInt8]) throws -> [UInt8] {
+    /// The value as a merge sees it whose other sides are what the upgrades made: with the members renamed that the rules name.
+    private func renamed(_ bytes: [UInt8], _ after: [String: JSONValue]) throws -> [UInt8] {
         guard let renames else { return bytes }
         let schema: MergeSchema
         do { schema = try renames.rules.withUnsafeBytes { try MergeSchema($0) } } catch let problem as InvalidRules {
             throw problem.storeError
         }
-        let merged = try renames.newest[0].withUnsafeBytes { base in
-            try renames.newest[1].withUnsafeBytes { newer in
+        let newest = try [after, after.merging(["": .null]) { $1 }].map { Array(try JSONEncoder().encode($0)) }
+        let merged = try newest[0].withUnsafeBytes { base in
+            try newest[1].withUnsafeBytes { newer in
                 try bytes.withUnsafeBytes { try DocumentMerge(schema: schema, id: renames.id).merge(base: base, newer: newer, older: $0) }
             }
         }

@@ -1,7 +1,7 @@
 /// A rule and the place that it is for: a JSON pointer below the value, in which "*" stands for any member or element.
 public struct MergePattern: Sendable, Hashable {
     let pointer: String
-    /// JSON text by name; empty where nothing is to be said.
+    /// JSON text by name; empty where nothing is to be said: that the member is there.
     var rule: [String: String]
     /// Why it cannot be; nil when it can.
     var problem: String?
@@ -26,7 +26,7 @@ public struct MergePattern: Sendable, Hashable {
             ?? initial.flatMap { own.otherAbsent($0, given.rule) ?? own.begin(with: $0) }
         let isWhole = ["register", "counter", "text"].contains(own.kind) || (own.kind == "set" && own.rule["key"] == nil)
         let inside = isWhole ? [] : MemberType.inside(type)
-        return (own.rule.isEmpty && own.problem == nil ? [] : [own]) + inside.map { $0.below(own.pointer) }
+        return [own] + inside.map { $0.below(own.pointer) }
     }
 
     /// The type of a default. Called by what `@Model` makes.
@@ -106,7 +106,7 @@ public struct MergePattern: Sendable, Hashable {
         guard found.contains(where: { $0.repeated == id }) else { return found }
         // Elements that have an `id` are told apart by it without a rule.
         found.removeAll { $0.repeated == id || $0.isByID }
-        for index in found.indices where found[index].problem == nil && found[index].repeated == nil {
+        for index in found.indices where found[index].problem == nil && found[index].repeated == nil && !found[index].rule.isEmpty {
             found[index].problem =
                 "\(part) holds itself, and can have no rules inside, since a pattern has a fixed depth; leave the rule "
                 + "out (make a set an array), or use one structure for each depth"

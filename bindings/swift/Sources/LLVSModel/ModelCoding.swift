@@ -53,9 +53,13 @@ public enum ModelCoding {
         }
     }
 
-    static func read<Model: StorableModel>(_ type: Model.Type, _ bytes: [UInt8], _ id: ValueID, _ version: VersionID?) throws -> Model {
+    /// - Parameter rules: those by whose renames a value of a later form is read.
+    static func read<Model: StorableModel>(
+        _ type: Model.Type, _ bytes: [UInt8], _ id: ValueID, _ version: VersionID?, _ rules: MergeSchema
+    ) throws -> Model {
         do {
-            return try decoder().decode(type, from: Data(lifted(type, bytes)))
+            let named = try rules.withNames(ofForm: Model.form, lifted(type, bytes), id: id.bytes)
+            return try decoder().decode(type, from: Data(named))
         } catch { throw refusal(type, bytes, id, version, error) }
     }
 

@@ -22,7 +22,7 @@ extension StoreCoordinator {
 public struct ModelCollection<Model: StorableModel>: Sendable {
     /// Whose values they are.
     public let coordinator: StoreCoordinator
-    private let rules: StoreRules
+    let rules: StoreRules
 
     /// The rules of the model that the store has others for, when they were last compared: at first, and at saves where the store has
     /// other rules by then. Those of the store stand.
@@ -32,7 +32,7 @@ public struct ModelCollection<Model: StorableModel>: Sendable {
 
     init(_ coordinator: StoreCoordinator) throws {
         self.coordinator = coordinator
-        rules = try StoreRules(Model.checkedRules)
+        rules = try StoreRules(of: Model.self)
         _ = try register()
     }
 
@@ -47,7 +47,7 @@ public struct ModelCollection<Model: StorableModel>: Sendable {
 
     /// The objects at a version; nil: the current one, as it is now.
     public func at(_ version: VersionID? = nil) -> ModelsAtVersion<Model> {
-        ModelsAtVersion(store: coordinator.store, version: version ?? coordinator.currentVersion)
+        ModelsAtVersion(store: coordinator.store, version: version ?? coordinator.currentVersion, rules: rules)
     }
 
     /// The object under an id; nil when there is none. Throws `ModelDecodingError` when it cannot be read.
@@ -135,7 +135,7 @@ public struct ModelCollection<Model: StorableModel>: Sendable {
     ) throws -> Version? {
         let valueID = try valueID(id), version = version ?? coordinator.currentVersion
         let found = try coordinator.value(valueID, at: .version(version))
-        guard var object = try found.map({ try $0.model(Model.self) }) ?? initial else {
+        guard var object = try found.map({ try at(version).object($0) }) ?? initial else {
             throw StoreError(.notFound, "There is no object \"\(id)\" to edit; give one to begin with.", valueID: valueID)
         }
         let written = try ModelCoding.encoded(object, valueID)
@@ -207,7 +207,7 @@ public struct ModelCollection<Model: StorableModel>: Sendable {
         let earlier: EncodedNode? =
             switch before {
             case .read(_, let written), .begun(let written): written
-            case .nothing: try there.map { try ModelCoding.encoded($0.model(Model.self), id) }
+            case .nothing: try there.map { try ModelCoding.encoded($0.model(Model.self, rules), id) }
             }
         let object = try ModelCoding.encoded(object, id), settled = earlier.map { object.settled(with: $0) } ?? object
         var there = there

@@ -32,7 +32,7 @@ extension ModelCollection {
                 guard let version = try store.version(step.version), let kind = step.kind else { continue }
                 var object: Model?, problem: ModelDecodingError?
                 do {
-                    object = try store.value(valueID, at: step.version)?.model(Model.self)
+                    object = try store.value(valueID, at: step.version).map { try at(step.version).object($0) }
                 } catch let error as ModelDecodingError { problem = error }
                 found.append(PastObject(version: version, kind: kind, object: object, problem: problem))
             }

@@ -14,13 +14,14 @@ extension ModelCollection {
     ///
     /// Of the version that is current now.
     public func matching(_ members: [String: JSONValue]) -> ModelSelection<Model> {
-        ModelSelection(coordinator: coordinator, version: coordinator.currentVersion, equal: members, order: [], isReversed: false)
+        ModelSelection(
+            coordinator: coordinator, rules: rules, version: coordinator.currentVersion, equal: members, order: [], isReversed: false)
     }
 
     /// All objects that an index on these members holds, in its order or the reverse of it. As `matching`.
     public func ordered(by names: String..., reversed: Bool = false) -> ModelSelection<Model> {
         ModelSelection(
-            coordinator: coordinator, version: coordinator.currentVersion, equal: [:], order: names, isReversed: reversed)
+            coordinator: coordinator, rules: rules, version: coordinator.currentVersion, equal: [:], order: names, isReversed: reversed)
     }
 }
 
@@ -31,6 +32,7 @@ extension ModelCollection {
 /// `"text": "fold"` without case and diacritics. An object that lacks the first part of an index is not in it.
 public struct ModelSelection<Model: StorableModel>: Sendable {
     let coordinator: StoreCoordinator
+    let rules: StoreRules
     /// The version: the one that was current when this was made, or that of `at`.
     public let version: VersionID
     let equal: [String: JSONValue]
@@ -39,12 +41,12 @@ public struct ModelSelection<Model: StorableModel>: Sendable {
 
     /// The same at another version.
     public func at(_ version: VersionID) -> ModelSelection {
-        ModelSelection(coordinator: coordinator, version: version, equal: equal, order: order, isReversed: isReversed)
+        ModelSelection(coordinator: coordinator, rules: rules, version: version, equal: equal, order: order, isReversed: isReversed)
     }
 
     /// In the order of these members, or the reverse of it.
     public func ordered(by names: String..., reversed: Bool = false) -> ModelSelection {
-        ModelSelection(coordinator: coordinator, version: version, equal: equal, order: names, isReversed: reversed)
+        ModelSelection(coordinator: coordinator, rules: rules, version: version, equal: equal, order: names, isReversed: reversed)
     }
 
     /// The ids, without the prefix.
@@ -155,10 +157,11 @@ public struct ModelSelection<Model: StorableModel>: Sendable {
 
     private func objects(_ page: IndexPage) throws -> [(id: String, object: Model)] {
         guard let values = page.values else { return [] }
+        let rules = try rules.forReading(at: self.version, in: coordinator.store)
         return try zip(page.ids.texts, values.rows).map { id, row in
             let stored = row.version.map { String(decoding: values.versions[values.version($0)], as: UTF8.self) }
             let valueID = try ValueID(String(decoding: id, as: UTF8.self)), version = try stored.map { try VersionID($0) }
-            let object = try ModelCoding.read(Model.self, Array(values.data[row.data]), valueID, version)
+            let object = try ModelCoding.read(Model.self, Array(values.data[row.data]), valueID, version, rules)
             return (plain(id), object)
         }
     }

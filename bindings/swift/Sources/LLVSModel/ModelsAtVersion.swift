@@ -6,10 +6,11 @@ public struct ModelsAtVersion<Model: StorableModel>: Sendable {
     public let store: Store
     /// The version that they are read at.
     public let version: VersionID
+    let rules: StoreRules
 
     /// The object under an id; nil when there is none. Throws `ModelDecodingError` when it cannot be read.
     public subscript(id: String) -> Model? {
-        get throws { try store.value(ValueID(Model.idPrefix + id), at: version).map { try $0.model(Model.self) } }
+        get throws { try store.value(ValueID(Model.idPrefix + id), at: version).map(object) }
     }
 
     /// Whether there is a value under an id, whether it can be read or not.
@@ -33,7 +34,7 @@ public struct ModelsAtVersion<Model: StorableModel>: Sendable {
     /// All ids and objects, in the order of the ids. Throws `ModelDecodingError` at one that cannot be read; `readAll` goes on.
     public func all() throws -> [(id: String, object: Model)] {
         var found: [(id: String, object: Model)] = []
-        try forEachValue { found.append(($0.id.plain(Model.self), try $0.model(Model.self))) }
+        try forEachValue { value, rules in found.append((value.id.plain(Model.self), try value.model(Model.self, rules))) }
         return found
     }
 
@@ -48,10 +49,10 @@ public struct ModelsAtVersion<Model: StorableModel>: Sendable {
     /// All objects that can be read, and why the others cannot: for lists that one bad value must not empty.
     public func readAll() throws -> Reading {
         var found = Reading()
-        try forEachValue { value in
+        try forEachValue { value, rules in
             let id = value.id.plain(Model.self)
             do {
-                found.objects.append((id, try value.model(Model.self)))
+                found.objects.append((id, try value.model(Model.self, rules)))
             } catch let error as ModelDecodingError { found.problems.append((id, error)) }
         }
         return found
@@ -62,11 +63,15 @@ public struct ModelsAtVersion<Model: StorableModel>: Sendable {
 
     private var range: IDRange { .prefix(Array(Model.idPrefix.utf8)) }
 
-    private func forEachValue(_ body: (Value) throws -> Void) throws {
+    /// A value of this version as an object.
+    func object(_ value: Value) throws -> Model { try value.model(Model.self, rules.forReading(at: version, in: store)) }
+
+    private func forEachValue(_ body: (Value, MergeSchema) throws -> Void) throws {
+        let rules = try rules.forReading(at: version, in: store)
         var last: ValueID?
         while true {
             let page = try store.values(at: version, in: range, after: last, limit: 100)
-            try page.forEach(body)
+            for value in page { try body(value, rules) }
             guard page.count == 100 else { return }
             last = page.last?.id
         }
@@ -75,8 +80,8 @@ public struct ModelsAtVersion<Model: StorableModel>: Sendable {
 
 extension Value {
     /// As an object of a model.
-    func model<Model: StorableModel>(_ type: Model.Type) throws -> Model {
-        try ModelCoding.read(type, data, id, storedVersion)
+    func model<Model: StorableModel>(_ type: Model.Type, _ rules: MergeSchema) throws -> Model {
+        try ModelCoding.read(type, data, id, storedVersion, rules)
     }
 }
 

@@ -56,7 +56,13 @@ extension StorableModel {
         return Array("{\"merge\":1,\"ids\":{\(JSONText.string(idPrefix)):\(JSONText.object(patterns))}}".utf8)
     }
 
-    static var allPatterns: [MergePattern] { MergePattern.patterns(of: Self.self) }
+    static var allPatterns: [MergePattern] { MergePattern.patterns(of: Self.self).filter { !$0.rule.isEmpty || $0.problem != nil } }
+
+    /// The places of members that the model has no rule for.
+    static var plainPlaces: Set<String> {
+        let given = Set(rules.keys).union(allPatterns.map(\.pointer))
+        return Set(MergePattern.patterns(of: Self.self).map(\.pointer)).subtracting(given)
+    }
 
     /// The rules, when they can be.
     /// - Throws: `.invalidArgument` when the prefix is none, or a rule is not for the type of its member.

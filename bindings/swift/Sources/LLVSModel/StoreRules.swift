@@ -22,6 +22,28 @@ public struct ModelContradiction: Sendable, Equatable, CustomStringConvertible {
         "the rule for \"\(prefix)\" at \"\(pattern)\" is \(store) in the store and \(model) in the model; the store's stands"
     }
 
+    /// Where the store has a kind for members that a model has without one, since an earlier model had them so.
+    static func takenBack(_ plain: Set<String>, _ prefix: String, in rules: [UInt8]) -> [ModelContradiction] {
+        guard !plain.isEmpty, case .object(let all)? = try? ModelCoding.decoder().decode(JSONValue.self, from: Data(rules)),
+            case .object(let ids)? = all["ids"], case .object(let patterns)? = ids[prefix]
+        else { return [] }
+        return plain.sorted().compactMap { place in
+            guard let rule = patterns[place] else { return nil }
+            var kind = rule
+            if case .object(let members) = rule { kind = members["as"] ?? "auto" }
+            return kind == "auto" ? nil : ModelContradiction(prefix: prefix, pattern: place, model: "\"auto\"", store: short(rule))
+        }
+    }
+
+    private init(prefix: String, pattern: String, model: String, store: String) {
+        (self.prefix, self.pattern, self.model, self.store) = (prefix, pattern, model, store)
+    }
+
+    private static func short(_ rule: JSONValue) -> String {
+        guard case .object(let members) = rule, members.keys.allSatisfy({ $0 == "as" }) else { return JSONText.value(rule) }
+        return JSONText.value(members["as"] ?? "auto")
+    }
+
     /// nil where both are one rule, written in two ways.
     init?(_ record: ConflictRecord) {
         let decoder = ModelCoding.decoder()
@@ -30,8 +52,7 @@ public struct ModelContradiction: Sendable, Equatable, CustomStringConvertible {
         let names = path.compactMap { if case .string(let name) = $0 { name } else { nil } }
         func short(_ rule: [UInt8]?) -> String {
             guard let rule, let value = try? decoder.decode(JSONValue.self, from: Data(rule)) else { return "absent" }
-            guard case .object(let members) = value, members.keys.allSatisfy({ $0 == "as" }) else { return JSONText.value(value) }
-            return JSONText.value(members["as"] ?? "auto")
+            return Self.short(value)
         }
         (prefix, pattern) = (names.count > 1 ? names[1] : "", names.count > 2 ? names[2] : "")
         (model, store) = (short(record.older), short(record.newer))
@@ -55,23 +76,35 @@ final class StoreRules: Sendable {
     }
 
     let own: [UInt8]
+    private let prefix: String
+    private let plain: Set<String>
     private let last = Mutex<Compared?>(nil)
+    private let reading = Mutex<Compared?>(nil)
 
-    init(_ own: [UInt8]) { self.own = own }
+    init<Model: StorableModel>(of model: Model.Type) throws {
+        own = try Model.checkedRules
+        (prefix, plain) = (Model.idPrefix, Model.plainPlaces)
+    }
 
     /// Those compared last.
     var known: Compared? { last.withLock { $0 } }
 
     /// Those at a version.
-    func at(_ version: VersionID, in store: Store) throws -> Compared {
+    func at(_ version: VersionID, in store: Store) throws -> Compared { try at(version, in: store, last) }
+
+    /// The rules by which values at a version are read, which may be one of the past.
+    func forReading(at version: VersionID, in store: Store) throws -> MergeSchema { try at(version, in: store, reading).merging }
+
+    private func at(_ version: VersionID, in store: Store, _ last: borrowing Mutex<Compared?>) throws -> Compared {
         let stored = try store.reference(ValueID(MergeSchema.valueID), at: version)?.version
-        if let known = self.known, known.stored == stored { return known }
+        if let known = last.withLock({ $0 }), known.stored == stored { return known }
         let compared: Compared
         do {
             let found = try store.schema(at: version, adding: own)
             compared = Compared(
                 stored: stored, merging: try merging(found.rules ?? own), isChanged: found.isChanged,
-                contradictions: found.contradictions.compactMap { ModelContradiction($0) },
+                contradictions: found.contradictions.compactMap { ModelContradiction($0) }
+                    + ModelContradiction.takenBack(plain, prefix, in: found.rules ?? own),
                 problem: found.problem.map {
                     "the rules of the store are not valid at \"\($0.pointer)\", so the newest valid ones count: \($0.reason)"
                 })

@@ -51,10 +51,10 @@ import Foundation
     @Test func whatIsMissingIsAdded() throws {
         let devices = try Devices(), phone = devices.phone
         try save(
-            #"{"merge":1,"models":{"x":1},"ids":{"a/":{"/n":"counter"},"contact/":{"/tags":"set","/more":"text"}}}"#,
+            #"{"merge":1,"models":{"x":1},"ids":{"a/":{"/n":"counter"},"contact/":{"/tags":"set","/other":"text"}}}"#,
             MergeSchema.valueID, in: phone)
         #expect(try phone.collection(Contact.self).contradictions == [])
-        #expect(try ids(phone) == expected("{\"a/\":{\"/n\":\"counter\"},\"contact/\":{\"\":\"auto\",\"/more\":\"text\",\(Self.own)}}"))
+        #expect(try ids(phone) == expected("{\"a/\":{\"/n\":\"counter\"},\"contact/\":{\"\":\"auto\",\"/other\":\"text\",\(Self.own)}}"))
         #expect(try text(phone, MergeSchema.valueID)?.contains(#""models":{"x":1}"#) == true)
     }
 

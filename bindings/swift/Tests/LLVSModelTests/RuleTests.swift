@@ -63,7 +63,8 @@ struct Book: Equatable {
     ) throws -> String {
         let patterns = MergePattern.member(name, type, rules, from: initial)
         #expect(patterns.allSatisfy { $0.problem == nil }, "\(patterns)")
-        let text = patterns.map { JSONText.string($0.pointer) + ":" + JSONText.object($0.rule) }.joined(separator: ",")
+        let own = patterns.filter { !$0.rule.isEmpty }
+        let text = own.map { JSONText.string($0.pointer) + ":" + JSONText.object($0.rule) }.joined(separator: ",")
         // The engine takes them.
         _ = try Array("{\"merge\":1,\"ids\":{\"x/\":{\"\":\"auto\"\(text.isEmpty ? "" : ",")\(text)}}}".utf8)
             .withUnsafeBytes { try MergeSchema($0) }
