@@ -356,6 +356,20 @@ class TestLists:
         with pytest.raises(llvs.TransportError, match="document type"):
             retrieve(new_store(), filled)
 
+    @pytest.mark.parametrize(("status", "is_there"), [("404 Not Found", False), ("410 Gone", False), ("200 OK", True), ("", True)])
+    def test_a_member_with_a_status_of_its_own(
+        self, filled: DavServer, new_store: Any, store: llvs.Store, status: str, is_there: bool
+    ) -> None:
+        """One that is not there is none, and the versions that are there come."""
+        gone = f"/dav/notes/versions/{'A' * 8}-AAAA-4AAA-8AAA-{'A' * 12}"
+        own = f"<D:status>HTTP/1.1 {status}</D:status>" if status else ""
+        more = f"<D:response><D:href>{gone}</D:href>{own}</D:response></D:multistatus>".encode()
+        listed = filled.listing("/dav/notes/versions").replace(b"</D:multistatus>", more)
+        self.answer(filled, listed)
+        second = new_store()
+        problems = retrieve(second, filled).problems
+        assert ids(second) == ids(store) and bool(problems) == is_there
+
     def test_a_status_that_is_none_of_webdav(self, filled: DavServer, new_store: Any) -> None:
         self.answer(filled, b"<html/>", 200)
         with pytest.raises(llvs.TransportError):
@@ -562,6 +576,15 @@ class TestStatuses:
             with pytest.raises(llvs.NotFoundError, match="is not there"):
                 way.retrieve()
         assert not retrieve(store, server).retrieved
+
+    @pytest.mark.parametrize("form", ["%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"])
+    def test_a_time_to_wait_for_in_each_form(self, filled: DavServer, new_store: Any, form: str) -> None:
+        """RFC 9110, section 5.6.7."""
+        wait = time.strftime(form, time.gmtime(time.time() + 2_000))
+        filled.fault = on("PROPFIND")(lambda handler: handler.answer(429, Retry_After=wait))
+        with exchange(new_store(), filled) as way, pytest.raises(llvs.BusyError, match="Retry-After"):
+            way.retrieve()
+        assert filled.count() == 1
 
     @pytest.mark.parametrize("status", [429, 503])
     def test_retry_after(self, filled: DavServer, new_store: Any, store: llvs.Store, status: int) -> None:

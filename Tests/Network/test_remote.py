@@ -264,6 +264,15 @@ def test_through_a_plan_of_faults(server: DavServer, store: llvs.Store, new_stor
     assert ids(second) == ids(store)
 
 
+def test_parts_of_a_path_that_lead_elsewhere(store: llvs.Store) -> None:
+    """Programs on the way take them out of the path of a request, and not out of its headers."""
+    for path in ("a/../b", ".", "..", "a/.", "%2e%2E/b", "a/%2E/b"):
+        for scheme in ("https+webdav://example.invalid", "http+webdav://localhost"):
+            with pytest.raises(llvs.InvalidArgumentError, match="a part that is"):
+                llvs.Exchange(store, f"{scheme}/{path}/")
+    llvs.Exchange(store, "https+webdav://example.invalid/.a/..b/c..d/...").close()
+
+
 @pytest.mark.parametrize("timeout", [0, -1, 1e9, float("nan")])
 def test_bad_timeouts(timeout: float) -> None:
     with pytest.raises(llvs.InvalidArgumentError):

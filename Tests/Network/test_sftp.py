@@ -132,6 +132,27 @@ def test_foreign_names(real: SFTPServer, name: str, store: llvs.Store, new_store
     assert ids(second) == ids(store)
 
 
+@pytest.mark.parametrize("foreign", ["new\nline", "\nfirst", "last\n", ".\nx", "-rw-r--r-- 1\n\n"])
+@pytest.mark.parametrize("layout", ["interchange", "packed"])
+def test_a_foreign_name_with_a_line_end(
+    real: SFTPServer, name: str, store: llvs.Store, new_store: Any, foreign: str, layout: str
+) -> None:
+    """It stops nobody: what is beside it comes and goes."""
+    second, where = new_store(), place(real, name, layout)
+    exchange(store, where)
+    for folder in [real.shared / name, *(real.shared / name).rglob("*")]:
+        if folder.is_dir():
+            (folder / foreign).write_bytes(b"x")
+    with llvs.Exchange(second, where) as way:
+        way.retrieve()
+        assert ids(second) == ids(store)
+        second.make_version(second.most_recent_head, insert={"n": b"1"})
+        assert len(way.send().sent) == 1
+    with llvs.Exchange(store, where) as way:
+        way.retrieve()
+    assert ids(second) == ids(store)
+
+
 def test_keys(real: SFTPServer, name: str, store: llvs.Store, tmp_path: Path) -> None:
     """One that a passphrase opens; one with a wrong one, a stranger's, and one that is none."""
     exchange(store, place(real, name, key_file=real.folder / "locked", password=PASSPHRASE))

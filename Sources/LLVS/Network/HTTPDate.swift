@@ -1,10 +1,21 @@
-/// The form of dates in headers: "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110, section 5.6.7; the two old forms are not read).
+/// Dates in headers, in the three forms of RFC 9110, section 5.6.7: "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT" and
+/// "Sun Nov  6 08:49:37 1994".
 enum HTTPDate {
     static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
     /// Seconds since 1970; nil for anything else.
     static func seconds(_ text: String) -> Int64? {
-        let words = text.split { $0 == " " || $0 == "," }.map(String.init)
+        var words = text.split { $0 == " " || $0 == "," }.map(String.init)
+        if words.count == 4 {
+            let date = words[1].split(separator: "-", omittingEmptySubsequences: false).map(String.init)
+            guard date.count == 3, date[2].utf8.count == 2, let year = UInt8(date[2]), date[2].utf8.first != UInt8(ascii: "+") else {
+                return nil
+            }
+            // Two digits stand for the years from 1970 to 2069.
+            words = [words[0], date[0], date[1], "\(Int(year) + (year < 70 ? 2000 : 1900))", words[2], words[3]]
+        } else if words.count == 5 {
+            words = [words[0], words[2], words[1], words[4], words[3], "GMT"]
+        }
         guard words.count == 6, words[5] == "GMT", let month = months.firstIndex(of: words[2]) else { return nil }
         guard let day = Int64(words[1]), let year = Int64(words[3]), (1...31).contains(day), (1970...9999).contains(year) else {
             return nil

@@ -179,6 +179,15 @@ package enum ExchangeURL {
         return (String(decoding: rest, as: UTF8.self), layout)
     }
 
+    /// Parts of a path that are `.` or `..` are taken out on the way, and not in headers that name a path.
+    private static func withoutDots(_ address: HTTPAddress, _ url: String) throws -> HTTPAddress {
+        let parts = (PercentCoding.decode(address.path.utf8) ?? []).split(separator: UInt8(ascii: "/"))
+        guard !parts.contains(where: { $0.elementsEqual(".".utf8) || $0.elementsEqual("..".utf8) }) else {
+            throw invalid(url, "its path has a part that is . or ..")
+        }
+        return address
+    }
+
     private static func placeAlone(_ url: String) throws -> Place {
         guard let colon = url.utf8.firstIndex(of: UInt8(ascii: ":")), colon != url.startIndex else {
             throw invalid(url, "it has no scheme")
@@ -189,11 +198,11 @@ package enum ExchangeURL {
         case "memory":
             guard !rest.isEmpty else { throw invalid(url, "it names no place") }
             return .memory(rest)
-        case "https+webdav": return .webdav(try address("https:" + rest, of: url))
+        case "https+webdav": return .webdav(try withoutDots(address("https:" + rest, of: url), url))
         case "http+webdav":
             let address = try address("http:" + rest, of: url)
             guard address.isLoopback else { throw invalid(url, "over a network nothing is sent unencrypted; write https+webdav:") }
-            return .webdav(address)
+            return .webdav(try withoutDots(address, url))
         case "s3":
             do throws(HTTPAddress.Refusal) { return .s3(try S3Location(rest)) } catch { throw invalid(url, error.why) }
         case "sftp":

@@ -8,6 +8,8 @@ final class SFTPListing: HTTPBodyReader {
     private let what: String
     private var line: [UInt8] = []
     private(set) var found: [Line] = []
+    /// Whether the line before is the last of `found`; nil: there was none.
+    private var isLastFound: Bool?
 
     /// One of them.
     struct Line: Equatable {
@@ -40,11 +42,26 @@ final class SFTPListing: HTTPBodyReader {
 
     private func finishLine() throws {
         defer { line.removeAll(keepingCapacity: true) }
-        guard let read = SFTPListing.read(line) else { throw unreadable("it does not list as OpenSSH does") }
-        guard read.name != ".", read.name != ".." else { return }
+        guard let read = SFTPListing.read(line) else { return try finishRest() }
+        isLastFound = read.name != "." && read.name != ".."
+        guard isLastFound == true else { return }
         guard found.count < SFTPListing.mostEntries else { throw unreadable("it has more than \(SFTPListing.mostEntries) names") }
         try Memory.grow(&found, what)
         found.append(read)
+    }
+
+    /// A line that is none by itself: the rest of a name with a line end in it, which is none of ours.
+    private func finishRest() throws {
+        // Such a name may begin with its line end.
+        let isBeginning = SFTPListing.read(line + Array(line.last == UInt8(ascii: " ") ? "x".utf8 : " x".utf8)) != nil
+        guard isBeginning || isLastFound != nil else { throw unreadable("it does not list as OpenSSH does") }
+        if isBeginning {
+            isLastFound = false
+        } else if isLastFound == true, var last = found.popLast() {
+            last.name += "\n" + String(decoding: line, as: UTF8.self)
+            guard last.name.utf8.count <= SFTPListing.longestLine else { throw unreadable("a name has too many bytes") }
+            found.append(last)
+        }
     }
 
     private func unreadable(_ why: String) -> StoreError {

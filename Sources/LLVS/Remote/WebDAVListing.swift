@@ -16,6 +16,8 @@ final class WebDAVListing: XMLReader.Handler, HTTPBodyReader {
     private var text: [UInt8]?
     // Of the response that is being read.
     private var href: [UInt8]?, size: Int?, modified: Int64?, isDirectory = false
+    /// The response has a status of its own by which it is not there.
+    private var isGone = false
 
     private var listed: [(entry: RemoteEntry, modified: Int64?)] = []
     private var hasSeenOwn = false
@@ -62,8 +64,9 @@ final class WebDAVListing: XMLReader.Handler, HTTPBodyReader {
         }
         path.append(element)
         switch element {
-        case "DAV: response": (href, size, modified, isDirectory) = (nil, nil, nil, false)
+        case "DAV: response": (href, size, modified, isDirectory, isGone) = (nil, nil, nil, false, false)
         case "DAV: href" where path.dropLast().last == "DAV: response", "DAV: getcontentlength", "DAV: getlastmodified": text = []
+        case "DAV: status" where path.dropLast().last == "DAV: response": text = []
         case "DAV: collection" where path.dropLast().last == "DAV: resourcetype": isDirectory = true
         default: break
         }
@@ -86,7 +89,10 @@ final class WebDAVListing: XMLReader.Handler, HTTPBodyReader {
         case "DAV: getcontentlength":
             size = text.flatMap { Int(String(decoding: $0, as: UTF8.self)) }.flatMap { $0 >= 0 ? $0 : nil } ?? size
         case "DAV: getlastmodified": modified = text.flatMap { HTTPDate.seconds(String(decoding: $0, as: UTF8.self)) } ?? modified
-        case "DAV: response": try add()
+        case "DAV: status" where path.last == "DAV: response":
+            let words = (text ?? []).split(separator: UInt8(ascii: " "))
+            isGone = words.count > 1 && ["404", "410"].contains(String(decoding: words[1], as: UTF8.self))
+        case "DAV: response": if !isGone { try add() }
         default: return
         }
         text = nil

@@ -61,7 +61,12 @@ import Testing
     @Test(arguments: [
         ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777), ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
         ("Tue, 29 Feb 2000 23:59:60 GMT", 951_868_800),
-        ("Fri, 31 Dec 9999 23:59:59 GMT", 253_402_300_799), ("Sun, 06 Nov 1994 08:49:37 UTC", nil), ("Sunday, 06-Nov-94 08:49:37 GMT", nil),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", 253_402_300_799), ("Sun, 06 Nov 1994 08:49:37 UTC", nil),
+        ("Sunday, 06-Nov-94 08:49:37 GMT", 784_111_777),
+        ("Sun Nov  6 08:49:37 1994", 784_111_777), ("Sun Nov 06 08:49:37 1994", 784_111_777),
+        ("Friday, 31-Dec-69 23:59:59 GMT", 3_155_759_999), ("Thursday, 01-Jan-70 00:00:00 GMT", 0),
+        ("Sunday, 06-Nov-194 08:49:37 GMT", nil), ("Sunday, 06-Nov--4 08:49:37 GMT", nil), ("Sunday, 06-Nov-94 08:49:37", nil),
+        ("Sun Nov  6 08:49:37 94", nil), ("Sun 6 Nov 08:49:37 1994", nil), ("Sunday, 06-Nov-94 08:49:37 UTC", nil),
         ("", nil),
         ("Sun, 06 Nov 1994 08:49 GMT", nil), ("Sun, 99 Nov 1994 08:49:37 GMT", nil), ("Sun, 06 Nov 99999999999999999999 08:49:37 GMT", nil),
     ])

@@ -41,6 +41,17 @@ import Testing
         #expect(try SFTPListing("The list").lines().isEmpty)
     }
 
+    /// Names with line ends in them, of others' files: what is beside them is listed, and no part of such a name is a name.
+    @Test(arguments: [
+        ("new\nline", ["x", "new\nline", "y"]), ("a\n\nb\n", ["x", "a\n\nb\n", "y"]), (".\nb", ["x", "y"]), ("\nb", ["x", "y"]),
+    ])
+    func aNameWithALineEnd(name: String, found: [String]) throws {
+        let start = "-rw-r--r-- 1 a b 5 Nov 25 21:29 "
+        let listing = SFTPListing("The list")
+        try Array("\(start)x\n\(start)\(name)\n\(start)y\n".utf8).withUnsafeBytes(listing.take)
+        #expect(try listing.lines().map(\.name) == found)
+    }
+
     @Test func whatIsNoListIsAnError() throws {
         for text in ["<html>\n", "-rw-r--r-- 1 a b 5 Nov 25 21:29 x\nabc", String(repeating: "-", count: 9_000)] {
             let listing = SFTPListing("The list of sftp://host/")

@@ -143,7 +143,12 @@ enum SQLiteNewDatabase {
         let aside = try place.folder.place("\(place.name)-\(RandomName.random().hex).new")
         do throws(Errno) {
             let file = try OpenFile(aside, O_WRONLY | O_CREAT | O_EXCL, mode: permissions == nil ? mode : 0o600)
-            if let permissions { try System.setPermissions(file.descriptor, permissions) }
+            if let permissions {
+                do throws(Errno) { try System.setPermissions(file.descriptor, permissions) } catch {
+                    // FAT, exFAT and some network mounts have no permissions of their own. Else the file stays for its owner alone.
+                    guard [EPERM, EACCES, EINVAL, ENOSYS, ENOTSUP, EOPNOTSUPP].contains(error.code) else { throw error }
+                }
+            }
             try bytes.borrowed { (b) throws(Errno) in try FileSystem().write(file.descriptor, b, at: 0) }
             try System.fdatasync(file.descriptor)
             try aside.rename(to: place)
