@@ -204,8 +204,8 @@ enum Problem: DiagnosticMessage {
             "'\(name)' needs a default: a merge can leave a member out that one side removed, and a version of the app that does not know "
                 + "it writes none. Give it one, or make it optional"
         case .constant(let name):
-            "'\(name)' cannot be stored: nothing can be read into a constant that has a value, so each read would make that value anew. Make "
-                + "it a variable, or static if it is the same for all objects"
+            "'\(name)' cannot be stored: nothing can be read into a constant that has a value, so each read would make that value anew. "
+                + "Make it a variable, or static if it is the same for all objects"
         case .severalAtOnce: "a pattern of several names cannot be stored; declare each property by itself"
         case .conditionalMark: "@Merge and @Named cannot stand under a condition of their own; put the whole property under it"
         }
