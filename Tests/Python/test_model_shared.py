@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import json
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Annotated, Any, Callable, Optional
 
@@ -57,6 +57,32 @@ class Contact:
 
 def test_the_rules_are_one() -> None:
     assert llvs.schema_of(Contact) == {"merge": 1, "ids": {VECTORS["prefix"]: VECTORS["rules"]}}
+
+
+@llvs.model("moment/")
+@dataclass
+class Moment:
+    at: datetime = datetime(2027, 1, 1, tzinfo=timezone.utc)
+
+
+@pytest.mark.parametrize("text", VECTORS["moments"])
+def test_a_moment_is_one_text(text: str) -> None:
+    with llvs.Coordinator(storage="memory") as notes:
+        notes.save(insert={"moment/1": json.dumps({"at": text}).encode()})
+        moments = notes.collection(Moment)
+        assert moments["1"].at.utcoffset() == timedelta(0)
+        moments["2"] = moments["1"]
+        assert json.loads(notes["moment/2"]) == {"at": text}
+
+
+@pytest.mark.parametrize("text", VECTORS["more_digits"])
+def test_moments_of_more_digits_are_read_and_stay(text: str) -> None:
+    with llvs.Coordinator(storage="memory") as notes:
+        notes.save(insert={"moment/1": json.dumps({"at": text}).encode()})
+        moments = notes.collection(Moment)
+        whole, fraction = text[:-1].split(".")
+        assert moments["1"].at.isoformat(timespec="microseconds") == f"{whole}.{fraction[:6]:0<6}+00:00"
+        assert moments.save({"1": moments["1"]}) is None
 
 
 def test_values_are_read_and_edited_alike() -> None:

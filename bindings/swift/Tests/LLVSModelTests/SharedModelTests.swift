@@ -1,6 +1,7 @@
 import LLVS
-import LLVSModel
 import Testing
+
+@testable import LLVSModel
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -57,6 +58,22 @@ struct SharedContact: Equatable {
         let written = try JSONDecoder().decode(JSONValue.self, from: Data(SharedContact.mergeRules))
         let rules = try #require(try Self.vectors["rules"])
         #expect(written == ["merge": 1, "ids": .object([SharedContact.idPrefix: rules])])
+    }
+
+    @Test func aMomentIsOneText() throws {
+        guard case .array(let moments)? = try Self.vectors["moments"], case .array(let more)? = try Self.vectors["more_digits"] else {
+            throw CancellationError()
+        }
+        #expect(moments.count > 5 && more.count > 2)
+        for case .string(let text) in moments {
+            let date = try #require(Moment.date(text), "\(text)")
+            #expect(try Moment.text(date) == text)
+        }
+        // Others read what Swift writes for a date between two microseconds.
+        for case .string(let text) in more {
+            let date = try #require(Moment.date(text), "\(text)"), written = try Moment.text(date)
+            #expect(Moment.date(written) == date && written.dropLast().hasPrefix(text.dropLast()))
+        }
     }
 
     @Test func valuesAreReadAndEditedAlike() throws {

@@ -530,7 +530,6 @@ struct AllDecided: Equatable {
     #if swift(>=5)
     var number = 0
     #endif
-    init() {}
 }
 
 @Model(prefix: "none/")
@@ -538,5 +537,4 @@ struct NoneDecided: Equatable {
     #if os(WASI)
     var number = 0
     #endif
-    init() {}
 }

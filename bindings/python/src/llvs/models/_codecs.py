@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 import enum
+import re
 import uuid
 from datetime import date, datetime, time, timezone
 from decimal import Decimal, InvalidOperation
 from typing import Any, Callable, Iterable, Mapping, Optional
 
 from ..index_keys import moment_text
-from ._json import Number, number_text, plain, write
+from ._json import Number, canonical, number_text, plain, write
 from .errors import Mismatch
 
 #: The types of JSON, by what `parse` gives for them.
@@ -28,6 +29,56 @@ def shown(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
+def differs_by_order(new: Any, old: Any) -> bool:
+    """Whether two trees have the same elements in their arrays, in whatever order."""
+    return _unordered(new) == _unordered(old)
+
+
+def _unordered(tree: Any) -> str:
+    if isinstance(tree, list):
+        return "[" + ",".join(sorted(map(_unordered, tree))) + "]"
+    if isinstance(tree, dict):
+        return "{" + ",".join(f"{canonical(name)}:{_unordered(tree[name])}" for name in sorted(tree)) + "}"
+    return canonical(tree)
+
+
+class Spellings:
+    """The ids and dates of a value that are written otherwise than a model writes them, such as a UUID in capital letters.
+
+    A merge compares texts. An element of a list would not be found by its key if the key were another text for the same id, and an element
+    of a set would be there twice. So a save writes an id or a date as it stands in the value already.
+    """
+
+    def __init__(self, codec: Codec, tree: Any) -> None:
+        self._codec = codec
+        self._found: dict[tuple[tuple[str, ...], str], str] = {}
+        codec.each_scalar(tree, (), self._collect)
+
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
+    def apply(self, tree: Any) -> Any:
+        """What a model wrote, with ids and dates as they stand in the value."""
+        return self._codec.each_scalar(tree, (), self._spelled)
+
+    def _spelled(self, codec: Codec, tree: Any, place: tuple[str, ...]) -> Any:
+        return self._found.get((place, tree), tree) if _is_spelled(codec, tree) else tree
+
+    def _collect(self, codec: Codec, tree: Any, place: tuple[str, ...]) -> Any:
+        if _is_spelled(codec, tree):
+            try:
+                written = codec.encode(codec.decode(tree))
+            except Mismatch:
+                return tree
+            if written != tree:
+                self._found.setdefault((place, written), tree)
+        return tree
+
+
+def _is_spelled(codec: Codec, tree: Any) -> bool:
+    return isinstance(codec, Spelled) and isinstance(tree, str)
+
+
 class Codec:
     """How values of one type are written and read; raises Mismatch for others."""
 
@@ -37,6 +88,8 @@ class Codec:
     expected = "a value"
     #: The rule that comes with the type.
     rule: Mapping[str, Any] = {}
+    #: Whether nothing within it has another spelling (`Spellings`).
+    is_plain = False
 
     def encode(self, value: Any) -> Any:
         """What JSON can hold, of a value."""
@@ -70,6 +123,14 @@ class Codec:
         """Puts what another encoder gave into one order: sets, which have none, by their elements."""
         return tree
 
+    def settled(self, new: Any, old: Any) -> Any:
+        """The tree `new` with the parts of an earlier one that stand for equal values, and are only written in another way."""
+        return new
+
+    def each_scalar(self, tree: Any, place: tuple[str, ...], turn: Callable[[Codec, Any, tuple[str, ...]], Any]) -> Any:
+        """A tree with what `turn` gives for the scalars that have a codec of their own. place: names; indices are "*"."""
+        return turn(self, tree, place)
+
     def ordered(self) -> Codec:
         """One that writes moments so that the order of the texts is that of the moments; itself where that is so already."""
         return self
@@ -101,6 +162,7 @@ class Member:
 class Text(Codec):
     """`str`."""
 
+    is_plain = True
     json_types = frozenset({"string"})
     expected = "a string"
 
@@ -127,6 +189,7 @@ def checked_text(text: str) -> str:
 class Boolean(Codec):
     """`bool`."""
 
+    is_plain = True
     json_types = frozenset({"boolean"})
     expected = "true or false"
 
@@ -142,6 +205,7 @@ class Boolean(Codec):
 class Numeric(Codec):
     """`int`, `float` and `Decimal`."""
 
+    is_plain = True
     json_types = frozenset({"number"})
 
     def __init__(self, type: type) -> None:
@@ -157,6 +221,9 @@ class Numeric(Codec):
         except ValueError as problem:
             raise Mismatch(str(problem)) from None
         return value
+
+    def settled(self, new: Any, old: Any) -> Any:
+        return old if isinstance(old, Number) and isinstance(new, Number) and new.same_as(old) else new
 
     def decode(self, tree: Any) -> Any:
         if not isinstance(tree, Number):
@@ -213,8 +280,14 @@ class Ordered(Spelled):
             return tree
 
 
+#: The fraction of a second.
+_FRACTION = re.compile(r"(?<=:\d\d)[.,](\d+)")
+
+
 def _with_zone(text: str) -> str:
-    # Python before 3.11 does not know the Z.
+    # Python before 3.11 does not know the Z, and only fractions of three or six digits. Swift's models write more digits where a date is
+    # between two microseconds.
+    text = _FRACTION.sub(lambda found: "." + found[1][:6].ljust(6, "0"), text, count=1)
     return text[:-1] + "+00:00" if text.endswith(("Z", "z")) else text
 
 
@@ -317,6 +390,13 @@ class Converted(Codec):
         except Exception as problem:
             raise Mismatch(f"cannot be encoded: {problem!r}") from problem
         return Anything().encode(made)
+
+    def settled(self, new: Any, old: Any) -> Any:
+        # (Such as a set, which an app makes a list of in any order.)
+        try:
+            return old if differs_by_order(new, old) and self.decode(new) == self.decode(old) else new
+        except Mismatch:
+            return new
 
     def decode(self, tree: Any) -> Any:
         try:

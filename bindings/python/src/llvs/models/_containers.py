@@ -3,11 +3,36 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Callable, Iterable, Mapping
+from typing import Any, Callable, Iterable, Mapping, Optional
 
 from ._codecs import Codec, Member, checked_text, json_type, shown
-from ._json import write
+from ._json import canonical, write
 from .errors import Mismatch
+
+
+#: As `Codec.each_scalar` takes it.
+Turn = Callable[[Codec, Any, tuple[str, ...]], Any]
+
+
+def _settled(new: Any, old: Any, codec_of: Callable[[str], Optional[Codec]]) -> Any:
+    """The members of an object, each settled by its codec."""
+    if not isinstance(new, dict) or not isinstance(old, dict):
+        return new
+    made = {}
+    for name, one in new.items():
+        codec, before = codec_of(name), old.get(name)
+        made[name] = one if codec is None or one is None or before is None else codec.settled(one, before)
+    return made
+
+
+def _each_scalar(tree: Any, place: tuple[str, ...], turn: Turn, codec_of: Callable[[str], Optional[Codec]]) -> Any:
+    if not isinstance(tree, dict):
+        return tree
+    made = {}
+    for name, one in tree.items():
+        codec = codec_of(name)
+        made[name] = one if codec is None or one is None else codec.each_scalar(one, (*place, name), turn)
+    return made
 
 
 class Sequence(Codec):
@@ -58,6 +83,24 @@ class Sequence(Codec):
     def arrange(self, tree: Any) -> Any:
         return self.sorted([self.element.codec.arrange(element) for element in tree]) if isinstance(tree, list) else tree
 
+    def settled(self, new: Any, old: Any) -> Any:
+        if not isinstance(new, list) or not isinstance(old, list):
+            return new
+        # Elements find each other by their id, or their index where as many are there. (Those of a set have an order by what they hold.)
+        by_id = {canonical(one["id"]): one for one in old if isinstance(one, dict) and "id" in one}
+        made = []
+        for index, one in enumerate(new):
+            before = old[index] if len(old) == len(new) else None
+            if by_id and isinstance(one, dict) and "id" in one:
+                before = by_id.get(canonical(one["id"]))
+            made.append(one if before is None or one is None else self.element.codec.settled(one, before))
+        return made
+
+    def each_scalar(self, tree: Any, place: tuple[str, ...], turn: Turn) -> Any:
+        if not isinstance(tree, list) or self.element.codec.is_plain:
+            return tree
+        return [one if one is None else self.element.codec.each_scalar(one, (*place, "*"), turn) for one in tree]
+
 
 class Fixed(Codec):
     """`tuple` of a fixed length, which stands as a whole."""
@@ -88,6 +131,24 @@ class Fixed(Codec):
                 problem.path.append(str(index))
                 raise
         return made
+
+    def _fits(self, tree: Any) -> bool:
+        return isinstance(tree, list) and len(tree) == len(self.slots)
+
+    def arrange(self, tree: Any) -> Any:
+        return [slot.codec.arrange(one) for slot, one in zip(self.slots, tree)] if self._fits(tree) else tree
+
+    def settled(self, new: Any, old: Any) -> Any:
+        if not self._fits(new) or not self._fits(old):
+            return new
+        both = zip(self.slots, new, old)
+        return [one if one is None or before is None else slot.codec.settled(one, before) for slot, one, before in both]
+
+    def each_scalar(self, tree: Any, place: tuple[str, ...], turn: Turn) -> Any:
+        if not self._fits(tree):
+            return tree
+        both = enumerate(zip(self.slots, tree))
+        return [one if one is None else slot.codec.each_scalar(one, (*place, str(n)), turn) for n, (slot, one) in both]
 
 
 class Names(Codec):
@@ -131,6 +192,12 @@ class Names(Codec):
     def arrange(self, tree: Any) -> Any:
         return {name: self.value.codec.arrange(one) for name, one in tree.items()} if isinstance(tree, dict) else tree
 
+    def settled(self, new: Any, old: Any) -> Any:
+        return _settled(new, old, lambda name: self.value.codec)
+
+    def each_scalar(self, tree: Any, place: tuple[str, ...], turn: Turn) -> Any:
+        return _each_scalar(tree, place, turn, lambda name: self.value.codec)
+
 
 class Union(Codec):
     """A union whose members are told apart by their type in JSON."""
@@ -157,6 +224,21 @@ class Union(Codec):
 
     def ordered(self) -> Codec:
         return Union([Member(one.codec.ordered(), one.rule, one.optional, one.name) for one in self.choices])
+
+    def _reader(self, tree: Any) -> Optional[Codec]:
+        """The codec of the choice that a tree is of."""
+        for one in self.choices:
+            if json_type(tree) in one.codec.json_types and (len(self.choices) < 2 or one.codec.reads(tree)):
+                return one.codec
+        return None
+
+    def settled(self, new: Any, old: Any) -> Any:
+        codec = self._reader(new)
+        return new if codec is None or codec is not self._reader(old) else codec.settled(new, old)
+
+    def each_scalar(self, tree: Any, place: tuple[str, ...], turn: Turn) -> Any:
+        codec = self._reader(tree)
+        return tree if codec is None else codec.each_scalar(tree, place, turn)
 
     def arrange(self, tree: Any) -> Any:
         fitting = [one.codec for one in self.choices if json_type(tree) in one.codec.json_types]
@@ -230,6 +312,16 @@ class Record(Codec):
 
     def parts(self) -> Iterable[tuple[str, Member]]:
         return ((member.name or attribute, member) for attribute, (member, _) in self.fields.items())
+
+    def _codec(self, name: str) -> Optional[Codec]:
+        """The codec of a member, by its name in JSON."""
+        return next((member.codec for attribute, (member, _) in self.fields.items() if name == (member.name or attribute)), None)
+
+    def settled(self, new: Any, old: Any) -> Any:
+        return _settled(new, old, self._codec)
+
+    def each_scalar(self, tree: Any, place: tuple[str, ...], turn: Turn) -> Any:
+        return _each_scalar(tree, place, turn, self._codec)
 
     def arrange(self, tree: Any) -> Any:
         if not isinstance(tree, dict):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._codecs import differs_by_order
 from ._containers import Record
 from ._json import parse, write
 from .errors import Mismatch
@@ -36,7 +37,28 @@ class PydanticRecord(Record):
         except ValueError as problem:
             raise self._mismatch(problem) from problem
 
+    def settled(self, new: Any, old: Any) -> Any:
+        made = super().settled(new, old)
+        if not isinstance(made, dict) or not isinstance(old, dict) or not any(
+            name in old and one != old[name] and differs_by_order(one, old[name]) for name, one in made.items()
+        ):
+            return made
+        # Sets in types that only pydantic knows are written in any order; it knows what is equal.
+        try:
+            objects = [self.cls.model_validate_json(write(tree)) for tree in (made, old)]
+        except ValueError:
+            return made
+        for attribute, (member, _) in self.fields.items():
+            name = member.name or attribute
+            if name in made and name in old and differs_by_order(made[name], old[name]):
+                one, other = (getattr(object, attribute) for object in objects)
+                if type(one) is type(other) and one == other:
+                    made[name] = old[name]
+        return made
+
     def arrange(self, tree: Any) -> Any:
+        if "root" in self.fields and not isinstance(tree, dict):  # a RootModel
+            return self.fields["root"][0].codec.arrange(tree)
         made = super().arrange(tree)
         if isinstance(made, dict):  # what is None is left out, as with dataclasses
             for member, _ in self.fields.values():

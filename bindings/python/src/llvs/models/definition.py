@@ -8,7 +8,7 @@ from typing import Any, Callable, Generic, Mapping, NamedTuple, Optional, Sequen
 
 from .. import documents
 from ..documents import ConflictKind
-from ._codecs import Anything, Codec
+from ._codecs import Anything, Codec, Spellings
 from ._json import NotJSON, Number, canonical, parse, plain, spelled_like, write
 from ._added import Added
 from ._renames import Renames
@@ -148,8 +148,10 @@ class Definition(Generic[_Model]):
         None when there is nothing to save. current: the bytes that are there now, which may have changed since the reading.
         Raises TypeError as `write`, DecodeError where what is there cannot be merged.
         """
-        written = self.write(object, value_id)
-        if reading.written is not None and _same(written, reading.written):
+        written, before = self.write(object, value_id), reading.written
+        if before is not None and before != written and self._decode is None:
+            written = write(self._codec.settled(parse(written), parse(before)))
+        if before is not None and _same(written, before):
             # (A default is saved unchanged as well, unless something is there by now.)
             return written if reading.data is None and current is None else None
         if current is None:  # what was read is gone: an edit beats a removal, and keeps what the model does not know
@@ -162,9 +164,13 @@ class Definition(Generic[_Model]):
                 tree = parse(current)
                 form = self._form_of(tree)
                 older = self._lift(current, tree, form) if form < self.form else current
+                spellings = Spellings(self._codec, tree if older is current else parse(older))
             except (Mismatch, NotJSON) as problem:
                 raise self._refusal(problem, current, value_id, None) from problem
-        merged = documents.merge_values(reading.written, written, older, rules, id=value_id, saving=True)
+            if spellings:
+                before = before and write(spellings.apply(parse(before)))
+                written = write(spellings.apply(parse(written)))
+        merged = documents.merge_values(before, written, older, rules, id=value_id, saving=True)
         if self._decode is None:
             if any(record.kind is ConflictKind.NOT_JSON for record in merged.records):
                 raise self._refusal(Mismatch("cannot be merged: it goes beyond the limits of docs/merging.md"), current, value_id, None)
