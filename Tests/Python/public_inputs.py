@@ -1,7 +1,7 @@
 """Where public test inputs lie: JSONTestSuite, naughty strings, addresses. They are no part of this project.
 
-LLVS_CONFORMANCE names the folder; else it is the folder `shared/conformance` beside the checkout. Tests that need it are skipped where there
-is none.
+LLVS_CONFORMANCE names the folder; else it is the folder `shared/conformance` beside the checkout. Tests that need it are skipped where
+there is none.
 """
 
 from __future__ import annotations
