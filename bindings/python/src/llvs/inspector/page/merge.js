@@ -51,8 +51,10 @@ function conflictOf(record, found, names, app) {
   if (app.write && found.version) {
     const choose = (choice) => decide(found.version, record, choice, app);
     card.append(el("div", { class: "row-of" },
-      record.hasSides && stands !== first && el("button", { onclick: () => choose(first) }, "Take the change of ", ...named(names.first)),
-      record.hasSides && stands !== second && el("button", { onclick: () => choose(second) }, "Take the change of ", ...named(names.second)),
+      record.hasSides && stands !== first &&
+        el("button", { onclick: () => choose(first) }, "Take the change of ", ...named(names.first)),
+      record.hasSides && stands !== second &&
+        el("button", { onclick: () => choose(second) }, "Take the change of ", ...named(names.second)),
       el("button", { onclick: () => choose("result") }, "Keep the result"),
       el("a", { class: "button", href: at("values", [app.head()], { id: record.id }) }, "Edit the value")));
   }
@@ -101,8 +103,8 @@ export async function showConflicts(view, route, app) {
     el("p", { class: "muted" }, "Merges decided them, and what they decided still stands."),
     el("div", { class: "card" }, found.merges.length ? el("ul", { class: "list" }, ...found.merges.map((merge) => (
       el("li", {}, el("a", { href: at("merge", [merge.id]) }, el("span", { class: "clip" }, ...ofWhat(merge)),
-        el("span", { class: "chip" }, counted(merge.count, "decision")), el("span", { class: "push muted small", title: exactly(merge.time) },
-          stamp(merge.time)),
+        el("span", { class: "chip" }, counted(merge.count, "decision")),
+        el("span", { class: "push muted small", title: exactly(merge.time) }, stamp(merge.time)),
           el("code", { class: "muted" }, merge.id.slice(0, 8))))))
     ) : empty("There are none.", "Where two devices change the same, the merge is listed here until somebody looks at it.")));
 }

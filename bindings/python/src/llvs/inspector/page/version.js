@@ -46,7 +46,8 @@ export async function showVersion(view, route, app) {
   if (version.before.length) fact(version.before.length > 1 ? "Predecessors" : "Predecessor", ...version.before.flatMap((one, place) => [
     el("a", { href: at("version", [one.id]), class: version.before.length > 1 ? ["side-first", "side-second"][place] : null },
       ...named(titleOf(one)), " ", el("code", {}, one.id.slice(0, 8))), el("br")]));
-  if (version.successors.length) fact(version.successors.length > 1 ? "Successors" : "Successor", ...version.successors.slice(0, 8).flatMap((one) => [
+  const successors = version.successors.length > 1 ? "Successors" : "Successor";
+  if (version.successors.length) fact(successors, ...version.successors.slice(0, 8).flatMap((one) => [
     el("a", { href: at("version", [one.id]) }, ...named(titleOf(one)), " ", el("code", {}, one.id.slice(0, 8))), el("br")]),
   version.successors.length > 8 ? el("span", { class: "muted" }, `and ${version.successors.length - 8} more`) : null);
   for (const [key, value] of Object.entries(version.metadata)) {
