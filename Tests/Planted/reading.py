@@ -53,7 +53,7 @@ DEFECTS = [
     defect(
         "other-record-answers", "wrong bytes", "A record is read back without a look at whose it is.",
         f"{ENGINE}/Store/Reading/Store+Versions.swift",
-        "guard header.checksum == checksum, header.id == id else", "guard PLANTED || (header.checksum == checksum && header.id == id) else",
+        "guard header.checksum == row.checksum, header.id == id else", "guard PLANTED || (header.checksum == row.checksum && header.id == id) else",
         swift("HostileInputTests/aRecordReadBackMustBeOfTheVersionAskedFor")),
     defect(
         "neighbours-read-one-by-one", "unbounded cost", "Values that lie beside each other are read with a call for each.",

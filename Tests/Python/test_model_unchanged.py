@@ -106,7 +106,9 @@ class Everything:
     sets_by_name: dict[str, set[str]] = field(default_factory=dict)
     corner: Corner = Corner()
     anything: Any = None
-    bag: Annotated[Bag, llvs.Convert(lambda bag: list(bag.names), lambda names: Bag(set(names)))] = field(default_factory=lambda: Bag(set()))
+    bag: Annotated[Bag, llvs.Convert(lambda bag: list(bag.names), lambda names: Bag(set(names)))] = field(
+        default_factory=lambda: Bag(set())
+    )
     visits: Annotated[int, llvs.Counter()] = 0
     note: Annotated[str, llvs.Text()] = ""
     slots: Annotated[list[int], llvs.Tuple()] = field(default_factory=lambda: [0, 0])
@@ -383,7 +385,9 @@ def test_the_order_of_a_set_of_the_app_is_no_change(coordinator: llvs.Coordinato
     @llvs.model("converted/")
     @dataclass
     class Converting:
-        bag: Annotated[Bag, llvs.Convert(lambda bag: list(bag.names), lambda names: Bag(set(names)))] = field(default_factory=lambda: Bag(set()))
+        bag: Annotated[Bag, llvs.Convert(lambda bag: list(bag.names), lambda names: Bag(set(names)))] = field(
+            default_factory=lambda: Bag(set())
+        )
         row: Annotated[list[str], llvs.Convert(list, list)] = field(default_factory=list)
 
     all, r = coordinator.collection(Converting), Random(5)
