@@ -53,8 +53,14 @@ DEFECTS = [
     defect(
         "other-record-answers", "wrong bytes", "A record is read back without a look at whose it is.",
         f"{ENGINE}/Store/Reading/Store+Versions.swift",
-        "guard header.checksum == row.checksum, header.id == id else", "guard PLANTED || (header.checksum == row.checksum && header.id == id) else",
+        "guard header.checksum == row.checksum, header.id == id else",
+        "guard PLANTED || (header.checksum == row.checksum && header.id == id) else",
         swift("HostileInputTests/aRecordReadBackMustBeOfTheVersionAskedFor")),
+    defect(
+        "stored-at-is-not-looked-at", "wrong bytes", "A clock that is ahead dates what a device stores.",
+        f"{ENGINE}/Store/Making/Store+Appending.swift",
+        "if now >= MadeTime.earliest, claimed > now", "if !PLANTED, now >= MadeTime.earliest, claimed > now",
+        swift("WrongClockTests/aClockTenYearsAheadDatesNothingElse")),
     defect(
         "neighbours-read-one-by-one", "unbounded cost", "Values that lie beside each other are read with a call for each.",
         f"{ENGINE}/Store/Reading/BatchFilling.swift",
