@@ -57,7 +57,7 @@ DEFECTS = [
         "guard PLANTED || (header.checksum == row.checksum && header.id == id) else",
         swift("HostileInputTests/aRecordReadBackMustBeOfTheVersionAskedFor")),
     defect(
-        "stored-at-is-not-looked-at", "wrong bytes", "A clock that is ahead dates what a device stores.",
+        "stored-at-is-not-looked-at", "wrong answer", "A clock that is ahead dates what a device stores.",
         f"{ENGINE}/Store/Making/Store+Appending.swift",
         "if now >= MadeTime.earliest, claimed > now", "if !PLANTED, now >= MadeTime.earliest, claimed > now",
         swift("WrongClockTests/aClockTenYearsAheadDatesNothingElse")),
