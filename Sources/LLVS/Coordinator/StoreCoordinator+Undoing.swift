@@ -1,7 +1,7 @@
 /// What versions say in their metadata so that a device finds what to undo, in whatever process, and whatever came by sync.
 enum UndoMarks {
     /// The device that saved: a JSON string.
-    static let deviceKey = Array("__llvs_device".utf8)
+    static let deviceKey = Metadata.deviceKey
     /// Saves of one group, one after the other, count as one: a JSON string.
     static let groupKey = Array("__llvs_group".utf8)
     /// What the save did, for a person: a JSON string.

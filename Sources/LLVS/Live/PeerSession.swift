@@ -217,7 +217,7 @@ public final class PeerSession: @unchecked Sendable {
         if isWithin { return [] }
         return lock.withLock {
             defer { problems = [] }
-            return problems + receiving.sink.takeProblems() + store.clocksAhead.withLock { $0.take() }
+            return problems + receiving.sink.takeProblems() + store.takeClockProblems()
         }
     }
 

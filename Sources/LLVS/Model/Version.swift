@@ -56,6 +56,8 @@ public struct Metadata: Hashable, Sendable {
     public private(set) var entries: [Entry] = []
     /// Under which the name of a branch is carried, as a JSON string.
     public static let branchKey = Array("__llvs_branch".utf8)
+    /// Under which the device that saved the version is named, as a JSON string.
+    static let deviceKey = Array("__llvs_device".utf8)
 
     /// No entries.
     public init() {}

@@ -23,7 +23,7 @@ import Testing
         }
         func save(_ text: String, on base: Version?, device: String? = nil) throws -> Version {
             var metadata = Metadata()
-            if let device { metadata[UndoMarks.deviceKey] = UndoMarks.json(bytes(device)) }
+            if let device { metadata[Metadata.deviceKey] = UndoMarks.json(bytes(device)) }
             return try store.makeVersion(basedOn: base?.id, changes: [.insert(id("note"), data: bytes(text))], metadata: metadata)
         }
         func take(_ versions: [Version], from other: Device) throws {

@@ -3,12 +3,12 @@ struct ClocksAhead {
     /// Of which people were told.
     private var known: Set<[UInt8]> = []
     /// Not yet told of by an exchange.
-    private var untold: [ExchangeProblem] = []
+    private var untold: [StoreError] = []
     private static let mostKnown = 1_000, mostUntold = 100
 
     /// A version came in whose maker's clock was ahead of this device's by so many seconds.
     mutating func note(_ version: Version, by seconds: Double, in store: String) {
-        let device = version.metadata[UndoMarks.deviceKey] ?? []
+        let device = version.metadata[Metadata.deviceKey] ?? []
         guard known.count < ClocksAhead.mostKnown, known.insert(device).inserted else { return }
         let name = JSONString.decode(device).map { "The clock of the device \"\($0)\"" } ?? "The clock of a device without a name"
         let hours = Int(min(seconds / 3_600, 1e7))
@@ -19,10 +19,11 @@ struct ClocksAhead {
                 + "Set the clock there, or here: until then what is changed there counts as newer than what others change.",
             versionID: version.id.description)
         Log.write(.warning, error.message)
-        if untold.count < ClocksAhead.mostUntold { untold.append(ExchangeProblem(name: version.id.description, error: error)) }
+        if untold.count < ClocksAhead.mostUntold { untold.append(error) }
     }
 
-    mutating func take() -> [ExchangeProblem] { defer { untold = [] }; return untold }
+    /// Each names the version that told of it.
+    mutating func take() -> [StoreError] { defer { untold = [] }; return untold }
 }
 
 extension Store {
@@ -37,12 +38,5 @@ extension Store {
             }
             if said > storedAt + MadeTime.farAhead { clocksAhead.withLock { $0.note(draft.version, by: said - storedAt, in: description) } }
         }
-    }
-
-    /// Adds to a result what was met of clocks that are far ahead.
-    func tellingOfClocks(_ result: ExchangeResult) -> ExchangeResult {
-        var told = result
-        told.problems += clocksAhead.withLock { $0.take() }
-        return told
     }
 }
