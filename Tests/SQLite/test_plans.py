@@ -26,7 +26,7 @@ def plan(database: Any, statement: str) -> list[str]:
     [
         ("", ""),
         ("WHERE id = 'a'", "id=?"),
-        ("WHERE id IN ('a', 'b')", "id=?"),
+        ("WHERE id IN ('a', 'b')", "id IN ?"),
         ("WHERE id > 'a'", "id>?"),
         ("WHERE id >= 'a' AND id < 'b'", "id>=? id<?"),
         ("WHERE id BETWEEN 'a' AND 'b'", "id>=? id<=?"),
@@ -61,7 +61,7 @@ def test_values(database: Any, where: str, expected: str) -> None:
     order = re.search(r" ORDER BY .*", found)
     parts = set(re.sub(r" ORDER BY .*", "", found).split(" AND "))
     wanted = re.sub(r" ORDER BY .*", "", expected)
-    words = {part.strip() for part in re.findall(r"[a-z_]+(?: LIKE | GLOB |[<>=]+)\?", wanted)}
+    words = {part.strip() for part in re.findall(r"[a-z_]+(?: LIKE | GLOB | IN |[<>=]+)\?", wanted)}
     extra = {"id>=?", "id<?"} if "GLOB" in expected or "LIKE" in expected else set()
     assert words | {"store=?"} <= parts <= words | {"store=?"} | extra
     assert (order[0] if order else "") == (expected[len(wanted):] if " ORDER BY" in expected else "")

@@ -1,5 +1,6 @@
 /* Values as SQLite takes them, and bounds of ids. */
 #include "extension.h"
+#include <stdlib.h>
 
 int bytes_set(bytes *bytes, const void *data, size_t size) {
     if (!bytes->data || bytes->capacity < size + 1) {
@@ -134,6 +135,78 @@ uint64_t row_number(uint64_t seed, llvs_bytes part) {
     return (number ^ part.size) * 1099511628211u;
 }
 
+/* ---- lists ---- */
+
+static int compare(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size) {
+    size_t size = a_size < b_size ? a_size : b_size;
+    int order = size ? memcmp(a, b, size) : 0;
+    return order ? order : (a_size > b_size) - (a_size < b_size);
+}
+
+static int compare_items(const void *a, const void *b) {
+    const bytes *x = a, *y = b;
+    return compare(x->data, x->size, y->data, y->size);
+}
+
+void texts_free(texts *texts) {
+    size_t i;
+    for (i = 0; i < texts->count; i++) bytes_free(&texts->items[i]);
+    sqlite3_free(texts->items);
+    memset(texts, 0, sizeof *texts);
+}
+
+#if SQLITE_VERSION_NUMBER >= 3038000
+static int texts_add(texts *texts, const uint8_t *data, size_t size) {
+    bytes added = { NULL, 0, 0 };
+    int code;
+    if (texts->count == texts->capacity) {
+        size_t larger = texts->capacity ? 2 * texts->capacity : 16;
+        bytes *items = sqlite3_realloc64(texts->items, larger * sizeof *items);
+        if (!items) return SQLITE_NOMEM;
+        texts->items = items;
+        texts->capacity = larger;
+    }
+    code = bytes_set(&added, data, size);
+    if (code == SQLITE_OK) texts->items[texts->count++] = added;
+    return code;
+}
+
+int texts_of(const constraint *constraint, size_t longest, texts *texts, int *are_all) {
+    sqlite3_value *value;
+    size_t i, kept = 0;
+    int code;
+    *are_all = 1;
+    for (code = sqlite3_vtab_in_first(constraint->value, &value); code == SQLITE_OK;
+         code = sqlite3_vtab_in_next(constraint->value, &value)) {
+        const uint8_t *data;
+        size_t size;
+        /* Neither equals text. */
+        if (sqlite3_value_type(value) == SQLITE_NULL || sqlite3_value_type(value) == SQLITE_BLOB) continue;
+        data = sqlite3_value_text(value);
+        size = (size_t)sqlite3_value_bytes(value);
+        if (!data) return SQLITE_NOMEM;
+        if (is_number(value) || !is_exact(data, size)) *are_all = 0;
+        else if (size > 0 && size <= longest && texts_add(texts, data, size) != SQLITE_OK) return SQLITE_NOMEM;
+    }
+    if (code != SQLITE_DONE) return code;
+    if (texts->count) qsort(texts->items, texts->count, sizeof *texts->items, compare_items);
+    for (i = 0; i < texts->count; i++) {
+        if (kept && compare_items(&texts->items[kept - 1], &texts->items[i]) == 0) bytes_free(&texts->items[i]);
+        else texts->items[kept++] = texts->items[i];
+    }
+    texts->count = kept;
+    return SQLITE_OK;
+}
+#else
+int texts_of(const constraint *constraint, size_t longest, texts *texts, int *are_all) {
+    (void)constraint;
+    (void)longest;
+    (void)texts;
+    *are_all = 0;
+    return SQLITE_OK;
+}
+#endif
+
 /* ---- bounds ---- */
 
 void bounds_free(bounds *bounds) {
@@ -141,13 +214,8 @@ void bounds_free(bounds *bounds) {
     bytes_free(&bounds->to);
     bytes_free(&bounds->any_case);
     bytes_free(&bounds->one);
+    texts_free(&bounds->list);
     memset(bounds, 0, sizeof *bounds);
-}
-
-static int compare(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size) {
-    size_t size = a_size < b_size ? a_size : b_size;
-    int order = size ? memcmp(a, b, size) : 0;
-    return order ? order : (a_size > b_size) - (a_size < b_size);
 }
 
 static int raise_from(bounds *bounds, const void *data, size_t size) {
@@ -211,6 +279,21 @@ int bounds_narrow(bounds *bounds, const constraint *constraint) {
     /* A blob is above all text. */
     if (sqlite3_value_type(constraint->value) == SQLITE_BLOB && constraint->operator < OP_LIKE) {
         if (constraint->operator & (OP_EQ | OP_GT | OP_GE)) bounds->is_empty = 1;
+        return SQLITE_OK;
+    }
+    if (constraint->operator < OP_LIKE && is_number(constraint->value)) return SQLITE_OK;
+    if (constraint->operator == OP_IN) {
+        texts list = { NULL, 0, 0 };
+        int are_all;
+        code = texts_of(constraint, LLVS_VALUE_ID_SIZE_MAX, &list, &are_all);
+        /* One list narrows enough. */
+        if (code != SQLITE_OK || !are_all || bounds->has_list) {
+            texts_free(&list);
+            return code;
+        }
+        bounds->has_list = 1;
+        bounds->list = list;
+        if (list.count == 0) bounds->is_empty = 1;
         return SQLITE_OK;
     }
     data = sqlite3_value_text(constraint->value);

@@ -14,7 +14,7 @@ static const column columns[] = {
     { "to_version", REQUIRED, OP_EQ },
 };
 
-static double rows(const unsigned *given) { return given[ID] & OP_EQ ? 1 : given[ID] ? 100 : 1000; }
+static double rows(const unsigned *given) { return given[ID] & OP_EQ ? 1 : given[ID] & OP_IN ? 10 : given[ID] ? 100 : 1000; }
 
 const table_kind changes_kind = {
     "llvs_changes",
@@ -81,6 +81,13 @@ static int begin_walk(changes_cursor *cursor) {
         if (code == SQLITE_OK) code = bytes_set(&cursor->bounds.to, cursor->bounds.one.data, cursor->bounds.one.size + 1);
     }
     if (code != SQLITE_OK) return code;
+    if (cursor->bounds.has_list && !cursor->bounds.has_one) {
+        /* From the first of a list to the last. */
+        const bytes *first = cursor->bounds.list.items, *last = first + cursor->bounds.list.count - 1;
+        code = bytes_set(&cursor->bounds.from, first->data, first->size);
+        if (code == SQLITE_OK) code = bytes_set(&cursor->bounds.to, last->data, last->size + 1);
+        if (code != SQLITE_OK) return code;
+    }
     range.from = bytes_given(&cursor->bounds.from);
     range.to = bytes_given(&cursor->bounds.to);
     watch_begin(&watch, ((table *)cursor->cursor.base.pVtab)->connection->db);

@@ -71,7 +71,9 @@ enum {
     OP_LT = 8,
     OP_LE = 16,
     OP_LIKE = 32,
-    OP_GLOB = 64
+    OP_GLOB = 64,
+    /* OP_EQ with any of a list, which is handed over as a whole. */
+    OP_IN = 128
 };
 typedef enum column_kind {
     /* A column of a row; what SQLite compares it with narrows the search, and is compared again by SQLite. */
@@ -157,6 +159,11 @@ int cursor_make(size_t size, sqlite3_vtab_cursor **result);
  * search is for nothing (an argument is NULL) the cursor is at its end.
  */
 int cursor_begin(cursor *cursor, int plan, const char *text, int argc, sqlite3_value **argv, constraint **constraints, int *count);
+/*
+ * Whether a value that a column of text is compared with is a number: by "=" and the like SQLite compares them as text or as numbers, and
+ * only it knows which.
+ */
+int is_number(sqlite3_value *value);
 /* Releases what cursor_begin made. */
 void cursor_end(cursor *cursor);
 /* 1: the column is an argument, and was answered. */
@@ -200,6 +207,18 @@ void result_change(sqlite3_context *context, llvs_change_kind change);
  */
 uint64_t row_number(uint64_t seed, llvs_bytes part);
 
+/* Texts in order, each once. */
+typedef struct texts {
+    bytes *items;
+    size_t count, capacity;
+} texts;
+/*
+ * The texts of the list of an OP_IN that have 1 byte to `longest`. `*are_all` is 0 where what else is in it may equal an id: numbers, and
+ * text that is_exact leaves for SQLite to compare.
+ */
+int texts_of(const constraint *constraint, size_t longest, texts *texts, int *are_all);
+void texts_free(texts *texts);
+
 /* Ids not before `from` and before `to`. */
 typedef struct bounds {
     bytes from, to;
@@ -210,6 +229,9 @@ typedef struct bounds {
     /* Of an equality. */
     int has_one;
     bytes one;
+    /* Of an IN. */
+    int has_list;
+    texts list;
 } bounds;
 /* Narrows by what is compared with the ids. A superset: SQLite compares again. */
 int bounds_narrow(bounds *bounds, const constraint *constraint);

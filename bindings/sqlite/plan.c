@@ -6,6 +6,7 @@ static const struct {
     const char *text;
 } operators[] = {
     { OP_EQ, "=" }, { OP_GT, ">" }, { OP_GE, ">=" }, { OP_LT, "<" }, { OP_LE, "<=" }, { OP_LIKE, " LIKE " }, { OP_GLOB, " GLOB " },
+    { OP_IN, " IN " },
 };
 enum { OPERATOR_COUNT = sizeof operators / sizeof *operators };
 
@@ -101,6 +102,11 @@ int table_best_index(sqlite3_vtab *base, sqlite3_index_info *info) {
         } else if (given[at]) {
             continue;
         }
+#if SQLITE_VERSION_NUMBER >= 3038000
+        /* As a whole: else each of its values is asked for in turn, and a row comes twice that equals a number and a text. */
+        if (column->kind == PLAIN && operator == OP_EQ && sqlite3_libversion_number() >= 3038000 && sqlite3_vtab_in(info, i, 1))
+            operator = OP_IN;
+#endif
         given[at] |= operator;
         info->aConstraintUsage[i].argvIndex = ++argc;
         info->aConstraintUsage[i].omit = column->kind != PLAIN;
@@ -221,6 +227,10 @@ static int use_store(cursor *cursor, sqlite3_value *path) {
     return cursor->store_given ? SQLITE_OK : SQLITE_NOMEM;
 }
 
+int is_number(sqlite3_value *value) {
+    return sqlite3_value_type(value) == SQLITE_INTEGER || sqlite3_value_type(value) == SQLITE_FLOAT;
+}
+
 int cursor_make(size_t size, sqlite3_vtab_cursor **result) {
     cursor *made = sqlite3_malloc64(size);
     if (!made) return SQLITE_NOMEM;
@@ -245,7 +255,7 @@ int cursor_begin(cursor *cursor, int plan, const char *text, int argc, sqlite3_v
         if (!text || !read_constraint(kind, &text, constraint)) return SQLITE_MISUSE;
         constraint->value = argv[i];
         /* Nothing equals NULL, or is above or below it, or is like it. */
-        if (sqlite3_value_type(argv[i]) == SQLITE_NULL) is_for_nothing = 1;
+        if (constraint->operator != OP_IN && sqlite3_value_type(argv[i]) == SQLITE_NULL) is_for_nothing = 1;
         if (kind->columns[constraint->column].kind == PLAIN) {
             ++*count;
         } else {

@@ -20,6 +20,7 @@ static const column columns[] = {
 
 static double rows(const unsigned *given) {
     if (given[ID] & OP_EQ) return 1;
+    if (given[ID] & OP_IN) return 10;
     if (given[VALUES_INDEX] && given[VALUES_FIND]) return 50;
     if (given[VALUES_INDEX]) return given[VALUES_BEGINS] ? 500 : given[VALUES_LOW] || given[VALUES_HIGH] ? 5000 : 50000;
     if (given[ID] & (OP_LIKE | OP_GLOB)) return 1000;
@@ -48,6 +49,8 @@ typedef struct values_cursor {
     llvs_version_id one_stored;
     /* A walk over ids. */
     bounds bounds;
+    /* How many of the list of an IN were looked for. */
+    size_t looked_for;
     bytes last;
     uint64_t page_size;
     llvs_value_block *block;
@@ -82,6 +85,7 @@ static void end_search(values_cursor *cursor) {
     cursor->search = NULL;
     cursor->page = NULL;
     bounds_free(&cursor->bounds);
+    cursor->looked_for = 0;
     cursor->last.size = 0;
 }
 
@@ -161,12 +165,11 @@ static void take_row(values_cursor *cursor) {
     }
 }
 
+static int find_next(values_cursor *cursor);
+
 static int next(sqlite3_vtab_cursor *base) {
     values_cursor *cursor = (values_cursor *)base;
-    if (!cursor->search && !cursor->block) {
-        cursor->cursor.is_at_end = 1; /* there was one */
-        return SQLITE_OK;
-    }
+    if (!cursor->search && !cursor->block) return find_next(cursor);
     for (;;) {
         int code, is_later;
         if (cursor->next_row == cursor->count) {
@@ -194,8 +197,7 @@ static int next(sqlite3_vtab_cursor *base) {
 
 /* ---- one ---- */
 
-static int find_one(values_cursor *cursor) {
-    llvs_bytes id = bytes_given(&cursor->bounds.one);
+static int find_one(values_cursor *cursor, llvs_bytes id) {
     llvs_store *store = cursor->cursor.store->store;
     llvs_error *error;
     llvs_status status;
@@ -229,6 +231,18 @@ static int find_one(values_cursor *cursor) {
     return SQLITE_OK;
 }
 
+/* The next of a list, in the order of the rows; of one there is no next. */
+static int find_next(values_cursor *cursor) {
+    const texts *list = &cursor->bounds.list;
+    int code = SQLITE_OK;
+    cursor->cursor.is_at_end = 1;
+    while (code == SQLITE_OK && cursor->cursor.is_at_end && !cursor->bounds.has_one && cursor->looked_for < list->count) {
+        size_t at = cursor->looked_for++;
+        code = find_one(cursor, bytes_given(&list->items[cursor->cursor.is_descending ? list->count - 1 - at : at]));
+    }
+    return code;
+}
+
 /* ---- what SQLite calls ---- */
 
 static int filter(sqlite3_vtab_cursor *base, int plan, const char *text, int argc, sqlite3_value **argv) {
@@ -251,7 +265,8 @@ static int filter(sqlite3_vtab_cursor *base, int plan, const char *text, int arg
             cursor->cursor.is_at_end = 1;
             return SQLITE_OK;
         }
-        if (cursor->bounds.has_one) return find_one(cursor);
+        if (cursor->bounds.has_one) return find_one(cursor, bytes_given(&cursor->bounds.one));
+        if (cursor->bounds.has_list) return find_next(cursor);
         cursor->page_size = FIRST_PAGE;
         code = next_block(cursor);
         if (code != SQLITE_OK || cursor->cursor.is_at_end) return code;

@@ -29,7 +29,7 @@ static const column history_columns[] = {
 };
 
 static double versions_rows(const unsigned *given) {
-    return given[VERSION] ? 1 : given[BRANCH] || given[VERSIONS_HIDING] ? 100 : 10000;
+    return given[VERSION] & OP_EQ ? 1 : given[VERSION] ? 10 : given[BRANCH] || given[VERSIONS_HIDING] ? 100 : 10000;
 }
 static double heads_rows(const unsigned *given) { return given[VERSION] ? 1 : 5; }
 static double history_rows(const unsigned *given) { return given[VERSION] ? 2 : 20; }
@@ -61,6 +61,9 @@ typedef struct versions_cursor {
     size_t row;
     /* Of a walk, which a small page begins. */
     size_t page_size;
+    /* Those of an IN, and how many of them were looked for. */
+    texts list;
+    size_t looked_for;
 } versions_cursor;
 
 static const table_kind *kind_of(const versions_cursor *cursor) { return ((const table *)cursor->cursor.base.pVtab)->kind; }
@@ -77,6 +80,8 @@ static void end_walk(versions_cursor *cursor) {
     cursor->page = NULL;
     cursor->walk = NULL;
     cursor->row = 0;
+    texts_free(&cursor->list);
+    cursor->looked_for = 0;
 }
 
 static int close_cursor(sqlite3_vtab_cursor *base) {
@@ -87,6 +92,24 @@ static int close_cursor(sqlite3_vtab_cursor *base) {
     return SQLITE_OK;
 }
 
+static int find(versions_cursor *cursor, llvs_bytes id) {
+    llvs_error *error;
+    llvs_status status = llvs_store_version(cursor->cursor.store->store, id, &cursor->page, &error);
+    if (status == LLVS_ERROR_INVALID_VERSION_ID) llvs_error_free(error);
+    else if (status != LLVS_OK) return cursor_tell(&cursor->cursor, status, error);
+    cursor->cursor.is_at_end = cursor->page == NULL;
+    return SQLITE_OK;
+}
+
+/* The next of a list; of one there is no next. */
+static int find_next(versions_cursor *cursor) {
+    int code = SQLITE_OK;
+    cursor->cursor.is_at_end = 1;
+    while (code == SQLITE_OK && cursor->cursor.is_at_end && cursor->looked_for < cursor->list.count)
+        code = find(cursor, bytes_given(&cursor->list.items[cursor->looked_for++]));
+    return code;
+}
+
 static int next_page(versions_cursor *cursor) {
     llvs_error *error;
     llvs_status status;
@@ -94,10 +117,7 @@ static int next_page(versions_cursor *cursor) {
     llvs_version_list_free(cursor->page);
     cursor->page = NULL;
     cursor->row = 0;
-    if (!cursor->walk) {
-        cursor->cursor.is_at_end = 1;
-        return SQLITE_OK;
-    }
+    if (!cursor->walk) return find_next(cursor);
     watch_begin(&watch, database_of(cursor));
     status = llvs_history_cursor_next(cursor->walk, cursor->page_size, &watch.control, &cursor->page, &error);
     watch_end(&watch);
@@ -118,18 +138,29 @@ static int next(sqlite3_vtab_cursor *base) {
 typedef struct asked {
     llvs_bytes version, branch;
     int has_version, has_branch;
+    /* Versions are asked for by the list of the cursor. */
+    int has_list;
 } asked;
 
-/* Compared with text: a number by its digits, and a blob with nothing. */
-static int read_asked(const constraint *constraints, int count, asked *asked, int *is_for_nothing) {
+/* A blob equals no text. Numbers, and lists of branches, are left for SQLite to compare. */
+static int read_asked(const constraint *constraints, int count, texts *list, asked *asked, int *is_for_nothing) {
     int i;
     memset(asked, 0, sizeof *asked);
     for (i = 0; i < count; i++) {
         llvs_bytes text;
-        if (sqlite3_value_type(constraints[i].value) == SQLITE_BLOB) {
+        if (constraints[i].operator == OP_IN) {
+            int are_all, code;
+            if (constraints[i].column != VERSION || asked->has_list) continue;
+            code = texts_of(&constraints[i], LLVS_VERSION_ID_SIZE_MAX, list, &are_all);
+            if (code != SQLITE_OK) return code;
+            asked->has_list = are_all;
+            continue;
+        }
+        if (sqlite3_value_type(constraints[i].value) == SQLITE_BLOB || sqlite3_value_type(constraints[i].value) == SQLITE_NULL) {
             *is_for_nothing = 1;
             continue;
         }
+        if (is_number(constraints[i].value)) continue;
         text.data = sqlite3_value_text(constraints[i].value);
         text.size = (size_t)sqlite3_value_bytes(constraints[i].value);
         if (!text.data) return SQLITE_NOMEM;
@@ -143,15 +174,6 @@ static int read_asked(const constraint *constraints, int count, asked *asked, in
             if (text.size == 0 || text.size > 1024 || !is_text(text.data, text.size)) *is_for_nothing = 1;
         }
     }
-    return SQLITE_OK;
-}
-
-static int begin_version(versions_cursor *cursor, const asked *asked) {
-    llvs_error *error;
-    llvs_status status = llvs_store_version(cursor->cursor.store->store, asked->version, &cursor->page, &error);
-    if (status == LLVS_ERROR_INVALID_VERSION_ID) llvs_error_free(error);
-    else if (status != LLVS_OK) return cursor_tell(&cursor->cursor, status, error);
-    cursor->cursor.is_at_end = cursor->page == NULL;
     return SQLITE_OK;
 }
 
@@ -213,16 +235,18 @@ static int filter(sqlite3_vtab_cursor *base, int plan, const char *text, int arg
     const table_kind *kind = kind_of(cursor);
     constraint *constraints;
     asked asked;
-    int count, code, is_for_nothing = 0;
+    int count, code, is_for_nothing = 0, is_alone;
     end_walk(cursor);
     code = cursor_begin(&cursor->cursor, plan, text, argc, argv, &constraints, &count);
-    if (code == SQLITE_OK) code = read_asked(constraints, count, &asked, &is_for_nothing);
+    if (code == SQLITE_OK) code = read_asked(constraints, count, &cursor->list, &asked, &is_for_nothing);
     sqlite3_free(constraints);
     if (is_for_nothing) cursor->cursor.is_at_end = 1;
     if (code != SQLITE_OK || cursor->cursor.is_at_end) return code;
+    is_alone = kind == &versions_kind && !cursor->cursor.arguments[VERSIONS_ANCESTORS] && !cursor->cursor.arguments[VERSIONS_HIDING];
+    if (is_alone && asked.has_list && !asked.has_version) return find_next(cursor);
+    texts_free(&cursor->list);
+    if (is_alone && asked.has_version) return find(cursor, asked.version);
     if (kind == &heads_kind) return begin_heads(cursor, &asked);
-    if (kind == &versions_kind && asked.has_version && !cursor->cursor.arguments[VERSIONS_ANCESTORS] &&
-        !cursor->cursor.arguments[VERSIONS_HIDING]) return begin_version(cursor, &asked);
     return begin_history(cursor, &asked);
 }
 
