@@ -313,8 +313,12 @@ int bounds_narrow(bounds *bounds, const constraint *constraint) {
     /* With the NUL behind the text that SQLite puts there: the first id that is above. No id is longer than what is kept. */
     case OP_GT: return raise_from(bounds, data, size < LLVS_VALUE_ID_SIZE_MAX ? size + 1 : LLVS_VALUE_ID_SIZE_MAX);
     case OP_GE: return raise_from(bounds, data, size < LLVS_VALUE_ID_SIZE_MAX ? size : LLVS_VALUE_ID_SIZE_MAX);
-    case OP_LT: return size > LLVS_VALUE_ID_SIZE_MAX ? SQLITE_OK : lower_to(bounds, data, size);
-    case OP_LE: return size > LLVS_VALUE_ID_SIZE_MAX ? SQLITE_OK : lower_to(bounds, data, size + 1);
+    case OP_LT:
+    case OP_LE:
+        /* A column of numbers may hold text. Beside that an id that looks like a number is one, and so below all text. Such ids are below
+           ":". */
+        if (size == 0 || data[0] < ':') return lower_to(bounds, (const uint8_t *)":", 1);
+        return size > LLVS_VALUE_ID_SIZE_MAX ? SQLITE_OK : lower_to(bounds, data, size + (constraint->operator == OP_LE));
     default: return SQLITE_OK;
     }
 }
