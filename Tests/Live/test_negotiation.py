@@ -28,7 +28,7 @@ def replicas(random_: random.Random, versions: int, devices: int, exchanging: fl
                     order[here].append(version)
             seen[here, there] = len(order[there])
             continue
-        heads = store.heads()
+        heads = store.heads
         name = b"%d-%d" % (made, random_.getrandbits(32))
         if len(heads) > 1 and random_.random() < 0.7:
             store.add(name, *random_.sample(heads, 2))
