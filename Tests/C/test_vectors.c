@@ -86,7 +86,8 @@ static llvs_store *read_history(FILE *file) {
     snprintf(url, sizeof url, "file://%s", folder);
     OK(llvs_exchange_open(store, llvs_str(url), NULL, &exchange, &error));
     OK(llvs_exchange_retrieve(exchange, NULL, &result, &error));
-    assert_int_equal(result->problem_count, 0);
+    /* Some of the histories are from the future. */
+    for (count = 0; count < result->problem_count; count++) assert_int_equal(result->problems[count]->code, LLVS_ERROR_CLOCK_AHEAD);
     count = result->retrieved_count;
     assert_int_equal(count, expected);
     llvs_exchange_result_free(result);
