@@ -57,7 +57,9 @@ def test_vector(vector: dict[str, Any], memory: llvs.Store) -> None:
         transport.put(model_version(version), inserted)
     with llvs.Exchange(memory, transport) as exchange:
         result = exchange.retrieve()
-        assert not result.problems and len(result.versions) == len(vector["versions"])
+        # (Some of the histories are from the future.)
+        assert {problem.code for problem in result.problems} <= {llvs.ErrorCode.CLOCK_AHEAD}
+        assert len(result.versions) == len(vector["versions"])
     assert [head.id for head in memory.heads()] == vector["heads"]
     for state in vector["states"]:
         check_state(memory, state["version"], state["values"])
