@@ -109,7 +109,8 @@ def test_vector(case: dict[str, Any], tmp_path: Path) -> None:
     put(folder, case["id"], file_of(case, case["id"]))
     with llvs.Store(storage="memory") as store, llvs.Exchange(store, folder.as_uri()) as exchange:
         result = exchange.retrieve()
-        assert not result.problems, result.problems
+        # (Some are from the future.)
+        assert {problem.code for problem in result.problems} <= {llvs.ErrorCode.CLOCK_AHEAD}, result.problems
         assert store.version(case["id"]) is not None
         assert store.verify().unvouched == len(named)
     wrong = [case | {"timestamp": (float.fromhex(case["timestamp"]) / 2 + 1).hex()}, case | {"metadata": case["metadata"] | {"more": ""}}]

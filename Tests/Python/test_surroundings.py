@@ -7,6 +7,7 @@ import random
 import shutil
 import subprocess
 import sys
+import time
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Callable
@@ -106,14 +107,16 @@ def write_version(folder: Path, name: str, timestamp: str = "700000000.5") -> No
 
 
 def test_dates_beyond_the_calendar(memory: llvs.Store, tmp_path: Path) -> None:
-    """Clocks of others say what they like; what cannot be a date raises what the documentation says."""
+    """Clocks of others say what they like; what cannot be a date raises what the documentation says. What is ahead was made when it came."""
     for index, timestamp in enumerate(["1e300", "-1e300", "1.7976931348623157e308", "1e17", "1e12", "-1e12", "-6e10", "3e11"]):
         write_version(tmp_path, f"far{index}", timestamp)
     write_version(tmp_path, "near", "0")
     with llvs.Exchange(memory, tmp_path.as_uri()) as exchange:
-        assert exchange.retrieve().problems == ()
+        assert [problem.code for problem in exchange.retrieve().problems] == [llvs.ErrorCode.CLOCK_AHEAD]
     for version in memory.history():
-        if version.id == "near":
+        if version.timestamp > time.time():
+            assert abs(version.made_at - time.time()) < 3600 and version.date.year >= 2026
+        elif version.id == "near":
             assert version.date == datetime(2001, 1, 1, tzinfo=timezone.utc)
         elif version.id == "far6":
             assert version.date.year == 99

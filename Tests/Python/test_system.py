@@ -154,7 +154,7 @@ def test_versions_received_under_such_ids(tmp_path: Path) -> None:
         (folder / name).mkdir(parents=True)
     previous: tuple[str, ...] = ()
     for id in ["CON", "prn", "Aux", "NUL", "COM1", "lpt5", "-rf"]:
-        version = Version(id, previous, time.time(), {b"x": Set(id.encode())}, {})
+        version = Version(id, previous, time.time() - 978_307_200, {b"x": Set(id.encode())}, {})
         (folder / "changes" / id).write_bytes(changes_file(version, [b"x"] if not previous else []))
         (folder / "versions" / id).write_bytes(version_file(version))
         previous = (id,)
