@@ -107,7 +107,10 @@ def write_version(folder: Path, name: str, timestamp: str = "700000000.5") -> No
 
 
 def test_dates_beyond_the_calendar(memory: llvs.Store, tmp_path: Path) -> None:
-    """Clocks of others say what they like; what cannot be a date raises what the documentation says. What is ahead was made when it came."""
+    """Clocks of others say what they like; what cannot be a date raises what the documentation says.
+
+    What is ahead was made when it came.
+    """
     for index, timestamp in enumerate(["1e300", "-1e300", "1.7976931348623157e308", "1e17", "1e12", "-1e12", "-6e10", "3e11"]):
         write_version(tmp_path, f"far{index}", timestamp)
     write_version(tmp_path, "near", "0")
