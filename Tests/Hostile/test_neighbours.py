@@ -138,18 +138,19 @@ def test_a_snapshot_with_the_largest_metadata(tmp_path: Path) -> None:
 
 
 def test_many_versions_of_the_far_future(folder: Path) -> None:
-    """What is built on them is of the far future; nothing else is, in this store or another of the process."""
+    """What is built on them is of the far future; nothing else is, in this store or another of the process. People see when it was made."""
     soon = time.time() - SINCE + 3_600
     publish(folder, "soon", files_of("soon", (), {"a": b"1"}, soon))
     far = [f"far-{i}" for i in range(1_030)]
     for i, id in enumerate(far):
         publish(folder, id, files_of(id, (), {}, 1e300 * (1 + i * 1e-9)))
     with llvs.Store(storage="memory") as store, llvs.Exchange(store, folder) as exchange, llvs.Store(storage="memory") as other:
-        assert not exchange.retrieve().problems
+        assert [problem.code for problem in exchange.retrieve().problems] == [llvs.ErrorCode.CLOCK_AHEAD]
         store.make_version("soon", insert={"b": b"1"})
         for id in far:
             store.make_version(id, insert={"b": b"1"})
         assert store.make_version("soon", insert={"b": b"2"}).timestamp < soon + SINCE + 60
+        assert max(version.made_at for version in store.history()) < time.time() + 60
         assert other.make_version(insert={"b": b"1"}).timestamp < time.time() + 60
 
 
