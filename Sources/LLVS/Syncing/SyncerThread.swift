@@ -407,7 +407,9 @@ final class SyncerThread: @unchecked Sendable {
             let areSent = parts.allSatisfy { $0.sent.problems.allSatisfy { $0.name.hasPrefix("pack1/") } }
             if error == nil, sends, !parts.isEmpty, areSent { unsent[name] = sentUpTo[name] }
             if parts.contains(where: \.hasRetrieved) {
-                let names = Set(parts.flatMap(\.retrieved.problems).map(\.name).filter { !$0.isEmpty && $0 != "snapshots" })
+                // (What a clock that is ahead made was taken.)
+                let unread = parts.flatMap(\.retrieved.problems).filter { $0.error.code != .clockAhead }
+                let names = Set(unread.map(\.name).filter { !$0.isEmpty && $0 != "snapshots" })
                 let remote = asked[name]?.remote
                 place.unread = remote?.unread ?? UInt64(names.count)
                 place.unreadSince = place.unread == 0 ? nil : remote?.unreadSince ?? place.unreadSince ?? time

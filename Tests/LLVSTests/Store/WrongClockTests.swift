@@ -158,6 +158,10 @@ import Testing
             #expect(ann.told().count == count)
             bob.now += 1
         }
+        // A name that is too long is none, and such a device was told of.
+        let long = try bob.save("long", on: nil, device: String(repeating: "x", count: 100_000))
+        try ann.take([long], from: bob)
+        #expect(ann.told().isEmpty)
         // An hour is nothing to speak of, and counts all the same.
         bob.now = ann.now + 3_000
         let hour = try bob.save("hour", on: nil, device: "dora")

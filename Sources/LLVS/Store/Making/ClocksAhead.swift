@@ -5,10 +5,12 @@ struct ClocksAhead {
     /// Not yet told of by an exchange.
     private var untold: [StoreError] = []
     private static let mostKnown = 1_000, mostUntold = 100
+    /// Bytes of a name with its quotes. A longer one counts as none: it would be kept here, and stand in the message.
+    private static let longestName = 1_024
 
     /// A version came in whose maker's clock was ahead of this device's by so many seconds.
     mutating func note(_ version: Version, by seconds: Double, in store: String) {
-        let device = version.metadata[Metadata.deviceKey] ?? []
+        let device = version.metadata[Metadata.deviceKey].flatMap { $0.count <= ClocksAhead.longestName ? $0 : nil } ?? []
         guard known.count < ClocksAhead.mostKnown, known.insert(device).inserted else { return }
         let name = JSONString.decode(device).map { "The clock of the device \"\($0)\"" } ?? "The clock of a device without a name"
         let hours = Int(min(seconds / 3_600, 1e7))
