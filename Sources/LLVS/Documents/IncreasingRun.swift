@@ -1,7 +1,6 @@
 /// Longest increasing subsequences, the one among them that is always the same: scanning from the left, the first that can be in one.
 enum IncreasingRun {
-    /// Whether each of the numbers is in it; negative ones never are. In O(n log n), and memory for as many as lie between the smallest and
-    /// the largest: parts of a long text may have few, all of them large.
+    /// Whether each of the numbers is in it; negative ones never are. O(n log n), and memory O(n), however far apart the numbers are.
     static func members(_ numbers: [Int32], _ work: DocumentControl) throws -> TokenBits {
         let least = numbers.lazy.filter { $0 >= 0 }.min() ?? 0
         return try members(numbers.count, below: max(0, Int(numbers.max() ?? -1) + 1 - Int(least)), work) {
@@ -22,7 +21,9 @@ enum IncreasingRun {
     private static func members(_ count: Int, below limit: Int, _ work: DocumentControl, _ number: (Int) -> Int32) throws -> TokenBits {
         // The length of the longest run that begins at each: tails[l] is the largest number with which a run of l + 1 can begin.
         var lengths = [Int32](repeating: 0, count: count), tails: [Int32] = []
-        // Where the last one was found of those numbers that are near a number.
+        // Where the last one was found of those numbers that are near a number. It is a hint, so numbers that are far apart may share one.
+        var nearBits = nearBits
+        while limit >> nearBits > count { nearBits += 1 }
         var near = [Int32](repeating: 0, count: limit >> nearBits + 1)
         for i in stride(from: count - 1, through: 0, by: -1) {
             let one = number(i)

@@ -84,8 +84,8 @@ final class ListAlignment {
         // All have their numbers: the table that finds them makes room.
         keys.close()
         isOfPlain = declared == nil && areRunsOfPlain && areOutsideOfRunsPlain(keys)
-        if isOfPlain, keyCount - runCount > keys.count {
-            // Some class has two elements on one side.
+        // (If there are more keys than classes, some class has two elements on one side.)
+        if isOfPlain, keyCount - runCount > keys.count || areEqualEditsInTwoSlots {
             if runCount > 0 { return false }
             try findPlaces(isSaved: saves && isMadeOfOlder(), &steps)
             return true
@@ -95,6 +95,25 @@ final class ListAlignment {
         if saves, try pairSaved() { return true }
         if declared == nil { try pair() }
         return areAnchors
+    }
+
+    /// Whether both sides only replaced elements in their slots, and put equal ones into different slots. Each class has one key.
+    private var areEqualEditsInTwoSlots: Bool {
+        let count = base.count
+        guard newerKeys.count == count, olderKeys.count == count else { return false }
+        // The new keys of the newer side are numbered in the order of its elements.
+        var slots: [Int] = []
+        for (i, key) in newerKeys.enumerated() where key != i {
+            guard key >= count else { return false }
+            slots.append(i)
+        }
+        var areInTwoSlots = false
+        for (i, key) in olderKeys.enumerated() where key != i {
+            guard key >= count else { return false }
+            let new = Int(key) - count
+            if new < slots.count, slots[new] != i { areInTwoSlots = true }
+        }
+        return areInTwoSlots
     }
 
     /// Whether each run is where it was.

@@ -88,12 +88,13 @@ struct TextAlignment {
             var part = fresh, isCounted = false
             while true {
                 let inner = trim(part)
+                // What is counted already costs nothing more than what is trimmed.
+                try work.done(1 + (isCounted ? part.size - inner.size : part.size))
                 if isCounted {
                     drop(Part(base: part.base.lowerBound..<inner.base.lowerBound, side: part.side.lowerBound..<inner.side.lowerBound))
                     drop(Part(base: inner.base.upperBound..<part.base.upperBound, side: inner.side.upperBound..<part.side.upperBound))
                 }
                 part = inner
-                try work.done(1 + part.base.count + part.side.count)
                 guard !part.base.isEmpty, !part.side.isEmpty else { break }
                 if !isCounted {
                     for i in part.base {

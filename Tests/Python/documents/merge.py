@@ -33,7 +33,7 @@ from typing import Callable, Iterable, Optional, Union
 from . import json_model as j
 from .alignment import Budget
 from .forms import is_later, lift_all
-from .plain_lists import by_place, has_equal, is_plain, keys_by_place, keys_of_places
+from .plain_lists import by_place, has_equal, has_equal_edits_in_two_slots, is_plain, keys_by_place, keys_of_places
 from .rules import ELEMENT, Rule, RuleSet, Step
 from .sequences import Key, emit, increasing, keys_of, pair, pair_saved, plain_key
 from .text import lines_of_part, merge_text, part_in, told_part
@@ -321,7 +321,9 @@ class _Merge:
         base, newer, older = (keys_of(array.items, rule.key) for array in (o, x, y))
         told = pair_saved(base, newer, older) if self.app_wins else None
         is_of_plain = rule.key is None and is_plain(base, newer, older)
-        is_by_place = is_of_plain and has_equal(base, newer, older)
+        is_by_place = is_of_plain and (
+            has_equal(base, newer, older) or has_equal_edits_in_two_slots(base, newer, older)
+        )
         self.budget.limited = False
         if told is not None and is_by_place:
             newer, older = keys_of_places(base, by_place(base, newer, self.budget), "newer"), told[1]

@@ -1,4 +1,4 @@
-"""Lists of plain values with equal elements: rule 8.2 of the specification of texts and lists of plain values.
+"""Rule 8.2 of the specification of texts and lists of plain values: lists with equal elements, or with equal edits in two slots.
 
 Readings of the specification where it leaves a choice:
 - Elements are equal if they are equal as JSON values, so [1, 1.0] has equal elements.
@@ -23,6 +23,18 @@ def is_plain(*sides: list[Key]) -> bool:
 def has_equal(*sides: list[Key]) -> bool:
     """Returns whether a list has an element twice."""
     return any(key[2] > 0 for side in sides for key in side)
+
+
+def has_equal_edits_in_two_slots(base: list[Key], newer: list[Key], older: list[Key]) -> bool:
+    """Returns whether both sides only replaced elements in their slots, and put equal ones into different slots."""
+    slots: list[dict[Key, int]] = []
+    for side in (newer, older):
+        if len(side) != len(base):
+            return False
+        slots.append({key: slot for slot, key in enumerate(side) if key != base[slot]})
+        if slots[-1].keys() & set(base):
+            return False
+    return any(slots[1].get(key, slot) != slot for key, slot in slots[0].items())
 
 
 def by_place(base: list[Key], side: list[Key], budget: Budget) -> list[Optional[int]]:
