@@ -645,7 +645,9 @@ typedef struct llvs_version_info {
     uint32_t reserved;
     /**
      * When the version was made, as far as this device can tell: seconds since 1970-01-01 UTC. What its maker's clock showed, not before
-     * any of its ancestors, and no more than a minute after this device had it. Other devices may tell another time.
+     * any of its ancestors, and no more than a minute after this device had it. Other devices may tell another time. The last bound has two
+     * exceptions, both until a version is saved on this one: a timestamp that the program itself gave, and a version that came while the
+     * clock of this device showed a time before 2026.
      */
     double made_at;
 } llvs_version_info;
