@@ -192,3 +192,16 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
         path=str(tmp_path / "one"), other=str(tmp_path / "two"), file=str(tmp_path / "pack")
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_values_deflated_within_their_records_are_refused(tmp_path: Path) -> None:
+    """Inside a block that is deflated, too: a stream of some KB would fill the disk."""
+    bombs = [records.made(records.deflated(f"bomb{number}", 60_000_000, 1)) for number in range(4)]
+    honest = records.simple("A", (), b"hello")
+    data = stream.write(STORE, [writer.pack(STORE, SALT, WRITER, 1, 1, [honest, *bombs])])
+    assert len(data) < 100_000
+    with llvs.Store(tmp_path / "store", durability="normal") as store:
+        taken = store.unpack(data)
+        assert [version.id for version in store.history()] == ["A"]
+        assert taken.problems and all("deflated within its record" in problem.reason for problem in taken.problems)
+    assert sum(file.stat().st_size for file in (tmp_path / "store").rglob("*") if file.is_file()) < 1 << 20

@@ -32,6 +32,7 @@ sys.modules["python_conftest"] = shared
 _spec.loader.exec_module(shared)
 
 import llvs  # noqa: E402
+from packs import records  # noqa: E402
 
 PAIRING = bytes(range(48))
 
@@ -199,6 +200,19 @@ def attack(store: llvs.Store, peer: live_peer.Peer, refused: bool = True, why: s
         else:
             live_peer.carry(peer, end)
     assert ids(store) == before
+
+
+def test_values_deflated_within_their_records_are_refused(tmp_path: Path) -> None:
+    """Within frames that are deflated, too: a kilobyte would fill the disk with 120 MB."""
+    peer, asked = live_peer.Peer(True, PAIRING), []
+    for number in range(2):
+        peer.add(records.made(records.deflated(f"bomb{number}", 60_000_000, 1)).payload)
+    with llvs.Store(tmp_path / "store", durability="normal") as store:
+        with llvs.Peer(store, PAIRING, initiator=False, quota=asked.append) as end:
+            with pytest.raises(llvs.Error, match="deflated within its record"):
+                live_peer.carry(peer, end)
+        assert ids(store) == set()
+    assert sum(file.stat().st_size for file in (tmp_path / "store").rglob("*") if file.is_file()) < 1 << 20
 
 
 def lying(change: Callable[[live_peer.Peer], None]) -> type[live_peer.Peer]:

@@ -25,8 +25,6 @@ enum PackFormat {
     static let servicesLimit = 16
     static let entriesLimit = 4_096
     static let blobsLimit = 65_536
-    /// Bytes of all values of a version that are deflated within its record; writers deflate none there.
-    static let inflatedLimit = 64 << 20
     /// Bytes of all blob references of a version.
     static let referencesLimit = 16 << 20
     static let partSize = 8 << 20

@@ -116,7 +116,7 @@ enum PackedVersion {
         -> Store.ReceivedVersion
     {
         let header = contents.header
-        var table = reader, bodies = reader, inflated = 0
+        var table = reader, bodies = reader
         var changes: [Value.Change] = [], written: [Int: WrittenValue] = [:]
         let isWhole = try table.forEachChange(header) { entry in
             let id = ValueID(unchecked: entry.id)
@@ -133,13 +133,9 @@ enum PackedVersion {
                     case .bytes(let bytes): data = bytes
                     }
                 } else {
-                    if entry.storedSize < entry.size {
-                        // Each is small enough: it is checked where the table is read.
-                        inflated += entry.size
-                        guard inflated <= PackFormat.inflatedLimit else {
-                            throw PackFault.tooLarge(
-                                "its values are deflated, and of more than \(PackFormat.inflatedLimit >> 20) MiB in all")
-                        }
+                    // The block is deflated already. Within it, a few bytes would become gigabytes.
+                    guard entry.storedSize == entry.size else {
+                        throw PackFault.damaged("a value of it is deflated within its record, which no writer does")
                     }
                     data = try self.value(entry, of: header.id, &bodies)
                 }
@@ -158,13 +154,10 @@ enum PackedVersion {
 
     private static func value(_ entry: RecordTable.Entry, of version: VersionID, _ bodies: inout RecordReader) throws -> [UInt8] {
         let damaged = PackFault.damaged("a value of it is damaged")
-        return try bodies.with(entry.bodyOffset, RecordTable.bodyHeaderSize + entry.storedSize, ahead: 64 << 10) { buffer in
-            guard let stored = RecordTable.body(buffer, size: entry.size, id: entry.id, version: version), stored.count == entry.storedSize
+        return try bodies.with(entry.bodyOffset, RecordTable.bodyHeaderSize + entry.size, ahead: 64 << 10) { buffer in
+            guard let stored = RecordTable.body(buffer, size: entry.size, id: entry.id, version: version), stored.count == entry.size
             else { throw damaged }
-            if stored.count == entry.size { return try Memory.copy(stored, "A value of a pack") }
-            try Memory.expect(entry.size, "A value of a pack")
-            guard let data = Inflated.bytes(entry.size, from: stored) else { throw damaged }
-            return data
+            return try Memory.copy(stored, "A value of a pack")
         } ?? { throw damaged }()
     }
 }
