@@ -580,3 +580,101 @@ def test_what_a_new_value_began_with_is_undone_where_others_counted_on(store: ll
     done = store.revert(new, at=later)
     assert state(store, done.version)["d/1"] == {"name": "B", "n": 3} and done.superseded == ("d/1",)
     assert state(store, store.revert(done.version, at=done.version).version)["d/1"] == {"name": "B", "n": 5}
+
+
+WINNERS = {
+    "plain": ({"plain": 0}, {"plain": 1}, {"plain": 2}),
+    "member": ({"d_1": {"name": "A", "n": 1}}, {"d_1": {"name": "B", "n": 3}}, {"d_1": {"name": "C", "n": 8, "b": 1}}),
+    "text": ({"d_1": {"bio": "The cat."}}, {"d_1": {"bio": "The dog."}}, {"d_1": {"bio": "The fox."}}),
+    "lines": ({"d_1": {"bio": "a\nb\nc\n"}}, {"d_1": {"bio": "a\nb 1\nc\n"}}, {"d_1": {"bio": "a\nc\n"}}),
+    "element": (
+        {"d_1": {"items": [{"id": 1, "t": 0}, {"id": 2}]}}, {"d_1": {"items": [{"id": 1, "t": 1}, {"id": 2}]}},
+        {"d_1": {"items": [{"id": 2}]}},
+    ),
+    "removed": ({"d_1": {"name": "A"}}, {"d_1": {"name": "B"}}, {"d_1": None}),
+    "new": ({"d_1": None}, {"d_1": {"name": "B"}}, {"d_1": {"name": "C"}}),
+}
+
+
+@pytest.mark.parametrize("what", WINNERS)
+def test_the_edit_that_lost_is_back_when_the_one_that_won_is_undone(store: llvs.Store, what: str) -> None:
+    before, one, other = WINNERS[what]
+    base = ruled(store, **before)
+    a, b = made(store, base, **one), made(store, base, **other)
+    merged = store.merge(a, b)
+    for undone, left in ((a, b), (b, a)):
+        done = store.revert(undone, at=merged)
+        at = done.version or merged
+        assert state(store, at) == state(store, left)
+        # Once more: what won is there again.
+        if done.version is not None:
+            assert state(store, store.revert(done.version, at=done.version).version) == state(store, merged)
+
+
+def test_an_edit_before_the_one_that_won_is_told(store: llvs.Store) -> None:
+    base = ruled(store, d_1={"name": "A", "x": 0})
+    other = made(store, base, d_1={"name": "theirs", "x": 0})
+    first = made(store, base, d_1={"name": "first", "x": 0})
+    second = made(store, first, d_1={"name": "second", "x": 0})
+    merged = store.merge(second, other)
+    later = made(store, merged, d_1={"name": "second", "x": 5})
+    assert state(store, merged)["d/1"]["name"] == "second"
+    # Without the second edit the first one wins, with the same conflict.
+    done = store.revert(second, at=later)
+    assert state(store, done.version)["d/1"] == {"name": "first", "x": 5} and done.superseded == ()
+    (conflict,) = done.conflicts
+    assert (conflict.newer, conflict.older, conflict.result) == (b'"first"', b'"theirs"', b'"first"')
+    # Without both, what lost is there; what was edited since stays.
+    done = store.revert(first, at=done.version)
+    assert state(store, done.version)["d/1"] == {"name": "theirs", "x": 5} and done.conflicts == () and done.superseded == ()
+
+
+def test_edits_that_lost_in_several_merges(store: llvs.Store) -> None:
+    base = ruled(store, d_1={"name": "A", "n": 0})
+    one, other = made(store, base, d_1={"name": "B", "n": 1}), made(store, base, d_1={"name": "C", "n": 2})
+    mine = made(store, base, d_1={"name": "mine", "n": 4})
+    at = store.merge(store.merge(mine, one), other)
+    assert state(store, at)["d/1"] == {"name": "mine", "n": 7}
+    done = store.revert(mine, at=at)
+    assert state(store, done.version)["d/1"] == {"name": "C", "n": 3}
+    assert [(c.newer, c.older) for c in done.conflicts] == [(b'"C"', b'"B"')]
+
+
+def test_an_undo_of_what_won_on_two_devices(tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    with llvs.Coordinator(tmp_path / "one", device="one", exchange=place) as one:
+        one.save(update={"name": b"0"})
+        one.sync()
+        with llvs.Coordinator(tmp_path / "two", device="two", exchange=place) as two:
+            two.sync()
+            one.save(update={"name": b"1"})
+            two.save(update={"name": b"2"})
+            for device in (one, two, one):
+                device.sync()
+            assert one["name"] == two["name"] == b"2"
+            two.undo()
+            two.sync()
+            one.sync()
+            assert one["name"] == two["name"] == b"1"
+
+
+@pytest.mark.parametrize("seed", seeds(range(6), range(60)))
+def test_undoing_one_side_of_a_merge_gives_the_other(seed: int) -> None:
+    """Where both sides changed the same, too: members, elements, and values without rules."""
+    draw = random.Random(seed)
+    for _ in range(20):
+        with llvs.Store(storage="memory") as store:
+            def document() -> dict[str, Any]:
+                drawn: dict[str, Any] = {name: draw.randrange(3) for name in "abn" if draw.random() < 0.8}
+                if draw.random() < 0.8:
+                    drawn["items"] = [{"id": i, "t": draw.randrange(2)} for i in range(3) if draw.random() < 0.8]
+                return drawn
+
+            base = ruled(store, d_1=document(), plain=draw.randrange(3))
+            a = made(store, base, d_1=document(), plain=draw.randrange(3))
+            b = made(store, base, d_1=document(), plain=draw.randrange(3))
+            merged = store.merge(a, b)
+            for undone, left in ((a, b), (b, a)):
+                done = store.revert(undone, at=merged)
+                found, wanted = (state(store, at) for at in (done.version or merged, left))
+                assert found == wanted, seed

@@ -138,6 +138,12 @@ struct HeldMerge {
         }
     }
 
+    /// Returns what a merge in given roles came to. If it was computed, it is as recent as another value.
+    func value(of outcome: Outcome, newer: SideValue?, older: SideValue?, dated other: SideValue) throws -> SideValue? {
+        guard case .computed(let bytes, _) = outcome.result else { return outcome.value(newer: newer, older: older) }
+        return SideValue(.computed(bytes, recency: try recency(other)))
+    }
+
     /// Whether both are the same bytes, or both are absent.
     func areSame(_ a: SideValue?, _ b: SideValue?) throws -> Bool {
         guard let a, let b else { return a == nil && b == nil }

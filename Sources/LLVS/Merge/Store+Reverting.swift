@@ -125,6 +125,7 @@ struct SwappedMerge {
     mutating func undo(_ version: UInt32, to before: UInt32?) throws {
         versions.append(store.versionID(version))
         for one in [before, version].compactMap(\.self) { try Self.checkRules(at: one, in: store) }
+        let merged = try MergedEdits(by: version, upTo: head, in: store, control)
         try forEachDifference(before, version) { merge, key, was, became in
             let id = ValueID(unchecked: key), now = try merge.now(id, key)
             // What was removed since stays removed, whatever it was.
@@ -134,9 +135,22 @@ struct SwappedMerge {
             }
             let held = merge.merger(key), kept = try held.kept(SideValue(was), in: SideValue(became))
             if kept?.hasMembers ?? false { merge.superseded.insert(id) }
-            let before = kept?.value ?? SideValue(was)
-            let outcome = try held.merge(SideValue(became), newer: now, older: before)
-            try merge.take(outcome, id, newer: now, older: before, held, isRevert: true)
+            let before = kept?.value ?? SideValue(was), edited = SideValue(became)
+            let outcome = try held.merge(edited, newer: now, older: before)
+            guard let undoing = try merged.undoing(key, from: before, to: edited, now: now, held) else {
+                try merge.take(outcome, id, newer: now, older: before, held, isRevert: true)
+                return
+            }
+            if Self.isDecided(outcome, isRevert: true) { merge.superseded.insert(id) }
+            merge.tell(outcome.records, of: id, held)
+            // An edit that lost, or that another device made as well, changed nothing that is there.
+            if try held.areSameDocument(undoing.edited, undoing.before) {
+                if try !held.areSameDocument(edited, now) { merge.superseded.insert(id) }
+                return
+            }
+            merge.tell(undoing.records, of: id, held)
+            let again = try held.merge(undoing.edited, newer: now, older: undoing.before)
+            try merge.take(again, id, newer: now, older: undoing.before, held, isRevert: true)
         }
     }
 
@@ -174,24 +188,26 @@ struct SwappedMerge {
     private mutating func take(
         _ outcome: HeldMerge.Outcome, _ id: ValueID, newer: SideValue?, older: SideValue?, _ merge: HeldMerge, isRevert: Bool
     ) throws {
-        var result: SideValue? =
-            switch outcome.result {
-            case .a: newer
-            case .b: older
-            case .absent: nil
-            case .computed(let bytes, let recency): SideValue(.computed(bytes, recency: recency))
-            }
+        var result = outcome.value(newer: newer, older: older)
         // What comes to the same as what is there stays as it is written.
         let now = isRevert ? newer : older
         if case .computed? = result?.content, try merge.areSameDocument(result, now) { result = now }
-        conflicts += outcome.records.map { Conflict(id: id, version: nil, record: $0, isByRules: merge.rules.areRules) }
-        // (A pick of what the head has not got is there in full; its counters begin with what the version itself added.)
-        let decided = outcome.records.contains {
-            $0.kind != .bound && !(!isRevert && $0.kind == .deleteEdit && $0.older == nil && $0.result != nil)
-        }
+        tell(outcome.records, of: id, merge)
+        let decided = Self.isDecided(outcome, isRevert: isRevert)
         // Of a revert, `older` is what was there before: not reached where something was decided.
         if isRevert ? decided : try decided && !merge.areSameDocument(result, newer) { superseded.insert(id) }
         held[id] = .some(result)
+    }
+
+    private mutating func tell(_ records: ConflictRecords, of id: ValueID, _ merge: HeldMerge) {
+        conflicts += records.map { Conflict(id: id, version: nil, record: $0, isByRules: merge.rules.areRules) }
+    }
+
+    private static func isDecided(_ outcome: HeldMerge.Outcome, isRevert: Bool) -> Bool {
+        // (A pick of what the head has not got is there in full; its counters begin with what the version itself added.)
+        outcome.records.contains {
+            $0.kind != .bound && !(!isRevert && $0.kind == .deleteEdit && $0.older == nil && $0.result != nil)
+        }
     }
 
     private mutating func forEachDifference(
