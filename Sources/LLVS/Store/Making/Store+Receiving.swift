@@ -95,6 +95,7 @@ extension Store {
                 }
             }
             try withExtendedLifetime(received) { try Waiting.looking(at: waiting) { try store(drafts.map { ($0.ordinal, $0.draft) }) } }
+            try expectRoom(drafts.map { ($0.draft, received[$0.index].written) })
         } catch {
             lock.withWrite { for draft in drafts { dag.drop(draft.ordinal) } }
             throw error
@@ -109,6 +110,25 @@ extension Store {
     }
 
     private static func isProblem(_ code: StoreError.Code) -> Bool {
+    /// Refuses to receive what would leave no room for what is saved here.
+    /// - Throws: `.noSpace`.
+    private func expectRoom(_ drafts: [(draft: Draft, written: [Int: WrittenValue])]) throws {
+        guard !drafts.isEmpty, let room = storage.room() else { return }
+        // What lies in files of the storage takes its room already.
+        let needed = drafts.reduce(UInt64(0)) { sum, item in
+            let inFiles = item.written.values.reduce(UInt64(0)) { $0 &+ UInt64(clamping: $1.size) }
+            let all = item.draft.version.valueDataSize
+            let (next, overflow) = sum.addingReportingOverflow(all > inFiles ? all - inFiles : 0)
+            return overflow ? .max : next
+        }
+        guard room.free < room.reserve || room.free - room.reserve < needed else { return }
+        throw StoreError(
+            .noSpace,
+            "Receiving \(drafts.count) versions with \(needed) bytes into \(description) failed: \(room.free) bytes are free, of which "
+                + "\(room.reserve) are left for what is saved here. Make room (or raise the quota), and exchange again; nothing stored "
+                + "before is affected.")
+    }
+
         switch code {
         case .missingPredecessor, .versionMismatch, .invalidVersionID, .invalidValueID, .invalidUTF8, .tooLarge, .duplicateID,
             .invalidReference, .invalidMetadata, .invalidArgument, .damaged, .contentMismatch:
