@@ -134,6 +134,11 @@ struct Sending {
                 memory.broken.insert(id)
             }
         }
+        for files in transport.takeListed() {
+            try paced.step(0)
+            guard let id = VersionID(validating: files.name), try areTooShort(files, id) else { continue }
+            memory.unread.insert(id)
+        }
         let rows = store.rowCount, new = try store.contentIDs(behind: memory.checkedRows, paced.look)
         if !new.isEmpty {
             // Of what others list nothing is kept: they may list any number of names.
@@ -169,6 +174,19 @@ struct Sending {
             }
             left = left.dropFirst(asked.count)
         }
+    }
+
+    /// Whether the listing tells fewer bytes of a version that is here than its files can have: an upload was cut short and acknowledged.
+    /// Another implementation leaves out the digest, and writes nothing shorter otherwise.
+    private func areTooShort(_ files: ChangedFiles, _ id: VersionID) throws -> Bool {
+        do {
+            guard files.versionSize >= 0 || files.changesSize >= 0, let version = try store.version(id) else { return false }
+            let ours = InterchangeEncoder.version(version, digest: [UInt8](repeating: 0, count: 32)).count
+            if files.versionSize >= 0, files.versionSize < ours, files.versionSize != InterchangeEncoder.version(version).count {
+                return true
+            }
+            return try files.changesSize >= 0 && files.changesSize < InterchangeEncoder.changes(madeIn: id, of: store).size
+        } catch let error as StoreError where error.code == .damaged { return false }
     }
 
     /// Whether files have the sizes of those that we would write.
