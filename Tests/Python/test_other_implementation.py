@@ -399,6 +399,23 @@ def test_ids_that_others_cannot_hold_are_listed_and_sent(
         assert not exchange.retrieve().problems and other.at(again)[id] == b"2"
 
 
+def test_a_coordinator_lists_what_others_cannot_hold(tmp_path: Path) -> None:
+    with llvs.Coordinator(storage="memory", exchange=tmp_path / "a", report_unportable=True) as notes:
+        notes.attach(tmp_path / "b")
+        notes.save(update={"a": b"1"})
+        assert not notes.exchange().problems
+        long = notes.save(update={"x" * 300: b"1"})
+        keys = notes.save(update={"a": b"2"}, metadata={"\u00e9": b"1", "e\u0301": b"2", "e": b"3"})
+        assert long is not None and keys is not None
+        problems = notes.exchange().problems
+        assert [problem.name for problem in problems] == [long.id, keys.id] * 2
+        assert {problem.code for problem in problems} == {llvs.ErrorCode.UNPORTABLE_ID}
+        assert "retrieves neither the version" in problems[0].reason and "The metadata" in problems[1].reason
+        assert not notes.exchange().problems
+    with llvs.Coordinator(storage="memory", exchange=tmp_path / "a") as notes:
+        assert not notes.exchange().problems and notes.store.history()
+
+
 def sent_on(folder: Path, store: llvs.Store, merge: llvs.Version, gone: set[str], **more: str) -> None:
     """Rewrites the files of a merge as the other implementation sends them on: with what prevails at the first predecessor anyway."""
     first, path = merge.predecessors[0], folder / "changes" / merge.id

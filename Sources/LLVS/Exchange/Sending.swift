@@ -293,6 +293,17 @@ struct Sending {
 
     private mutating func reportUnportable(_ id: VersionID) throws {
         let paced = control.within(.sending, result.versions.count, of: total).paced(.sending, doing: what)
+        if let metadata = try store.version(id)?.metadata, let (key, other) = UnportableIDs.twinKeys(metadata) {
+            result.problems.append(
+                ExchangeProblem(
+                    name: id.description,
+                    error: StoreError(
+                        .unportableID,
+                        "The metadata of the version \(id) has the keys \"\(key)\" and \"\(other)\", which have the same characters, "
+                            + "composed in another way. Another implementation takes them for one. \(UnportableIDs.whatFails). "
+                            + "It was sent to \(transport.description) all the same. If others share that place, use another key.",
+                        versionID: id.description)))
+        }
         try store.forEachChangeSize(madeIn: id) { change, _ in
             try paced.step(0)
             guard change.hasData, let reason = try memory.unportable.reason(change.id, in: store, paced) else { return }
