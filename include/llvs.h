@@ -2652,8 +2652,9 @@ LLVS_API LLVS_CHECKED llvs_status llvs_exchange_observe(LLVS_BORROWED llvs_excha
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_restoration_state(LLVS_BORROWED llvs_exchange *exchange, LLVS_OWNED llvs_buffer *state,
     LLVS_OWNED llvs_error **error);
 /**
- * Hands it back. Unusable state is ignored, at the cost of a full listing. The three bytes "new" make an exchange in the packed layout
- * forget what its store knows of the place: for one that was emptied, and is to be filled anew (LLVS_ERROR_NOT_FOUND). Since 0.1.
+ * Hands it back. Unusable state is ignored, at the cost of a full listing. The three bytes "new" make the exchange forget which place its
+ * store knows at this address. The next call joins whatever is there, for good: for a place that was emptied and is to be filled anew, or
+ * one of another store that is to be merged with this one (LLVS_ERROR_NOT_FOUND). Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_set_restoration_state(LLVS_BORROWED llvs_exchange *exchange, llvs_bytes state,
     LLVS_OWNED llvs_error **error);
@@ -3355,7 +3356,7 @@ enum llvs_sync_reason_value {
     /** What is there is encrypted, and the passphrase or the identities do not open it (not tried again until triggered), or are
      * missing. */
     LLVS_SYNC_REASON_PASSPHRASE = 9,
-    /** A place in packs was emptied, or is another than before: bring it back, or have it filled anew (docs/exchanges.md). */
+    /** A place in packs was emptied, or a place belongs to another store: bring it back, or have it joined (docs/exchanges.md). */
     LLVS_SYNC_REASON_REMOTE_RESET = 10,
     /** Another process exchanges with the place for this store, which is no failure. Looked after with the next round that something leads
         to; what was saved, after 10 seconds (`after_saves`). */

@@ -246,9 +246,11 @@ extension Simulation {
 
     // MARK: Exchanging
 
-    /// - Parameter stopsAt: cancelled when this much was told of its progress.
+    /// - Parameters:
+    ///   - stopsAt: cancelled when this much was told of its progress.
+    ///   - joins: whether somebody just said that the store joins whatever is in the folder.
     @discardableResult
-    func exchange(_ replica: Replica, _ folder: Int, sends: Bool, stopsAt: Int? = nil) throws -> ExchangeResult {
+    func exchange(_ replica: Replica, _ folder: Int, sends: Bool, stopsAt: Int? = nil, joins: Bool = false) throws -> ExchangeResult {
         guard let exchange = replica.exchanges[folder] else { return ExchangeResult() }
         let told = Told()
         var control = OperationControl()
@@ -278,6 +280,10 @@ extension Simulation {
             // What was added whole before that is kept.
             try takeIn(replica, replica.store.allVersionIDs())
             return ExchangeResult()
+        } catch let error as StoreError where error.code == .notFound && foldersWithLosses.contains(folder) && !joins {
+            say("store \(replica.number) refuses folder \(folder), and is told to join it")
+            exchange.restorationState = Array("new".utf8)
+            return try self.exchange(replica, folder, sends: sends, stopsAt: stopsAt, joins: true)
         }
     }
     private final class Told: @unchecked Sendable { var count = 0 }

@@ -1,6 +1,6 @@
 /// A place over a network whose layout nobody named: one that has packs keeps them, one with two files for each version keeps these, and an
 /// empty one gets packs. One that had single files and is empty is refused: it may be away for a moment.
-package final class AutomaticTransport: StoreTransport, @unchecked Sendable {
+package final class AutomaticTransport: StoreTransport, AddressedTransport, @unchecked Sendable {
     // Sendable: `lock` guards what is known of the layout; the rest has locks of its own.
     private let files: any RemoteFiles
     private let versions: RemoteTransport
@@ -13,6 +13,8 @@ package final class AutomaticTransport: StoreTransport, @unchecked Sendable {
     private var emptyUntil = -Double.infinity
     /// What is known of the place is to be forgotten.
     private var mustForget = false
+    /// The store joins whatever is there.
+    private var joins = false
     /// Whether it has, or gets, packs, as a look for the sake of a snapshot found.
     private var isPackedForSnapshots: Bool?
     private static let freshness = 10.0
@@ -34,7 +36,7 @@ package final class AutomaticTransport: StoreTransport, @unchecked Sendable {
         let account = try files.account(check)
         if lock.withLock({ mustForget }) {
             try store.checkWritable(what)
-            try PackedNotes(store, remote: description, account: account).remove()
+            try PackedNotes(store, remote: description, account: account).forget(PackRandom.system)
             lock.withLock { mustForget = false }
         }
         let found: Bool
@@ -43,6 +45,7 @@ package final class AutomaticTransport: StoreTransport, @unchecked Sendable {
         } else if lock.withLock({ emptyUntil > Clock.steady() }) {
             return true
         } else if let held = try held(check) {
+            if held { try refusePacks(of: store, account, check) }
             found = held
         } else if try hadVersions(store, account) {
             throw isGone
@@ -50,7 +53,7 @@ package final class AutomaticTransport: StoreTransport, @unchecked Sendable {
             lock.withLock { emptyUntil = Clock.steady() + AutomaticTransport.freshness }
             return true
         }
-        if !found { try PackedNotes.setHadVersions(store, remote: description, account: account) }
+        if !found { try PlaceNotes.setHadVersions(store, description, account) }
         lock.withLock {
             isPacked = found
             hadVersions = !found
@@ -60,7 +63,7 @@ package final class AutomaticTransport: StoreTransport, @unchecked Sendable {
 
     private func hadVersions(_ store: Store, _ account: String?) throws -> Bool {
         if lock.withLock({ hadVersions }) { return true }
-        guard try PackedNotes.hadVersions(store, remote: description, account: account) else { return false }
+        guard try PlaceNotes.hadVersions(store, description, account) else { return false }
         lock.withLock { hadVersions = true }
         return true
     }
@@ -87,12 +90,15 @@ package final class AutomaticTransport: StoreTransport, @unchecked Sendable {
         return try (files.list("versions", withTimes: false, check) ?? []).contains { VersionID(validating: $0.name) != nil } ? false : nil
     }
 
-    private var isGone: StoreError {
-        StoreError(
-            .notFound,
-            "\(description) had single files of versions, and is empty. Nothing was removed here, and nothing is sent. Bring it back; or, "
-                + "to fill it anew from this store, set the restoration state of the exchange to the word \"new\", and exchange again.")
+    /// Refuses packs at a place that had single files, unless these are there as well.
+    /// - Throws: `.notFound`.
+    private func refusePacks(of store: Store, _ account: String?, _ check: () throws -> Void) throws {
+        guard let known = try PlaceNotes.identity(of: store, description, account), !known.isEmpty else { return }
+        let listed = (try files.list("versions", withTimes: false, check) ?? []).lazy.compactMap { VersionID(validating: $0.name) }
+        if try known.match(listed, check) == .none { throw PlaceIdentity.refusal(of: description, isEmpty: false) }
     }
+
+    private var isGone: StoreError { PlaceIdentity.refusal(of: description, isEmpty: true) }
     /// - Throws: `.notFound` when a place that had single files is empty.
     private func checked(_ listing: ExchangeListing) throws -> ExchangeListing {
         let isLost = lock.withLock {
@@ -121,6 +127,18 @@ package final class AutomaticTransport: StoreTransport, @unchecked Sendable {
         if try isPacked(store, control) { return try packs.send(from: store, control) }
         versions.keepUploads(in: store)
         return nil
+    }
+
+    // What is remembered is forgotten with the rest, by `isPacked`.
+    package func placeAddress(_ check: @escaping () throws -> Void) throws -> (place: String, account: String?)? {
+        guard lock.withLock({ isPacked }) == false else { return nil }
+        return (description, try files.account(check))
+    }
+    package func takeJoin() -> Bool {
+        lock.withLock {
+            defer { joins = false }
+            return joins
+        }
     }
 
     package var description: String { files.description }
@@ -154,7 +172,7 @@ package final class AutomaticTransport: StoreTransport, @unchecked Sendable {
             guard newValue.elementsEqual("new".utf8) else { return }
             lock.withLock {
                 (isPacked, isPackedForSnapshots, emptyUntil) = (isKeyed ? true : nil, nil, -Double.infinity)
-                (hadVersions, mustForget) = (false, !isKeyed)
+                (hadVersions, mustForget, joins) = (false, !isKeyed, true)
             }
         }
     }

@@ -20,13 +20,21 @@ _Step = Callable[..., llvs.ExchangeResult]
 
 @click.command("exchange")
 @_place_argument
+@click.option(
+    "--join",
+    "joins",
+    is_flag=True,
+    help="Exchange with the place even if it was emptied or belongs to another store. Joins the versions of both stores, for good.",
+)
 @_json_option
-def exchange_command(place: Optional[str], is_json: bool) -> int:
+def exchange_command(place: Optional[str], joins: bool, is_json: bool) -> int:
     """Get what a place has and the store has not, and send what the store has and the place has not. Merges nothing.
 
     Without a place: with all remotes. Exits with 1 when something could not be exchanged.
     """
-    return _each(place, is_json, lambda exchange: [exchange.retrieve, exchange.send])
+    if joins and place is None:
+        raise click.UsageError("--join needs the place.")
+    return _each(place, is_json, lambda exchange: [exchange.retrieve, exchange.send], b"new" if joins else b"")
 
 
 @click.command("pull")
@@ -45,14 +53,17 @@ def push_command(place: Optional[str], is_json: bool) -> int:
     return _each(place, is_json, lambda exchange: [exchange.send])
 
 
-def _each(given: Optional[str], is_json: bool, steps: Callable[[llvs.Exchange], list[_Step]]) -> int:
-    """Takes steps with each place in turn. Works beside a program that has the store open."""
+def _each(given: Optional[str], is_json: bool, steps: Callable[[llvs.Exchange], list[_Step]], state: bytes = b"") -> int:
+    """Takes steps with each place in turn. Works beside a program that has the store open.
+
+    state: the restoration state of the exchanges.
+    """
     path, storage = session().place()
     wanted = remotes.Remotes(path, storage).wanted(given)
     code = DONE
     with llvs.Store(path, storage=storage, create=False) as store:
         for name, place in wanted.items():
-            with remotes.reaching([place]), llvs.Exchange(store, remotes.place_of(place)) as exchange:
+            with remotes.reaching([place]), llvs.Exchange(store, remotes.place_of(place), restoration_state=state) as exchange:
                 code = max(code, _one(store, name, is_json, steps(exchange)))
     return code
 

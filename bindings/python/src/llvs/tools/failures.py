@@ -78,6 +78,8 @@ def code_of(error: BaseException) -> int:
 def _sentence(error: BaseException) -> str:
     if isinstance(error, (KeyboardInterrupt, llvs.CancelledError)):
         return "stopped; what was done whole is kept"
+    if isinstance(error, llvs.NotFoundError) and "restoration state" in str(error):
+        return f"{error} With this command: `llvs exchange --join PLACE`."
     if isinstance(error, (Failure, VersionNameError, llvs.Error)):
         return str(error)
     if isinstance(error, MemoryError):
