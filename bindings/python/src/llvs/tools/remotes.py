@@ -23,7 +23,7 @@ from urllib.parse import parse_qsl, urlsplit
 import click
 
 import llvs
-from llvs import oauth
+from llvs import browser, oauth
 
 from . import encrypted, escape, key_store, output
 from .failures import MISUSED, NETWORK, STORE, Failure
@@ -287,7 +287,7 @@ def sign_in(url: str, token_file: Path, client_id: str, ca_file: Optional[str], 
 
     def show(address: str) -> None:
         output.say(f"sign in with the browser that opens, or at {address}")
-        oauth.open_browser(address)
+        browser.open_address(address)
 
     token_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     oauth.sign_in(
