@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import secrets
 import socket
-import webbrowser
 from typing import Callable, Optional, Union
 
 import uvicorn
 
-from .app import make_app
+from ..browser import open_address
+from .app import make_app, make_guard
 from .inspected import Inspected
 
 ADDRESS = "127.0.0.1"
@@ -55,22 +54,25 @@ def serve(
 ) -> None:
     """Serves the inspector of the store at `path` until it is interrupted.
 
-    port: 0 takes one that is free. write: whether the page may change the store. announce: gets the address, with its token.
+    port: 0 takes one that is free. write: whether the page may change the store. announce: gets the address, which lets one window in,
+    and another one when that was used.
     Raises what opening a store raises, and NotServedError.
     """
     with Inspected(path, write=write) as inspected, listen(port) as listener:
-        token = secrets.token_urlsafe(24)
-        number = listener.getsockname()[1]
-        address = f"http://{ADDRESS}:{number}/?token={token}"
+        guard = make_guard(listener.getsockname()[1])
+
+        def announce_next() -> None:
+            announce(f"For another window: {guard.new_address(announce_next)}")
+
         # The page's streams of news are held open: they are not waited for.
         config = uvicorn.Config(
-            make_app(inspected, token=token, port=number),
+            make_app(inspected, guard),
             log_level="warning", lifespan="off", server_header=False, timeout_graceful_shutdown=1, ws="none",
         )
         server = Server(config)
         server.ending = inspected.news.close
-        announce(f"{inspected.name} can be looked at on {address}")
+        announce(f"{inspected.name} can be looked at on {guard.new_address(announce_next)}")
         announce("It may be changed there. Ctrl-C ends it." if write else "It is only read. Ctrl-C ends it.")
         if open_browser:
-            webbrowser.open(address)
+            open_address(guard.new_address())
         server.run(sockets=[listener])
