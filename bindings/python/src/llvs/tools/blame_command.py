@@ -47,8 +47,8 @@ def blame_command(id: str, at: str, is_json: bool) -> None:
 
 def _rows(found: list[Part]) -> Iterator[str]:
     names = [describe.who(part.version) for part in found]
-    wide = max(map(len, names), default=0)
-    places = max((len(part.where) for part in found), default=0)
+    wide = min(max(map(len, names), default=0), output.WIDEST)
+    places = min(max((len(part.where) for part in found), default=0), output.WIDEST)
     for part, name in zip(found, names):
         facts = f"{output.style(part.version.id[:SHOWN], 'id')} {describe.minute(part.version.made_at)} {name:{wide}}"
         where = escape.line(part.where)

@@ -10,6 +10,9 @@ from .values import Kind, kind_of, words
 
 #: Lines of more characters than this are not compared by word.
 _COMPARED_AT_MOST = 4000
+#: How much longer than two documents the paths of what differs may be. Beyond, the documents are compared as texts: a path that is long, of
+#: a member that is deep or below long names, is there for each member again.
+_PATHS, _PATHS_AT_LEAST = 8, 1 << 16
 
 
 class Hunk(NamedTuple):
@@ -31,7 +34,7 @@ def hunks(old: str, new: str, effort: Optional[Effort] = None) -> Iterator[Hunk]
 def rows(old: Optional[bytes], new: Optional[bytes]) -> Iterator[str]:
     """What differs between two values, for people. None: there is no value."""
     before, after = (None if data is None else kind_of(data) for data in (old, new))
-    found = _members(before, after)
+    found = _members(before, after, len(old or b"") + len(new or b""))
     if found is not None:
         yield from _member_rows(found)
     elif _is_text(before) and _is_text(after):
@@ -46,7 +49,7 @@ def rows(old: Optional[bytes], new: Optional[bytes]) -> Iterator[str]:
 def shape(old: Optional[bytes], new: Optional[bytes]) -> dict[str, Any]:
     """The same as JSON. docs/command.md states it."""
     before, after = (None if data is None else kind_of(data) for data in (old, new))
-    found = _members(before, after)
+    found = _members(before, after, len(old or b"") + len(new or b""))
     if found is not None:
         return {"members": [_member_shape(member) for member in found]}
     if before and after and _is_text(before) and _is_text(after):
@@ -54,14 +57,17 @@ def shape(old: Optional[bytes], new: Optional[bytes]) -> dict[str, Any]:
     return {}
 
 
-def _members(before: Optional[Kind], after: Optional[Kind]) -> Optional[list[Member]]:
-    """The members in which two documents differ; None where a side is none, or too deep."""
+def _members(before: Optional[Kind], after: Optional[Kind], size: int) -> Optional[list[Member]]:
+    """The members in which two documents differ; None if a side is no document, or if their paths are much longer than the documents."""
     if not before or not after or not before.name == after.name == "json":
         return None
-    try:
-        return list(members(before.content, after.content))
-    except RecursionError:
-        return None
+    found, room = [], _PATHS * size + _PATHS_AT_LEAST
+    for member in members(before.content, after.content):
+        room -= sum(len(step) if isinstance(step, str) else 8 for step in member.path)
+        if room < 0:
+            return None
+        found.append(member)
+    return found
 
 
 def _member_shape(member: Member) -> dict[str, Any]:

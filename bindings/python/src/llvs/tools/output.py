@@ -126,9 +126,10 @@ def _not_plain(value: Any) -> Any:
 def as_json(value: Any, *, indent: Optional[int] = None) -> str:
     """JSON text, in which what would do something to a terminal is escaped. Numbers of documents are as they were written."""
     try:
-        text = json.dumps(value, ensure_ascii=False, indent=indent, default=_not_plain)
+        # Python indents each level, however deep.
+        text = json.dumps(value, ensure_ascii=False, default=_not_plain) if indent is None else exact_json.written(value, indent=indent)
     except (_NotPlain, RecursionError):
-        text = exact_json.written(value, indent=indent)
+        text = exact_json.written(value)
     return text if text.isascii() and "\x7f" not in text else _harmful_in_json.sub(_escape_in_json, text)
 
 
@@ -186,8 +187,12 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+#: Characters to which a column is filled up. A longer cell takes its own room, and not that much in every row.
+WIDEST = 120
+
+
 def table(rows: list[list[str]], right: frozenset[int] = frozenset(), *, is_cut: bool = True) -> Iterator[str]:
-    """Rows of harmless, unstyled cells under one another; the columns in `right` end at one place.
+    """Rows of harmless, unstyled cells under one another, in columns of at most `WIDEST`; the columns in `right` end at one place.
 
     is_cut: the last column is cut to the width of the terminal.
     """
@@ -195,7 +200,7 @@ def table(rows: list[list[str]], right: frozenset[int] = frozenset(), *, is_cut:
 
     if not rows:
         return
-    widths = [max(cell_len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    widths = [min(max(cell_len(row[at]) for row in rows), WIDEST) for at in range(len(rows[0]))]
     for row in rows:
         cells = []
         for at, cell in enumerate(row):
