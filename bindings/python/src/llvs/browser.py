@@ -30,7 +30,7 @@ _PAGE = """<!DOCTYPE html>
 
 
 def open_address(address: str) -> None:
-    """Opens the user's browser at an address, which is in no argument of a process. Returns at once: some browsers run until they are closed.
+    """Opens the user's browser at an address, which is in no argument of a process. Returns at once: some browsers run until they end.
 
     The address is in a file with mode 0600, in a new folder with mode 0700. Both are deleted after two minutes, or when the process ends.
     A browser that may not read the folder of temporary files (in a sandbox, say) shows an error: print the address for the user as well.
