@@ -17,6 +17,7 @@ from pathlib import Path
 
 import llvs
 from llvs.browser import open_address
+from llvs.tools import escape
 
 from book import Book
 from server import Server
@@ -28,7 +29,7 @@ def serve(folder: Path, shared: str, device: str, port: int, open_browser: bool)
     try:
         server = Server(port, lambda changed: Book(str(folder / f"{device}.llvs"), shared, device, changed))
     except (llvs.Error, OSError) as problem:
-        print(f"{device} cannot start: {problem}", file=sys.stderr)
+        print(escape.line(f"{device} cannot start: {problem}"), file=sys.stderr)
         return 3
     # Ended from another thread, since the one that serves waits for its end.
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
+import sys
 from typing import Callable, Optional, Union
 
 import uvicorn
 
 from ..browser import open_address
+from ..tools import escape
 from .app import make_app, make_guard
 from .inspected import Inspected
 
 ADDRESS = "127.0.0.1"
+
+
+class _Harmless(logging.Formatter):
+    """What the server logs names what others wrote: requests, and the texts of errors."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record in lines that do nothing to a terminal."""
+        return escape.lines(super().format(record))
+
+
+def _log() -> None:
+    """Lets the server log its warnings and errors to standard error."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Harmless("%(levelname)s: %(message)s"))
+    logger = logging.getLogger("uvicorn")
+    logger.handlers, logger.propagate = [handler], False
+
+
+def _print(line: str) -> None:
+    print(escape.line(line), flush=True)
 
 
 class NotServedError(OSError):
@@ -50,7 +73,7 @@ def serve(
     port: int = 0,
     write: bool = False,
     open_browser: bool = True,
-    announce: Callable[[str], None] = lambda line: print(line, flush=True),
+    announce: Callable[[str], None] = _print,
 ) -> None:
     """Serves the inspector of the store at `path` until it is interrupted.
 
@@ -64,10 +87,11 @@ def serve(
         def announce_next() -> None:
             announce(f"For another window: {guard.new_address(announce_next)}")
 
+        _log()
         # The page's streams of news are held open: they are not waited for.
         config = uvicorn.Config(
             make_app(inspected, guard),
-            log_level="warning", lifespan="off", server_header=False, timeout_graceful_shutdown=1, ws="none",
+            log_config=None, log_level="warning", lifespan="off", server_header=False, timeout_graceful_shutdown=1, ws="none",
         )
         server = Server(config)
         server.ending = inspected.news.close

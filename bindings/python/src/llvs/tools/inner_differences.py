@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Iterator, NamedTuple, Optional
 
-from . import escape, exact_json, output
+from . import exact_json, output
 from .differing import ABSENT, Effort, Member, blocks, members, words as word_differences
+from .escape import Styled
 from .values import Kind, kind_of, words
 
 #: Lines of more characters than this are not compared by word.
@@ -89,20 +90,21 @@ def _text(kind: Optional[Kind]) -> str:
 def _member_rows(found: list[Member]) -> Iterator[str]:
     arrow = "\u2192" if output.is_unicode() else "->"
     for member in found:
-        path = output.style(escape.line(member.pointer) or "/", "key")
+        path = output.row("  ", output.style(member.pointer or "/", "key"), ": ")
         if member.old is ABSENT:
-            yield f"  {path}: {_added(output.as_json(member.new), '+ ')}"
+            yield output.row(path, _added(output.as_json(member.new), "+ "))
         elif member.new is ABSENT:
-            yield f"  {path}: {_removed(output.as_json(member.old), '- ')}"
+            yield output.row(path, _removed(output.as_json(member.old), "- "))
         else:
-            yield f"  {path}: {_removed(output.as_json(member.old), '')} {arrow} {_added(output.as_json(member.new), '')}"
+            old, new = _removed(output.as_json(member.old), ""), _added(output.as_json(member.new), "")
+            yield output.row(path, old, f" {arrow} ", new)
 
 
 def _text_rows(old: str, new: str) -> Iterator[str]:
     if not old or not new:
         # All of it came or went.
-        yield from (_removed(escape.line(row)) for row in old.removesuffix("\n").split("\n") if old)
-        yield from (_added(escape.line(row)) for row in new.removesuffix("\n").split("\n") if new)
+        yield from (_removed(row) for row in old.removesuffix("\n").split("\n") if old)
+        yield from (_added(row) for row in new.removesuffix("\n").split("\n") if new)
         return
     effort = Effort()
     for hunk in hunks(old, new, effort):
@@ -110,30 +112,27 @@ def _text_rows(old: str, new: str) -> Iterator[str]:
         pairs = [_line_rows(before, after, effort) for before, after in zip(hunk.old, hunk.new)]
         # As people know it: all that went, then all that came.
         yield from (removed for removed, _ in pairs)
-        yield from (_removed(escape.line(row)) for row in hunk.old[len(pairs) :])
+        yield from (_removed(row) for row in hunk.old[len(pairs) :])
         yield from (added for _, added in pairs)
-        yield from (_added(escape.line(row)) for row in hunk.new[len(pairs) :])
+        yield from (_added(row) for row in hunk.new[len(pairs) :])
 
 
 def _line_rows(before: str, after: str, effort: Effort) -> tuple[str, str]:
     """A line that went and the one in its place: the words that differ are marked where half of a line or more stayed."""
-    whole = _removed(escape.line(before)), _added(escape.line(after))
+    whole = _removed(before), _added(after)
     if not output.is_coloured() or max(len(before), len(after)) > _COMPARED_AT_MOST:
         return whole
     pieces = word_differences(before, after, effort)
     if 2 * sum(len(text.strip()) for sign, text in pieces if sign == "=") < max(len(before), len(after)):
         return whole
-    removed, added = "", ""
-    for sign, text in pieces:
-        shown = escape.line(text)
-        removed += "" if sign == "+" else output.style(shown, "removed") if sign == "-" else shown
-        added += "" if sign == "-" else output.style(shown, "added") if sign == "+" else shown
-    return f"  - {removed}", f"  + {added}"
+    removed = (output.style(text, "removed") if sign == "-" else text for sign, text in pieces if sign != "+")
+    added = (output.style(text, "added") if sign == "+" else text for sign, text in pieces if sign != "-")
+    return output.row("  - ", *removed), output.row("  + ", *added)
 
 
-def _removed(text: str, sign: str = "  - ") -> str:
-    return sign + output.style(text, "removed")
+def _removed(text: str, sign: str = "  - ") -> Styled:
+    return output.row(sign, output.style(text, "removed"))
 
 
-def _added(text: str, sign: str = "  + ") -> str:
-    return sign + output.style(text, "added")
+def _added(text: str, sign: str = "  + ") -> Styled:
+    return output.row(sign, output.style(text, "added"))
