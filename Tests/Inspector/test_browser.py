@@ -243,6 +243,16 @@ def test_news_of_others_appear_by_themselves(show: Open, tmp_path: Path) -> None
     page.go("#/heads", "2 heads")
 
 
+def test_names_are_shown_as_the_vectors_say(show: Open) -> None:
+    page = show(stores.story)[0]
+    vectors = json.loads((Path(__file__).parents[1] / "Vectors" / "escaping.json").read_text("utf-8"))["vectors"]
+    found = page.driver.execute_async_script("""
+        const [texts, done] = arguments;
+        import("/dom.js").then(({ spoken, named, el }) => done(texts.map((text) => [spoken(text), el("p", {}, ...named(text)).textContent])))
+    """, [vector["text"] for vector in vectors])
+    assert found == [[vector["shown"]] * 2 for vector in vectors]
+
+
 def test_hostile_ids_and_values_run_nothing(show: Open) -> None:
     page, store, made = show(stores.hostile)
     page.go(f"#/version/{made.id}", "script")
