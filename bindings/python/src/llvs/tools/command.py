@@ -145,6 +145,7 @@ def _misused(problem: click.ClickException) -> int:
         return failures.MISUSED
     context = getattr(problem, "ctx", None)
     hint = f' ("{context.command_path} --help" shows how)' if context is not None else ""
-    # click lists what may be chosen in lines.
-    output.say(output.text(f"llvs: {failures.shortened(problem.format_message())}{hint}"))
+    told = f"llvs: {failures.shortened(problem.format_message())}{hint}"
+    # Of what is missing, click lists what may be chosen, in lines. All else has what was given in it.
+    output.say(output.text(told) if isinstance(problem, click.MissingParameter) else told)
     return failures.MISUSED
