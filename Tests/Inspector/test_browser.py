@@ -248,7 +248,9 @@ def test_names_are_shown_as_the_vectors_say(show: Open) -> None:
     vectors = json.loads((Path(__file__).parents[1] / "Vectors" / "escaping.json").read_text("utf-8"))["vectors"]
     found = page.driver.execute_async_script("""
         const [texts, done] = arguments;
-        import("/dom.js").then(({ spoken, named, el }) => done(texts.map((text) => [spoken(text), el("p", {}, ...named(text)).textContent])))
+        import("/dom.js").then(({ spoken, named, el }) => {
+            done(texts.map((text) => [spoken(text), el("p", {}, ...named(text)).textContent]));
+        });
     """, [vector["text"] for vector in vectors])
     assert found == [[vector["shown"]] * 2 for vector in vectors]
 

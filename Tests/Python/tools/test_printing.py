@@ -141,7 +141,8 @@ def store(tmp_path: Path) -> Path:
 def test_nothing_that_others_wrote_reaches_a_terminal_raw(store: Path, llvs_run: Run, tmp_path: Path) -> None:
     with llvs.Store(store, create=False) as theirs:
         ids = [id for id in theirs.at(theirs.most_recent_head or "") if id.startswith(("d", "t"))]
-        root, merge = [version.id for version in theirs.history()][-1], next(v.id for v in theirs.history() if len(v.predecessors) == 2)
+        history = list(theirs.history())
+        root, merge = history[-1].id, next(version.id for version in history if len(version.predecessors) == 2)
     folder = tmp_path / "place"
     (folder / "versions").mkdir(parents=True)
     (folder / "versions" / "evil\x1b[5mname\u202e").write_text("x")
@@ -151,9 +152,9 @@ def test_nothing_that_others_wrote_reaches_a_terminal_raw(store: Path, llvs_run:
     commands = [
         "log", "log --graph", "log --stat", "log --oneline", "log --json --stat", "show", f"show {root}", f"show --json {merge}", "ls",
         "ls -l", "ls --json", f"diff {between}", f"diff --stat {between}", f"diff --names {between}", f"diff --json {between}", "branch",
-        "branch --json", "conflicts", "conflicts --json", f"explain {merge}", f"explain --json {merge}", "status", "status --json", "verify",
-        f"push {folder}", f"pull {folder}", "export", "undo", "redo", f"revert {merge}", "remote list", "remote list --json", "pull",
-        "remote check", "get",
+        "branch --json", "conflicts", "conflicts --json", f"explain {merge}", f"explain --json {merge}", "status", "status --json",
+        "verify", f"push {folder}", f"pull {folder}", "export", "undo", "redo", f"revert {merge}", "remote list", "remote list --json",
+        "pull", "remote check", "get",
     ]
     runs = [command.split(" ") for command in commands]
     for id in ids:
