@@ -2278,8 +2278,8 @@ typedef struct llvs_exchange_options {
         refused. */
     llvs_bytes known_hosts;
     /** What this device is called, for people who look at who writes to a place in packs (llvs_remote_writer): 1 to 128 bytes of UTF-8
-        without control characters; goes with the next send that has something to send. Who can read the place can read it. Empty: it says
-        nothing. */
+        without control characters and marks of direction; goes with the next send that has something to send. Who can read the place can
+        read it. Empty: it says nothing. */
     llvs_bytes device_name;
 } llvs_exchange_options;
 #define LLVS_EXCHANGE_OPTIONS_INIT                                                                                                      \

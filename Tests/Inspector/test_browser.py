@@ -243,6 +243,18 @@ def test_news_of_others_appear_by_themselves(show: Open, tmp_path: Path) -> None
     page.go("#/heads", "2 heads")
 
 
+def test_names_are_shown_as_the_vectors_say(show: Open) -> None:
+    page = show(stores.story)[0]
+    vectors = json.loads((Path(__file__).parents[1] / "Vectors" / "escaping.json").read_text("utf-8"))["vectors"]
+    found = page.driver.execute_async_script("""
+        const [texts, done] = arguments;
+        import("/dom.js").then(({ spoken, named, el }) => {
+            done(texts.map((text) => [spoken(text), el("p", {}, ...named(text)).textContent]));
+        });
+    """, [vector["text"] for vector in vectors])
+    assert found == [[vector["shown"]] * 2 for vector in vectors]
+
+
 def test_hostile_ids_and_values_run_nothing(show: Open) -> None:
     page, store, made = show(stores.hostile)
     page.go(f"#/version/{made.id}", "script")
@@ -327,12 +339,67 @@ def test_another_origin_and_a_rebound_name_get_nothing(show: Open) -> None:
     finally:
         server.shutdown()
         server.server_close()
-    port, token = address.rsplit(":", 1)[1], page.token
-    page.driver.get(f"http://rebound.example:{port}/?token={token}")
+    port = address.rsplit(":", 1)[1]
+    page.driver.get(f"http://rebound.example:{port}/#key=x")
     assert "use the address that it printed" in page.text("body") and page.driver.get_cookies() == []
     page.driver.get_log("browser")
     page.driver.get(address + "/")
     page.wait(lambda: page.text("#count") == "8 versions")
+
+
+def test_no_other_port_gets_anything(show: Open) -> None:
+    """A browser sends cookies of 127.0.0.1 to the programs on all its ports, also to those of another user."""
+    page, _, _ = show()
+    got: list[str] = []
+
+    class Other(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            got.append(f"{self.path}\n{self.headers}")
+            self.send_response(200)
+            self.send_header("content-type", "text/html")
+            self.end_headers()
+            self.wfile.write(b"<!doctype html><title>other</title><link rel=icon href=data:,>")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    token = page.script("return sessionStorage.getItem('llvs-token')")
+    assert len(token) == 32 and token not in page.driver.current_url and "key=" not in page.driver.current_url
+    assert page.script("return document.cookie") == "" and page.driver.get_cookies() == []
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Other)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        page.driver.get(f"http://127.0.0.1:{server.server_port}/")
+        page.wait(lambda: page.driver.title == "other")
+        page.driver.execute_async_script("const done = arguments[0]; fetch('/again', { credentials: 'include' }).then(() => done())")
+        assert page.script("return sessionStorage.length + localStorage.length") == 0
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert len(got) == 2 and not any("cookie" in one.lower() or token in one for one in got)
+    page.driver.get_log("browser")
+
+
+def test_windows_of_one_browser_share_the_token(show: Open) -> None:
+    page, _, made = show()
+    first = page.driver.current_window_handle
+    page.driver.switch_to.new_window("tab")
+    try:
+        page.driver.get(f"{page.address}/#/version/{made['merge'].id}")
+        page.wait(lambda: page.script("return document.body.dataset.ready") == "yes")
+        assert made["merge"].id[:8] in page.text("body")
+        # One that was never let in, where no other window is: it says what to do.
+        page.driver.switch_to.window(first)
+        page.driver.get("about:blank")
+        page.driver.switch_to.window([one for one in page.driver.window_handles if one != first][0])
+        page.script("sessionStorage.clear()")
+        page.driver.get("about:blank")
+        page.driver.get(f"{page.address}/")
+        page.wait(lambda: "use the newest address that it printed" in page.text("#view"))
+        page.driver.get_log("browser")
+    finally:
+        page.driver.close()
+        page.driver.switch_to.window(first)
 
 
 def test_a_narrow_window_and_an_empty_store(show: Open) -> None:

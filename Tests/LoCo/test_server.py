@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from conftest import LOCO, Running
+from running import enter
 
 sys.path.insert(0, str(LOCO))
 
@@ -18,12 +19,13 @@ import book  # noqa: E402
 import told  # noqa: E402
 
 PATHS = ["/", "/main.js", "/api/book", "/api/news", "/photo/portrait-ada-ruiz", "/no/such/place"]
+#: Those of the page itself, which hold nothing of the book.
+FILES = ["/", "/main.js"]
 
 
 def status(running: Running, method: str, path: str, **headers: str) -> int:
     """What comes of a request with these headers alone."""
-    address = running.addresses["Laptop"].split("/?")[0]
-    connection = http.client.HTTPConnection("127.0.0.1", int(address.rsplit(":", 1)[1]), timeout=300)
+    connection = http.client.HTTPConnection("127.0.0.1", running.place("Laptop")[1], timeout=300)
     try:
         connection.putrequest(method, path, skip_host="host" in headers)
         for name, value in headers.items():
@@ -35,23 +37,31 @@ def status(running: Running, method: str, path: str, **headers: str) -> int:
 
 
 def test_who_is_answered(running: Running) -> None:
-    address, token = running.addresses["Laptop"].split("/?token=")
-    port = address.rsplit(":", 1)[1]
-    cookie = f"llvs-{port}={token}"
+    (address, port), token = running.place("Laptop"), running.tokens["Laptop"]
     for path in PATHS:
-        assert status(running, "GET", path) == 401
-        assert status(running, "GET", path, cookie=cookie + "x") == 401
-        assert status(running, "GET", path, cookie=cookie, host=f"rebound.example:{port}") == 421
-        assert status(running, "GET", path, cookie=cookie, origin="https://evil.example") == 403
-        assert status(running, "GET", path, cookie=cookie, sec_fetch_site="cross-site") == 403
-        assert status(running, "GET", path, cookie=cookie, sec_fetch_site="same-site") == 403, "the other device's page"
-    assert status(running, "POST", "/api/undo", cookie=cookie) == 403
-    assert status(running, "POST", "/api/undo", cookie=cookie, origin="null") == 403
-    assert status(running, "GET", f"/?token={token}") == 303
-    assert status(running, "GET", "/?token=nope") == 401
-    assert status(running, "GET", "/api/book", cookie=cookie, origin=address) == 200
-    assert status(running, "POST", "/api/save", cookie=cookie, origin=address, content_length="99999999999") == 413
-    assert (running.folder / "token").stat().st_mode & 0o777 == 0o600
+        assert status(running, "GET", path) == (200 if path in FILES else 401)
+        assert status(running, "GET", path, x_llvs_token=token + "x") == (200 if path in FILES else 401)
+        assert status(running, "GET", path, x_llvs_token=running.tokens["Phone"]) == (200 if path in FILES else 401)
+        assert status(running, "GET", path, cookie=f"llvs-{port}={token}") == (200 if path in FILES else 401)
+        assert status(running, "GET", path, x_llvs_token=token, host=f"rebound.example:{port}") == 421
+        assert status(running, "GET", path, x_llvs_token=token, origin="https://evil.example") == 403
+        for site in ("cross-site", "same-site"):  # the other device's page is of the same site
+            assert status(running, "GET", path, x_llvs_token=token, sec_fetch_site=site) == (200 if path == "/" else 403)
+    assert status(running, "POST", "/api/undo", x_llvs_token=token) == 403
+    assert status(running, "POST", "/api/undo", x_llvs_token=token, origin="null") == 403
+    assert status(running, "POST", "/api/undo", origin=address) == 401
+    assert status(running, "GET", f"/api/book?token={token}") == 401
+    assert status(running, "GET", "/api/book", x_llvs_token=token, origin=address) == 200
+    assert status(running, "POST", "/api/save", x_llvs_token=token, origin=address, content_length="99999999999") == 413
+    assert token not in "".join(path.read_text() for path in running.folder.iterdir() if path.is_file())
+
+
+def test_an_address_lets_one_window_in(running: Running) -> None:
+    (_, port), key = running.place("Laptop"), running.addresses["Laptop"].partition("#key=")[2]
+    assert enter(running.place("Phone")[1], key)[0] == 401, "that of the other device"
+    assert enter(port, key) == (200, running.tokens["Laptop"])
+    code, said = enter(port, key)
+    assert code == 401 and "used already" in said
 
 
 def test_what_the_page_never_asks(running: Running) -> None:
@@ -85,7 +95,7 @@ def test_the_order_and_tags(running: Running) -> None:
 
 
 def test_restarts_and_problems(running: Running, tmp_path: Path) -> None:
-    token = running.addresses["Laptop"].split("token=")[1]
+    token = running.tokens["Laptop"]
     running.ask("Laptop", "/api/save", {"card": {"name": "Ann"}})
     assert running.ask("Laptop", "/api/online", {"isOnline": False})[0] == 200
     assert running.ask("Laptop", "/api/book")[1]["light"]["isOnline"] is False
@@ -102,7 +112,7 @@ def test_restarts_and_problems(running: Running, tmp_path: Path) -> None:
     assert running.end() == 0
     again = Running(running.folder)
     running.process = again.process
-    assert again.addresses["Laptop"].endswith(token), "pages that were open go on"
+    assert status(again, "GET", "/api/book", x_llvs_token=token) == 401, "another program may have had the port"
     assert again.ask("Laptop", "/api/book")[1]["count"] == 1
 
 

@@ -45,6 +45,7 @@ HOSTILE = {
     "test_problems_of_an_exchange",
     "test_the_folder_passes_behind_a_plan",
     "test_foreign_files",
+    "test_nothing_that_others_wrote_reaches_a_terminal_raw",
     "test_what_is_refused_here_when_made_is_carried_when_it_comes",
     # Unpack a folder that 0.1 wrote, and do not exchange with it.
     "test_stores",

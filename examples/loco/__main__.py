@@ -9,52 +9,40 @@ FOLDER/Laptop.llvs is the laptop's store, FOLDER/shared what all can reach; --sh
 from __future__ import annotations
 
 import argparse
-import os
-import secrets
 import signal
 import subprocess
 import sys
 import threading
-import webbrowser
 from pathlib import Path
 
 import llvs
+from llvs.browser import open_address
+from llvs.tools import escape
 
 from book import Book
 from server import Server
-
-
-def token_of(folder: Path) -> str:
-    """The secret of the page's address: the same after a restart, so that pages that are open go on."""
-    path, mine = folder / "token", folder / f"token.{os.getpid()}"
-    try:
-        with open(os.open(mine, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-            file.write(secrets.token_urlsafe(24))
-        # Whole or not at all: the other device starts at the same moment.
-        os.link(mine, path)
-    except FileExistsError:
-        pass
-    finally:
-        mine.unlink(missing_ok=True)
-    return path.read_text()
 
 
 def serve(folder: Path, shared: str, device: str, port: int, open_browser: bool) -> int:
     """Serves one device until it is interrupted."""
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        server = Server(port, token_of(folder), lambda changed: Book(str(folder / f"{device}.llvs"), shared, device, changed))
+        server = Server(port, lambda changed: Book(str(folder / f"{device}.llvs"), shared, device, changed))
     except (llvs.Error, OSError) as problem:
-        print(f"{device} cannot start: {problem}", file=sys.stderr)
+        print(escape.line(f"{device} cannot start: {problem}"), file=sys.stderr)
         return 3
     # Ended from another thread, since the one that serves waits for its end.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: threading.Thread(target=server.shutdown).start())
-    # In one piece: the other device prints at the same moment.
-    sys.stdout.write(f"{device}: {server.address}\n")
-    sys.stdout.flush()
+
+    def announce() -> None:
+        # In one piece: the other device prints at the same moment. An address lets one window in, so the next one follows.
+        sys.stdout.write(f"{device}: {server.guard.new_address(announce)}\n")
+        sys.stdout.flush()
+
+    announce()
     if open_browser:
-        webbrowser.open(server.address)
+        open_address(server.guard.new_address())
     server.serve_forever(poll_interval=0.1)
     server.close()
     return 0

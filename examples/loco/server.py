@@ -57,7 +57,7 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, port: int, token: str, open_book: Callable[[Callable[[], None]], Book]) -> None:
+    def __init__(self, port: int, open_book: Callable[[Callable[[], None]], Book]) -> None:
         """port: 0 takes one that is free. open_book: opens the book, given what to call when it changes."""
         super().__init__(("127.0.0.1", port), Handler)
         self.news = News()
@@ -66,9 +66,9 @@ class Server(ThreadingHTTPServer):
         except BaseException:
             self.server_close()
             raise
-        self.guard = Guard(token=token, port=self.server_port, what="a contact book")
-        self.address = f"http://127.0.0.1:{self.server_port}/?token={token}"
         self.files = {**FILES, **{path.name: path for path in PAGE.iterdir() if path.suffix in TYPES}}
+        pages = ["/", "/favicon.ico", *(f"/{name}" for name in self.files)]
+        self.guard = Guard(port=self.server_port, pages=pages, what="a contact book")
 
     def close(self) -> None:
         """Ends the pages' streams, the server and the book."""
@@ -93,14 +93,14 @@ class Handler(BaseHTTPRequestHandler):
         self._answer(self._post)
 
     def log_message(self, format: str, *arguments: Any) -> None:
-        """Nothing: the address holds a token."""
+        """Nothing: what is searched for is in the address."""
 
     def _answer(self, what: Callable[[str, dict[str, str]], None]) -> None:
         parts = urlsplit(self.path)
         headers = [(name.lower(), value) for name, value in self.headers.items()]
-        refused = self.server.guard.judge(self.command, parts.path, parts.query, headers)
+        refused = self.server.guard.judge(self.command, parts.path, headers)
         if refused is not None:
-            self._send(refused.status, "text/plain; charset=utf-8", refused.text.encode(), refused.headers)
+            self._send(refused.status, "text/plain; charset=utf-8", refused.text.encode())
             self.close_connection = True
             return
         try:
@@ -114,9 +114,9 @@ class Handler(BaseHTTPRequestHandler):
         except llvs.Error as problem:
             self._json({"error": str(problem)}, 500)
 
-    def _send(self, status: int, kind: str, body: bytes, more: tuple[tuple[str, str], ...] = ()) -> None:
+    def _send(self, status: int, kind: str, body: bytes) -> None:
         self.send_response(status)
-        for name, value in (("content-type", kind), ("content-length", str(len(body))), *HEADERS, *more):
+        for name, value in (("content-type", kind), ("content-length", str(len(body))), *HEADERS):
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)

@@ -9,6 +9,7 @@ import { showHistory } from "/history.js";
 import { lightText, showSynced } from "/light.js";
 import { act, face } from "/parts.js";
 import { counted, exactly } from "/time.js";
+import { enter, hear } from "/token.js";
 
 const $ = (id) => document.getElementById(id);
 const view = $("view");
@@ -128,7 +129,10 @@ document.addEventListener("keydown", (event) => {
 });
 addEventListener("hashchange", draw);
 setInterval(glow, 1000);
-const news = new EventSource("/api/news");
-news.addEventListener("news", draw);
-news.addEventListener("error", () => { $("light").className = "light failed"; $("light").textContent = "LoCo was ended"; });
+try {
+  await enter();
+} catch (problem) {
+  fill(view, el("p", { class: "problem" }, problem.message));
+}
+hear("/api/news", draw, () => { $("light").className = "light failed"; $("light").textContent = "LoCo was ended"; });
 draw();

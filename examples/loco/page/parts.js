@@ -1,6 +1,6 @@
 // What all views use: doing something, and faces.
 
-import { post } from "/api.js";
+import { photo, post } from "/api.js";
 import { el, say } from "/dom.js";
 
 /** Does something; what goes wrong is told. */
@@ -17,7 +17,9 @@ export async function act(what, given, after = () => {}) {
 /** A face: the photo, or the first letters of the name. */
 export function face(contact, id, size = "") {
   if (contact.photo) {
-    return el("span", { class: "face " + size }, el("img", { src: "/photo/" + encodeURIComponent(contact.photo), alt: "" }));
+    const picture = el("img", { alt: "" });
+    photo(contact.photo).then((address) => { picture.src = address; }, () => picture.remove());
+    return el("span", { class: "face " + size }, picture);
   }
   const words = contact.name.trim().split(/\s+/);
   const letters = [...(words[0] || "?")][0] + (words.length > 1 ? [...words.at(-1)][0] : "");

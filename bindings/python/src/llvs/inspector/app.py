@@ -22,6 +22,8 @@ from .inspected import Inspected, NotFound, metadata_of, told
 from .security import Guarded
 
 PAGE = Path(__file__).parent / "page"
+#: The files of the page, by name.
+FILES = {path.name: path for path in (*shared.FILES.values(), *PAGE.iterdir()) if path.suffix in shared.TYPES}
 #: What a request may come to, beside an answer.
 EXPECTED = (llvs.Error, changing.Refused, NotFound, VersionNameError, UnicodeEncodeError)
 
@@ -76,10 +78,14 @@ def clock(version: llvs.Version, times: Mapping[str, float]) -> float:
 Asking = Callable[[Asked], Any]
 
 
-def make_app(inspected: Inspected, *, token: str, port: int) -> ASGIApp:
+def make_guard(port: int) -> Guard:
+    """Makes the guard of an inspector on a port."""
+    return Guard(port=port, pages=["/", "/favicon.ico", *(f"/{name}" for name in FILES)])
+
+
+def make_app(inspected: Inspected, guard: Guard) -> ASGIApp:
     """The inspector of a store as an application, behind its guard."""
     store = inspected.store
-    files = {path.name: path for path in (*shared.FILES.values(), *PAGE.iterdir()) if path.suffix in shared.TYPES}
 
     def id_of(asked: Asked, name: str) -> str:
         return inspected.find(asked.text(name)).id
@@ -211,7 +217,7 @@ def make_app(inspected: Inspected, *, token: str, port: int) -> ASGIApp:
         return Response(status_code=204)
 
     async def page(request: Request) -> Response:
-        path = files.get(request.path_params.get("name", "index.html"))
+        path = FILES.get(request.path_params.get("name", "index.html"))
         if path is None:
             return answer({"error": "There is no such page."}, 404)
         return Response(path.read_bytes(), media_type=shared.TYPES[path.suffix])
@@ -227,4 +233,4 @@ def make_app(inspected: Inspected, *, token: str, port: int) -> ASGIApp:
         Route("/api/data", data), Route("/api/news", news), Route("/api/change/{what}", change, methods=["POST"]),
         Route("/favicon.ico", nothing), Route("/", page), Route("/{name}", page),
     ]
-    return Guarded(Starlette(routes=routes), Guard(token=token, port=port))
+    return Guarded(Starlette(routes=routes), guard)

@@ -9,7 +9,7 @@ import click
 
 import llvs
 
-from . import completion, describe, escape, output, progress, remotes
+from . import completion, describe, output, progress, remotes
 from .failures import DONE, NOT_SO, explain, stop_if_interrupted
 from .session import session
 
@@ -84,7 +84,7 @@ def _one(store: llvs.Store, name: str, is_json: bool, steps: list[_Step]) -> int
             _tell(name, done, is_json)
         elif came and not is_json:
             # A step that was interrupted does not list what it did.
-            output.show([f"{escape.line(name)}: {output.counted(came, 'version')} received before that"])
+            output.show([f"{name}: {output.counted(came, 'version')} received before that"])
         raise
     return _tell(name, done, is_json)
 
@@ -100,9 +100,9 @@ def _tell(name: str, done: list[llvs.ExchangeResult], is_json: bool) -> int:
     else:
         told = [f"{output.counted(len(retrieved), 'version')} received", f"{len(sent):,} sent"]
         told += [f"{len(repaired):,} repaired"] if repaired else []
-        output.show([f"{escape.line(name)}: {', '.join(told)}"])
+        output.show([f"{name}: {', '.join(told)}"])
         for problem in problems:
-            output.say(f"llvs: not exchanged: {escape.line(problem.name)}: {escape.line(problem.reason)}")
+            output.say(f"llvs: not exchanged: {problem.name}: {problem.reason}")
     return NOT_SO if problems else DONE
 
 
@@ -163,7 +163,7 @@ def _tell_sync(coordinator: llvs.Coordinator, found: llvs.SyncResult, is_json: b
         told = f"{output.counted(len(received), 'version')} received, {len(sent):,} sent" + (", merged" if found.merged else "")
         output.show([told, *([f"now at {describe.short(coordinator.store[found.to_version])}"] if found.moved else [])])
     for problem in problems if not is_json else ():
-        output.say(f"llvs: not exchanged: {escape.line(problem.name)}: {escape.line(problem.reason)}")
+        output.say(f"llvs: not exchanged: {problem.name}: {problem.reason}")
     return NOT_SO if problems else DONE
 
 

@@ -9,6 +9,7 @@ import { showConflicts, showMerge } from "./merge.js";
 import { showExchanges, showHeads, showSearch } from "./others.js";
 import { at, go, here } from "./routes.js";
 import { counted, number } from "./time.js";
+import { enter, hear } from "./token.js";
 import { showValues } from "./values.js";
 import { showVersion } from "./version.js";
 
@@ -116,18 +117,15 @@ async function takeBack(what) {
   }
 }
 
-function hear() {
-  const news = new EventSource("/api/news");
-  news.addEventListener("store", async (event) => {
-    const now = JSON.parse(event.data);
+function follow() {
+  hear("/api/news", async (now) => {
     const came = summary ? now.versions - summary.versions : 0;
     if (!frame(now)) return;
     await history.renew();
     if (came > 0) say(`${counted(came, "version")} came.`);
     // What the address says stays as it is: versions never change. Only what stands for "now" is asked for again.
     if (["history", "heads", "conflicts", "exchanges"].includes(here().view)) show();
-  });
-  news.addEventListener("error", () => {
+  }, () => {
     live.classList.remove("waiting");
     live.classList.add("lost");
     live.textContent = "Not connected";
@@ -143,11 +141,12 @@ document.getElementById("search-form").addEventListener("submit", (event) => {
 addEventListener("hashchange", (event) => { if (!event.isTrusted || location.hash !== address) show(); });
 listen(app);
 try {
+  await enter();
   const [now] = await Promise.all([get("summary"), history.renew()]);
   frame(now);
   await show();
   document.body.dataset.ready = "yes";
-  hear();
+  follow();
 } catch (problem) {
   failed(problem);
 }
