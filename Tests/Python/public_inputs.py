@@ -6,6 +6,7 @@ there is none.
 
 from __future__ import annotations
 
+import bz2
 import os
 from pathlib import Path
 
@@ -18,3 +19,20 @@ def needed(name: str) -> pytest.MarkDecorator:
     """A mark for tests that need one of its folders."""
     where = f"{FOLDER / name} is not there: LLVS_CONFORMANCE names the folder of public test inputs"
     return pytest.mark.skipif(not (FOLDER / name).is_dir(), reason=where)
+
+
+#: Unicode's own test files: Debian's package unicode-data, or a folder with the same names that LLVS_UNICODE_DATA names.
+UNICODE = Path(os.environ.get("LLVS_UNICODE_DATA") or "/usr/share/unicode")
+
+
+def unicode_lines(name: str) -> list[str]:
+    """The lines of a file of Unicode's, without comments and without those that are empty then."""
+    packed = UNICODE / f"{name}.bz2"
+    data = bz2.decompress(packed.read_bytes()) if packed.exists() else (UNICODE / name).read_bytes()
+    return [line for line in (line.partition("#")[0].strip() for line in data.decode("utf-8").splitlines()) if line]
+
+
+def needs_unicode() -> pytest.MarkDecorator:
+    """A mark for tests that need Unicode's files."""
+    where = f"{UNICODE} has no files of Unicode's: install the package unicode-data, or name a folder in LLVS_UNICODE_DATA"
+    return pytest.mark.skipif(not (UNICODE / "CaseFolding.txt").is_file(), reason=where)
