@@ -1,4 +1,4 @@
-"""Where public test inputs lie: JSONTestSuite, naughty strings, addresses. They are no part of this project.
+"""Where public test inputs lie, of which none is a part of this project: JSONTestSuite, naughty strings, addresses, files of age, zips.
 
 LLVS_CONFORMANCE names the folder; else it is the folder `shared/conformance` beside the checkout. Tests that need it are skipped where
 there is none.
@@ -7,6 +7,7 @@ there is none.
 from __future__ import annotations
 
 import bz2
+import json
 import os
 from pathlib import Path
 
@@ -19,6 +20,13 @@ def needed(name: str) -> pytest.MarkDecorator:
     """A mark for tests that need one of its folders."""
     where = f"{FOLDER / name} is not there: LLVS_CONFORMANCE names the folder of public test inputs"
     return pytest.mark.skipif(not (FOLDER / name).is_dir(), reason=where)
+
+
+def naughty() -> list[str]:
+    """The naughty strings, without the empty one."""
+    found: list[str] = json.loads((FOLDER / "naughty-strings" / "blns.json").read_text())
+    assert len(found) > 400
+    return [text for text in dict.fromkeys(found) if text]
 
 
 #: Unicode's own test files: Debian's package unicode-data, or a folder with the same names that LLVS_UNICODE_DATA names.

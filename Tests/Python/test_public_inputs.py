@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import llvs
 import pytest
-from public_inputs import FOLDER, needed
+from public_inputs import FOLDER, naughty, needed
 
 @needed("urls")
 def test_a_password_goes_in_clear_to_this_machine_alone(memory: llvs.Store) -> None:
@@ -28,12 +28,6 @@ def test_a_password_goes_in_clear_to_this_machine_alone(memory: llvs.Store) -> N
         assert host == "localhost" or host == "::1" or host.startswith("127."), one["input"]
         assert urlsplit(one["input"]).hostname == host
     assert accepted >= 2
-
-
-def naughty() -> list[str]:
-    found: list[str] = json.loads((FOLDER / "naughty-strings" / "blns.json").read_text())
-    assert len(found) > 400
-    return [text for text in dict.fromkeys(found) if text]
 
 
 @llvs.model("named/")

@@ -1,5 +1,6 @@
-"""JSONTestSuite, wherever JSON is read: merging, indexes, projections, models, rules, metadata, and files of exchanges. See public_inputs.py
-for where it is."""
+"""JSONTestSuite, wherever JSON is read: merging, indexes, projections, models, rules, metadata, and files of exchanges.
+
+public_inputs.py says where it is."""
 
 from __future__ import annotations
 
