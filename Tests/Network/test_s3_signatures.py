@@ -24,8 +24,8 @@ from sampling import sample
 __all__ = ["moto"]
 
 #: Prefixes of keys, each with what encodings differ in.
-NAMES = ["a b", "a+b", "100%", "%41", "é", "e\u0301", "日本", "\U0001f600", "~-_.", "a&b=c", "a?b#c", "a;b", "a:b@c", "'\"", "(a)", "a*!", "[a]",
-         "a\\b", "a|b", "{a}", "a^`", "<a>", "a/b/c", "$a,b", "\u202e", "\ufeff", "\x7f"]  # fmt: skip
+NAMES = ["a b", "a+b", "100%", "%41", "é", "e\u0301", "日本", "\U0001f600", "~-_.", "a&b=c", "a?b#c", "a;b", "a:b@c", "'\"", "(a)", "a*!",
+         "[a]", "a\\b", "a|b", "{a}", "a^`", "<a>", "a/b/c", "$a,b", "\u202e", "\ufeff", "\x7f"]  # fmt: skip
 
 
 class Recorder:
@@ -87,7 +87,9 @@ class Speller:
     def __init__(self, server: S3Server) -> None:
         config = Config(s3={"addressing_style": "path"}, signature_version="s3v4")
         self._client = botocore.session.get_session().create_client(
-            "s3", REGION, endpoint_url=f"http://127.0.0.1:{server.port}", aws_access_key_id=KEY, aws_secret_access_key=SECRET, config=config)
+            "s3", REGION, endpoint_url=f"http://127.0.0.1:{server.port}", aws_access_key_id=KEY, aws_secret_access_key=SECRET,
+            config=config,
+        )  # fmt: skip
         self._path = ""
         self._client.meta.events.register("before-send.s3.*", self._seen)
 
