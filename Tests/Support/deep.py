@@ -4,7 +4,8 @@ silence. A conftest.py imports the hooks.
     @pytest.mark.deep                              runs only then
     @pytest.mark.in_turn("layout", "kind", "when") one layout for each kind and time, by turns; all of them only then
 
-By turns each value is tried, and where there are three parameters or more, each pair of values: of two layouts in half of the tests.
+By turns each value is tried, and where there are three parameters or more, each pair of values: of two layouts in half of the tests. The
+first parameter is the one with the fewest values.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def usually(names: list[str], *usual: str) -> list[Any]:
     return [name if name in usual else pytest.param(name, marks=pytest.mark.deep) for name in names]
 
 
-def _not_due(items: list[Any]) -> set[Any]:
+def not_due(items: list[Any]) -> set[Any]:
     """The tests whose turn it is not, by the places of their parameters' values among those of the same function."""
     values: dict[tuple[Any, str], list[Any]] = {}
 
@@ -48,8 +49,8 @@ def leave_out(config: Any, items: list[Any]) -> None:
     global _left_out
     if IS_DEEP:
         return
-    not_due = _not_due(items)
-    deep = [item for item in items if item in not_due or item.get_closest_marker("deep")]
+    waiting = not_due(items)
+    deep = [item for item in items if item in waiting or item.get_closest_marker("deep")]
     if deep:
         config.hook.pytest_deselected(items=deep)
         left = set(deep)
