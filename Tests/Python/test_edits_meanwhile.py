@@ -227,7 +227,7 @@ def test_a_save_that_cannot_be_merged_is_kept() -> None:
 
 
 def test_threads_that_change_members_of_one_object() -> None:
-    count = 1_000
+    count = 250
     names = [f"member{number}" for number in range(8)]
     model = llvs.model("many/")(make_dataclass("Many", [(name, int, field(default=0)) for name in names]))
     with llvs.Coordinator(storage="memory") as app:

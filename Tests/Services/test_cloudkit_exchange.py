@@ -129,6 +129,7 @@ OTHERS = {"all version ids can be names", "odd bytes are carried as they are", "
           "snapshot files are no versions", "many files are listed and fetched"}  # fmt: skip
 
 
+@pytest.mark.in_turn("database", "check")
 @pytest.mark.parametrize("check", [check for check in llvs.testing.transport_checks() if check not in OTHERS])
 @pytest.mark.parametrize("database", DATABASES)
 def test_transport(container: Container, check: str, database: str) -> None:
@@ -303,6 +304,7 @@ def test_a_zone_that_goes_away(container: Container, store: llvs.Store, new_stor
     assert set(exchange(new_store(), place).retrieved) == ids(store)
 
 
+@pytest.mark.in_turn("layout", "kind", "when")
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("kind", ["rate limit", "server error", "cut answer", "lost answer"])
 @pytest.mark.parametrize(("when", "replacing"), [("modify", False), ("lookup", False), ("zone", False), ("upload", False), ("", True)])
@@ -471,6 +473,7 @@ HOSTILE: list[Any] = [
 ]  # fmt: skip
 
 
+@pytest.mark.in_turn("layout", "answer", "when")
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("answer", HOSTILE)
 @pytest.mark.parametrize("when", ["changes", "lookup", "modify", "upload"])

@@ -23,7 +23,7 @@ from service import Request
 LAYOUTS = ["interchange", "packed"]
 KINDS: dict[str, Any] = {"gdrive": GoogleDrive, "onedrive": OneDrive, "box": Box, "pcloud": PCloud}
 #: More than each takes in one request.
-LARGE = {"gdrive": 7_000_000, "onedrive": 7_000_000, "box": 21_000_000, "pcloud": 7_000_000}
+LARGE = {"gdrive": 7_000_000, "onedrive": 7_000_000, "box": 16 << 20, "pcloud": 7_000_000}
 
 
 @pytest.fixture(params=KINDS)
@@ -59,6 +59,7 @@ def lasts(cloud: Cloud, kind: str) -> None:
         pytest.skip("its tokens stay until they are revoked: test_pcloud.py")
 
 
+@pytest.mark.in_turn("layout", "path", "cloud")
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("path", ["notes", "", "a/b%20c/it's%20%C3%A9", "notes/notes", "versions/versions"])
 def test_two_stores(cloud: Cloud, store: llvs.Store, new_store: Any, layout: str, path: str) -> None:
@@ -249,6 +250,7 @@ def test_an_empty_file_is_written_anew(cloud: Cloud, store: llvs.Store, new_stor
     assert set(exchange(new_store(), cloud.place()).retrieved) == ids(store)
 
 
+@pytest.mark.in_turn("layout", "kind", "when", "cloud")
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("kind", ["rate limit", "server error", "token expired", "cut answer", "lost answer"])
 @pytest.mark.parametrize("when", [writes, reads, lists, lambda request: request.method == "POST", lambda request: True])
