@@ -8,7 +8,8 @@ const JOINED = "\\u0590-\\u061b\\u061d-\\u167f\\u1681-\\u180d\\u180f-\\u1dff\\u2
   + "\\u{10000}-\\u{dffff}";
 const VIRAMA = "\\u094d\\u09cd\\u0a4d\\u0acd\\u0b4d\\u0bcd\\u0c4d\\u0ccd\\u0d4d\\u0dca";
 const IDEOGRAPHS = "\\u3400-\\u9fff\\uf900-\\ufaff\\u{20000}-\\u{3ffff}";
-const FLAGS = ["gbeng", "gbsct", "gbwls"].map((name) => [...name].map((letter) => String.fromCodePoint(0xe0000 + letter.codePointAt(0))).join(""));
+const FLAGS = ["gbeng", "gbsct", "gbwls"]
+  .map((name) => [...name].map((letter) => String.fromCodePoint(0xe0000 + letter.codePointAt(0))).join(""));
 const HARMFUL = new RegExp(`\\u{1f3f4}(?:${FLAGS.join("|")})\\u{e007f}|[${CONTROLS}]|(?<![${JOINED}])[\\u200c\\u200d]`
   + `|(?<![${VIRAMA}])[\\u200c\\u200d](?![${JOINED}])|(?<![${IDEOGRAPHS}])[\\u{e0100}-\\u{e01ef}]`, "gu");
 const NAMES = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
