@@ -427,13 +427,14 @@ def test_changes_one_after_the_other_while_the_application_is_closed(show: Open,
         application.save(update={"contact/a": b'{"x":2,"y":2}'})
         application.merge()
     page, store, _ = show(lambda store: None, "--write", name="app.llvs")
+    said = "return document.getElementById('said').textContent"  # also after it was hidden again
     for member in ("x", "y"):
         page.go("#/conflicts", f"contact/a \u203a {member}" if member == "x" else "contact/a")
         page.find("#view .list a").click()
         page.wait(lambda: "Take the change of" in page.text("#view"))
         page.click("Take the change of", f"article[aria-label$=', {member}'] button")
         page.wait(lambda: page.text("#view h2") == 'Decide a conflict in "contact/a"')
-        assert page.text("#said") == "The decision was saved as a new version."
+        assert page.script(said) == "The decision was saved as a new version."
         assert "edited here" in page.text(".sizer") and "The application is at another one" in page.text("#view")
     page.driver.refresh()
     page.wait(lambda: page.text("#count") == "7 versions" and page.text("#view h2") == 'Decide a conflict in "contact/a"')
@@ -442,7 +443,7 @@ def test_changes_one_after_the_other_while_the_application_is_closed(show: Open,
     look(page, "edited-here")
     page.click("Undo")
     page.wait(lambda: page.text("#count") == "8 versions")
-    assert page.text("#said") == "The last change was taken back."
+    assert page.script(said) == "The last change was taken back."
     store.reload()
     assert store.most_recent_head is not None
     assert json.loads(store.at(store.most_recent_head)["contact/a"]) in ({"x": 1, "y": 2}, {"x": 2, "y": 1})
@@ -465,3 +466,26 @@ def test_changes_one_after_the_other_while_the_application_is_closed(show: Open,
                 "one.click(); one.click()")
     page.wait(lambda: "7" in page.text(".differences"))
     page.wait(lambda: page.text("#count") == "9 versions")
+
+
+def test_large_json_has_lines_and_narrow_bytes_have_their_text(show: Open) -> None:
+    def fill(store: llvs.Store) -> llvs.Version:
+        large = json.dumps({"list": list(range(50_000)), "end": "\u202eend"}, ensure_ascii=False).encode()
+        base = store.make_version(insert={
+            "__llvs_schema": stores.RULES, "large": large, "raw": bytes(range(200)), "plan/a": b"a cat\nand\n"})
+        sides = [store.make_version(base, update={"plan/a": text}) for text in (b"a fox\nand\n", b"a bee\nand\n")]
+        return store.merge(*sides)
+
+    page, _, merge = show(fill)
+    page.go("#/values/@?id=large", "JSON")
+    page.wait(lambda: page.text("pre.value").startswith('{\n  "list": [\n    0,\n    1,')
+              and '"end": "\ufffdend"' in page.text("pre.value"))
+    assert len(page.all("pre.value *")) == 0
+    page.go(f"#/merge/{merge.id}", "decision")
+    assert page.text("article .base pre") == "a cat\n"
+    resize(page.driver, 390, 800)
+    try:
+        page.go("#/values/@?id=raw", "00000000  00 01 02 03  \u00b7")
+        assert page.script("const one = document.querySelector('pre.value'); return one.scrollWidth <= one.clientWidth")
+    finally:
+        resize(page.driver, 1440, 900)

@@ -343,3 +343,41 @@ def test_a_page_while_loco_is_ended_and_after_it_is_started_again(devices: Open,
     laptop.driver.close()
     laptop.look_at()
     laptop.driver.get_log("browser")  # it says that LoCo did not answer
+
+
+def test_long_names_groups_and_a_search_in_a_narrow_window(devices: Open, running: Running) -> None:
+    laptop, _ = devices()
+    long = "Incorporated" * 30
+    running.ask("Laptop", "/api/save", {"card": {"name": "Ann " + long, "company": long, "town": long, "tags": [long], "notes": long}})
+    (id,) = [one["id"] for one in running.ask("Laptop", "/api/book")[1]["contacts"]]
+    at = running.ask("Laptop", "/api/book")[1]["at"]
+    running.ask("Laptop", "/api/save", {"id": id, "at": at, "card": {"name": long, "company": long}})
+    running.ask("Laptop", "/api/save", {"card": {"name": "Jutta M\u00fcller"}})
+    laptop.look_at()
+    browser.resize(laptop.driver, 390, 800)
+    try:
+        for place in ("", f"contact/{id}", f"contact/{id}/history", f"contact/{id}/edit", "synced"):
+            laptop.open(place)
+            assert laptop.script("return document.documentElement.scrollWidth") <= 390, place
+            assert laptop.script("const one = document.getElementById('view'); return one.scrollWidth - one.clientWidth") <= 0, place
+        # A search leads from the contact to what it finds.
+        field = laptop.find("#wanted")
+        field.send_keys("muller")
+        laptop.wait(lambda: laptop.text("#list .name") == "Jutta M\u00fcller")
+        field.clear()
+        field.send_keys("zzz")
+        laptop.wait(lambda: 'Nobody matches "zzz".' in laptop.text("#list"))
+        laptop.click("Clear the search")
+        laptop.wait(lambda: len(laptop.all("#list a")) == 2)
+        laptop.click("New", ".around button")
+        laptop.find(".around input").send_keys("Choir\n")
+        laptop.click("Choir", ".around a")
+        laptop.click("Rename", "#group-tools button")
+        field = laptop.find(".around input")
+        field.clear()
+        field.send_keys("Band\n")
+        laptop.click("Band", ".around a")
+        laptop.click("Delete group", "#group-tools button")
+        laptop.wait(lambda: "The group Band was deleted." in laptop.text("#said") and "Band" not in laptop.text("#around"))
+    finally:
+        browser.resize(laptop.driver, 1280, 800)

@@ -64,7 +64,9 @@ async function show() {
   if (!shows) {
     // The history alone: the version that "@" stands for is beside it in a wide window.
     if (summary?.work) {
-      history.choose(summary.work, false);
+      // At first it is brought into sight; later, one may have scrolled elsewhere.
+      history.choose(summary.work, view.dataset.view === undefined);
+      view.dataset.view ??= "history";
       await showVersion(view, { ...route, parts: [summary.work] }, app).catch(failed);
     } else {
       fill(view, empty("This store has no version yet.",
