@@ -23,11 +23,32 @@ from book import Book
 from server import Server
 
 
+def _last_port(remembered: Path) -> int:
+    """The port of the last run; 0 if there is none."""
+    try:
+        port = int(remembered.read_text())
+    except (OSError, ValueError):
+        return 0
+    return port if 1024 <= port <= 65535 else 0
+
+
 def serve(folder: Path, shared: str, device: str, port: int, open_browser: bool) -> int:
     """Serves one device until it is interrupted."""
     folder.mkdir(parents=True, exist_ok=True)
+    remembered = folder / f"{device}.port"
+
+    def open_server(port: int) -> Server:
+        return Server(port, lambda changed: Book(str(folder / f"{device}.llvs"), shared, device, changed))
+
     try:
-        server = Server(port, lambda changed: Book(str(folder / f"{device}.llvs"), shared, device, changed))
+        try:
+            server = open_server(port or _last_port(remembered))
+        except OSError:
+            if port:
+                raise
+            server = open_server(0)
+        # Pages that are open come back after a restart, since they find it where it was.
+        remembered.write_text(f"{server.server_port}\n")
     except (llvs.Error, OSError) as problem:
         print(escape.line(f"{device} cannot start: {problem}"), file=sys.stderr)
         return 3
@@ -59,7 +80,8 @@ def main() -> int:
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="where the stores and the shared folder are")
     parser.add_argument("--shared", metavar="PLACE", help="the folder or URL that all devices reach; FOLDER/shared unless given")
     parser.add_argument("--device", metavar="NAME", help="serve this device only")
-    parser.add_argument("--port", type=int, default=0, help="of the first device on 127.0.0.1, the next has the next; 0: any that is free")
+    about_port = "of the first device on 127.0.0.1, the next has the next; that of the last run unless given"
+    parser.add_argument("--port", type=int, default=0, help=about_port)
     parser.add_argument("--no-open", action="store_true", help="print the addresses only, and open no browser")
     given = parser.parse_args()
     shared = given.shared or str(given.folder.absolute() / "shared")

@@ -17,14 +17,14 @@ from llvs.inspector.shared import FILES, TYPES
 
 import examples
 import told
-from book import Book, Refused, phones_of, type_of
+from book import NOT_OURS, Book, Refused, phones_of, type_of
 from models import Contact
 
 PAGE = Path(__file__).parent / "page"
 #: Seconds between two signs of life to a page that is open.
 PULSE = 15.0
 #: What requests come to that no page of this program makes, and those about what is not there any more.
-NEVER_ASKED = (KeyError, TypeError, ValueError, AttributeError, RecursionError)
+NEVER_ASKED = NOT_OURS
 
 
 class News:
@@ -108,7 +108,10 @@ class Handler(BaseHTTPRequestHandler):
         except (ConnectionError, TimeoutError):
             self.close_connection = True
         except Refused as problem:
-            self._json({"error": str(problem)}, 409)
+            self._json({"error": str(problem), "confirm": problem.confirm}, 409)
+        except llvs.DecodeError:
+            said = "This cannot be read: another program saved something else in its place. Its history has what it was."
+            self._json({"error": said}, 409)
         except (*NEVER_ASKED, llvs.UnknownVersionError):
             self._json({"error": "This is not there any more, or the request is not one of this page."}, 404)
         except llvs.Error as problem:
@@ -132,6 +135,8 @@ class Handler(BaseHTTPRequestHandler):
             self._json(told.contact(book, query["id"]))
         elif path == "/api/history":
             self._json(told.history(book, query["id"]))
+        elif path == "/api/deleted":
+            self._json(told.deleted(book))
         elif path == "/api/conflicts":
             self._json(told.conflicts(book))
         elif path == "/api/news":
@@ -177,13 +182,16 @@ def _do(book: Book, what: str, given: dict[str, Any]) -> Optional[dict[str, Any]
     """Does what the page asks for. Raises one of `NEVER_ASKED` for what it never asks."""
     if what == "save":
         id, at = given.get("id"), given.get("at")
-        return {"id": book.save(id and str(id), _contact(given["card"]), at and str(at), _photo(given.get("picture")))}
+        card, picture, confirmed = _contact(given["card"]), _photo(given.get("picture")), given.get("confirmed")
+        return {"id": book.save(id and str(id), card, at and str(at), picture, confirmed and str(confirmed))}
     if what == "delete":
         book.remove(str(given["id"]))
     elif what == "restore":
         book.restore(str(given["id"]), str(given["version"]))
+    elif what == "undelete":
+        return {"said": f"{book.undelete(str(given['id']))} is back."}
     elif what == "choose":
-        book.choose(str(given["id"]), str(given["version"]), str(given["mark"]), _CHOICES[given["choice"]])
+        book.choose(str(given["id"]), str(given["version"]), [str(mark) for mark in given["marks"]], _CHOICES[given["choice"]])
     elif what == "group":
         return {"id": book.save_group(given.get("id") and str(given["id"]), str(given["name"]))}
     elif what == "delete-group":

@@ -11,7 +11,8 @@ async function take(request) {
   }
   if (answer.headers.get("content-type") !== "application/json") throw new Error(await answer.text());
   const content = await answer.json();
-  if (!answer.ok) throw new Error(content.error);
+  // What may be done all the same says how: `confirm`.
+  if (!answer.ok) throw Object.assign(new Error(content.error), { confirm: content.confirm });
   return content;
 }
 
@@ -25,6 +26,11 @@ export function post(what, given = {}) {
   return take(fetchWithToken("/api/" + what, {
     method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(given),
   }));
+}
+
+/** Bytes that are in Base64. */
+export function bytesOf(packed) {
+  return Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
 }
 
 const photos = new Map();

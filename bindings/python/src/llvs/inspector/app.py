@@ -67,7 +67,8 @@ def problem(raised: Exception) -> Response:
         status = 400
     elif isinstance(raised, llvs.MovedError):
         status = 409
-    return answer({"error": str(raised)}, status)
+    confirm = raised.confirm if isinstance(raised, changing.Refused) else None
+    return answer({"error": str(raised), **({"confirm": confirm} if confirm else {})}, status)
 
 
 def clock(version: llvs.Version, times: Mapping[str, float]) -> float:
@@ -95,14 +96,15 @@ def make_app(inspected: Inspected, guard: Guard) -> ASGIApp:
         rows = index.rows(asked.number("first", 0, 0, 2**40), asked.number("count", 100, 1, 500))
         index.read_on()
         heads = {head.id for head in store.heads()} if rows else set()
-        current = inspected.current_version()
+        current, work = inspected.current_version(), inspected.work_version()
         before = {id for row in rows for id in row["version"].predecessors}
         times = {version.id: version.timestamp for version in store.versions(before)}
         return {
             "generation": index.generation, "total": max(index.total, len(rows)), "lanes": index.width, "known": index.known,
             "rows": [
                 {**told(row["version"]), "row": row["row"], **row["place"]._asdict(), "head": row["version"].id in heads,
-                 "current": row["version"].id == current, "clock": clock(row["version"], times)}
+                 "current": row["version"].id == current, "work": inspected.write and row["version"].id == work,
+                 "clock": clock(row["version"], times)}
                 for row in rows
             ],
         }
@@ -117,6 +119,7 @@ def make_app(inspected: Inspected, guard: Guard) -> ASGIApp:
         return {
             **told(found), "metadata": metadata_of(found),
             "head": not followed, "current": found.id == inspected.current_version(),
+            "work": inspected.write and found.id == inspected.work_version(),
             "successors": [told(one) for one in followed[:50]],
             "before": [told(one) for one in before],
             "clock": clock(found, {one.id: one.timestamp for one in before}),

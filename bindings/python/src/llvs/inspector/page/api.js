@@ -21,7 +21,8 @@ async function take(request) {
     const answer = await request;
     if (answer.headers.get("content-type") === "application/json") {
       const content = await answer.json();
-      if (!answer.ok) throw new Error(content.error);
+      // What may be done all the same says how: `confirm`.
+      if (!answer.ok) throw Object.assign(new Error(content.error), { confirm: content.confirm });
       return content;
     }
     if (!answer.ok) throw new Error(await answer.text());

@@ -77,13 +77,13 @@ export function shortId(id) {
 }
 
 let saying = 0;
-/** Tells something for some seconds. */
-export function say(text) {
+/** Tells something for some seconds. action: `{text, run}`, a button beside it; then it stays longer. */
+export function say(text, action = null) {
   const place = document.getElementById("said");
-  place.textContent = text;
+  fill(place, text, action ? el("button", { type: "button", onclick: () => { place.hidden = true; action.run(); } }, action.text) : null);
   place.hidden = false;
   clearTimeout(saying);
-  saying = setTimeout(() => { place.hidden = true; }, 5000);
+  saying = setTimeout(() => { place.hidden = true; }, action ? 15000 : 5000);
 }
 
 /** What an empty list says: what is so, and what to do next. */

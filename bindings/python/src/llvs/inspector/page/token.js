@@ -17,6 +17,8 @@ function keep(found) {
 // Windows of one origin, which is this port, share the token: a link may be opened in another tab.
 windows.addEventListener("message", ({ data }) => {
   if (data?.wanted && token) windows.postMessage({ token });
+  // One that entered says so itself: those whose token is of an earlier run go on with it.
+  else if (data?.token && !token) keep(data.token);
 });
 
 function ask() {
@@ -40,7 +42,10 @@ export async function enter() {
     history.replaceState(null, "", location.pathname);
     const answer = await fetch("/enter", { method: "POST", headers: { "x-llvs-key": key } });
     const text = await answer.text();
-    if (answer.ok) keep(text);
+    if (answer.ok) {
+      keep(text);
+      windows.postMessage({ token });
+    }
     else if (!token) throw new Error(text);
   }
   if (!token) keep(await ask());
@@ -53,14 +58,19 @@ export async function fetchWithToken(address, given = {}) {
   return answer;
 }
 
-/** Calls `heard` with the data of each event of a stream, and `lost` whenever the stream ends, after which it is asked for again. */
+/** Calls `heard` with the data of each event of a stream, and `lost` whenever the stream ends, after which it is asked for again.
+
+lost(isOtherRun): whether the program was started anew. Then another window has to enter first: this one goes on with its token. */
 export async function hear(address, heard, lost) {
   for (;;) {
     const answer = await fetchWithToken(address).catch(() => null);
     if (answer?.ok) await read(answer.body, heard).catch(() => null);
-    lost();
-    if (answer?.status === 401) return;
-    await new Promise((done) => { setTimeout(done, PAUSE); });
+    const isOtherRun = answer?.status === 401;
+    lost(isOtherRun);
+    do {
+      await new Promise((done) => { setTimeout(done, PAUSE); });
+      if (!token) keep(await ask());
+    } while (isOtherRun && !token);
   }
 }
 
