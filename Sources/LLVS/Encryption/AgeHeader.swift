@@ -105,7 +105,8 @@ struct AgeHeader {
                 let work = Int(String(decoding: last, as: UTF8.self))
             else { throw AgeFault.damaged("the passphrase in its header has another form") }
             guard workRead.contains(work) else {
-                throw AgeFault.tooLarge("its passphrase has the work factor \(work), and those of \(workRead.lowerBound) to \(workRead.upperBound) are read")
+                throw AgeFault.tooLarge(
+                    "its passphrase has the work factor \(work), and those of \(workRead.lowerBound) to \(workRead.upperBound) are read")
             }
             return .scrypt(salt: salt, work: work, body: body)
         default: return .other
