@@ -35,7 +35,7 @@ struct MergedEdits {
         }
     }
 
-    /// Returns what undoing an edit of a value is merged from, if other lines changed the value as well; nil if none did.
+    /// Returns what undoing an edit of a value is merged from, if other lines changed the same in the value; nil if none did.
     /// - Parameters:
     ///   - original: the value before the edit.
     ///   - edited: the value after it.
@@ -62,6 +62,8 @@ struct MergedEdits {
             let reverted = try held.value(of: held.merge(from, newer: current, older: to), newer: current, older: to, dated: dated)
             if try held.areSameDocument(held.merge(base, x, y).value(newer: x, older: y), merged) {
                 let with = try held.merge(base, current, y)
+                // Nothing lost.
+                if with.records.isEmpty { continue }
                 let without = try held.merge(base, reverted, y)
                 found = Undoing(
                     edited: with.value(newer: current, older: y), before: without.value(newer: reverted, older: y), records: without.records

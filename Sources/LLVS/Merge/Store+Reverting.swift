@@ -143,7 +143,7 @@ struct SwappedMerge {
             }
             if Self.isDecided(outcome, isRevert: true) { merge.superseded.insert(id) }
             merge.tell(outcome.records, of: id, held)
-            // An edit that lost, or that another device made as well, changed nothing that is there.
+            // An edit that lost everywhere changed nothing that is there.
             if try held.areSameDocument(undoing.edited, undoing.before) {
                 if try !held.areSameDocument(edited, now) { merge.superseded.insert(id) }
                 return
