@@ -154,7 +154,9 @@ def test_naughty_secrets_sign_as_by_botocore(recorder: Recorder, one: llvs.Store
     for secret in sample(naughty()[::15], naughty()):
         recorder.requests.clear()
         try:
-            way = llvs.Exchange(one, llvs.Remote(recorder.server.url() + "&layout=interchange", user=KEY, password=secret))
+            place = llvs.Remote(recorder.server.url() + "&layout=interchange", user=KEY, password=secret)
+            # (What was sent before is not there.)
+            way = llvs.Exchange(one, place, restoration_state=b"new")
         except llvs.InvalidArgumentError:
             assert any(unicodedata.category(char) == "Cc" for char in secret), ascii(secret)
             continue
