@@ -12,7 +12,13 @@ extension Simulation {
         var predecessor = base ?? (plan.start == .emptyRoot || replica.coordinator != nil ? EmptyRoot.id : nil)
         let id: VersionID? = isAgain ? replica.environment.nextID() : nil
         let made: Version
-        if asApp, let coordinator = replica.coordinator, !isAgain, !changes.isEmpty, replica.coordinated == base {
+        let savesAsApp = asApp && replica.coordinator != nil && !isAgain && !changes.isEmpty && replica.coordinated == base
+        if savesAsApp, removesNothing(changes, metadata, at: base) {
+            guard let coordinator = replica.coordinator, try coordinator.save(changes, metadata: metadata) == nil else {
+                throw Failure("saved", "what removes nothing, by the coordinator of store \(replica.number)")
+            }
+            made = try store.makeVersion(basedOn: predecessor, changes: changes, metadata: metadata)
+        } else if savesAsApp, let coordinator = replica.coordinator {
             let alike = headsLike(base, replica)
             defer {
                 if alike.count > 1 { say("store \(replica.number) merges \(alike.map { "V\($0)" }), which are alike, to save on that") }
@@ -73,6 +79,12 @@ extension Simulation {
         }
         try checkVersion(replica, number)
         return number
+    }
+
+    /// Whether a save says no more than to remove what is not there: then an app makes no version.
+    private func removesNothing(_ changes: [Value.Change], _ metadata: Metadata, at base: VersionID?) -> Bool {
+        let state = base.flatMap { model[$0] }?.state ?? [:]
+        return metadata.isEmpty && changes.allSatisfy { if case .remove(let id) = $0 { state[id] == nil } else { false } }
     }
 
     /// Heads without a branch that have the state of the one that a coordinator saves on, newest first.
