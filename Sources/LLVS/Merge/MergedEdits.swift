@@ -1,27 +1,27 @@
-/// Finds out what became of an edit where its line was merged with others that changed the same value. If it won against another edit there
-/// and is undone, the other edit is due again.
+/// Finds out what became of an edit where its line was merged with others that changed the same. If it won against another edit there and is
+/// undone, the other edit is due again.
 ///
-/// Each such merge is made again twice: with the edit, and without it. The difference of the two results is what undoing has to change.
-struct MergedEdits {
+/// Each such merge is made again without the edit. What the two results differ in is what undoing has to change.
+final class MergedEdits {
     /// A merge of a line that has the edited version and a line that has not.
     private struct Join {
         let merge: UInt32, with: UInt32, without: UInt32
+        /// The newest of the common ancestors of the two lines, if there is any, once somebody asked for it.
+        var base: UInt32??
     }
 
     /// What undoing is merged from.
-    struct Undoing {
-        /// What the last of the merges gives with the edit.
-        var edited: SideValue?
-        /// What it gives without the edit.
-        var before: SideValue?
-        /// What merging without the edit had to decide.
-        var records: ConflictRecords
+    enum Undoing {
+        /// Both results of the last merge, with the edit and without it, and what merging without it had to decide.
+        case merged(edited: SideValue?, before: SideValue?, records: ConflictRecords)
+        /// The edit lost, and nobody changed the value since: there is nothing to undo.
+        case lost
     }
 
     private let store: Store
     private let control: PacedControl
     /// Oldest first.
-    private let joins: [Join]
+    private var joins: [Join]
 
     /// - Parameters:
     ///   - version: the version that is undone.
@@ -35,7 +35,7 @@ struct MergedEdits {
         }
     }
 
-    /// Returns what undoing an edit of a value is merged from, if other lines changed the same in the value; nil if none did.
+    /// Returns what undoing an edit of a value is merged from; nil if no other line changed the same, so that the edit itself tells it.
     /// - Parameters:
     ///   - original: the value before the edit.
     ///   - edited: the value after it.
@@ -43,40 +43,45 @@ struct MergedEdits {
     func undoing(
         _ key: UnsafeRawBufferPointer, from original: SideValue?, to edited: SideValue?, now: SideValue?, _ held: HeldMerge
     ) throws -> Undoing? {
-        var found: Undoing?, last: UInt32?, lastValue = edited
-        for join in joins {
+        var found: (edited: SideValue?, before: SideValue?, records: ConflictRecords)?, last: UInt32?, lost: SideValue?
+        for i in joins.indices {
             try control.step()
-            let other = try store.maps.entry(key, at: join.without)
-            let ancestor = try store.walk(CommonAncestors([join.with], [join.without]), control.look).first
-            let before = try ancestor.flatMap { try store.maps.entry(key, at: $0) }
-            // Most often only one line changed the value.
-            if try store.isSameValue(before, other, key) { continue }
-            guard let x = SideValue(try store.maps.entry(key, at: join.with)) else { continue }
+            let join = joins[i], y = SideValue(try store.maps.entry(key, at: join.without))
+            // Most often the other line left the value alone.
+            if SideValue.isSameReference(y, original) { continue }
+            let base = SideValue(try commonAncestor(i).flatMap { try store.maps.entry(key, at: $0) })
+            guard try !held.areSame(base, y), let x = SideValue(try store.maps.entry(key, at: join.with)) else { continue }
             if let last, last != join.with, try !store.walk(AncestorSearch(last, of: join.with), control.look) { continue }
-            let y = SideValue(other), base = SideValue(before), merged = SideValue(try store.maps.entry(key, at: join.merge))
-            // The value of the line with the edit, as if all that came later had been done there.
-            let current = try held.value(of: held.merge(merged, newer: now, older: x), newer: now, older: x, dated: x)
+            let merged = SideValue(try store.maps.entry(key, at: join.merge))
             let (from, to) = found.map { ($0.edited, $0.before) } ?? (edited, original)
-            // If nobody changed the value since, it would be as old as it was.
-            let dated = try held.areSame(x, lastValue) ? to ?? x : x
-            let reverted = try held.value(of: held.merge(from, newer: current, older: to), newer: current, older: to, dated: dated)
-            if try held.areSameDocument(held.merge(base, x, y).value(newer: x, older: y), merged) {
-                let with = try held.merge(base, current, y)
+            // It stays the newer or the older side, as it was.
+            let reverted = try held.dated(held.merge(from, newer: x, older: to).value(newer: x, older: to), as: x)
+            let without: SideValue?, records: ConflictRecords
+            if case let with = try held.merge(base, x, y), try held.areSameDocument(with.value(newer: x, older: y), merged) {
                 // Nothing lost.
                 if with.records.isEmpty { continue }
-                let without = try held.merge(base, reverted, y)
-                found = Undoing(
-                    edited: with.value(newer: current, older: y), before: without.value(newer: reverted, older: y), records: without.records
-                )
+                let outcome = try held.merge(base, reverted, y)
+                (without, records) = (outcome.value(newer: reverted, older: y), outcome.records)
             } else if try held.areSameDocument(merged, x), try !held.areSame(base, x) {
                 // Others decided it, by the whole value.
-                let isUndone = try held.areSameDocument(reverted, base)
-                found = Undoing(edited: current, before: isUndone ? y : reverted, records: ConflictRecords())
+                (without, records) = (try held.areSameDocument(reverted, base) ? y : reverted, ConflictRecords())
             } else {
                 continue
             }
-            (last, lastValue) = (join.merge, merged)
+            if try held.areSameDocument(merged, without) {
+                lost = merged
+                continue
+            }
+            (found, last) = ((merged, without, records), join.merge)
         }
+        if let found { return .merged(edited: found.edited, before: found.before, records: found.records) }
+        return try lost != nil && held.areSameDocument(lost, now) ? .lost : nil
+    }
+
+    private func commonAncestor(_ i: Int) throws -> UInt32? {
+        if let known = joins[i].base { return known }
+        let found = try store.walk(CommonAncestors([joins[i].with], [joins[i].without]), control.look).first
+        joins[i].base = .some(found)
         return found
     }
 }
