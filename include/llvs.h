@@ -1141,9 +1141,9 @@ typedef struct llvs_version_options {
      * For llvs_coordinator_save, with `expected` as the version at which the values were read, and without a branch. 1: it is saved also
      * if another version is current by now. If one of the values that are saved has changed since, the new version stands on `expected`,
      * and is merged with the current one at once, by the arbiter of the coordinator, as if two devices had saved: so nobody's change is
-     * lost, and what both changed is a conflict that is told. Else the new version stands on the current one. If the merge fails, the save
-     * is a head of its own, which the next llvs_coordinator_merge merges. LLVS_ERROR_MOVED if the current version does not descend from
-     * `expected`.
+     * lost, and what both changed is a conflict, which is told if rules are for the value. Else the new version stands on the current one.
+     * If the merge fails, the save is a head of its own, which the next llvs_coordinator_merge merges. LLVS_ERROR_MOVED if the current
+     * version does not descend from `expected`.
      */
     llvs_bool merges;
     /**
@@ -1904,7 +1904,8 @@ LLVS_API void llvs_revert_result_free(LLVS_OWNED llvs_revert_result *result);
 /**
  * Records the inverse of a version's changes on top of a head: undo, without losing what came since. A merge with the version as the base,
  * the head as the newer side and the version's predecessor as the other: values that rules of the store are for are merged inside, so what
- * came since stays, member by member; others are taken back as a whole, or not at all. What was removed since stays removed.
+ * came since stays, member by member; others are taken back as a whole, or not at all. What was removed since stays removed. If the version
+ * won a conflict in a later merge, the change that lost is there again.
  * @param version   whose changes to undo
  * @param at        the new version's predecessor
  * @param options   parent, metadata and control; may be NULL

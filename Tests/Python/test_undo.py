@@ -636,8 +636,9 @@ def test_edits_that_lost_in_several_merges(store: llvs.Store) -> None:
     at = store.merge(store.merge(mine, one), other)
     assert state(store, at)["d/1"] == {"name": "mine", "n": 7}
     done = store.revert(mine, at=at)
-    assert state(store, done.version)["d/1"] == {"name": "C", "n": 3}
-    assert [(c.newer, c.older) for c in done.conflicts] == [(b'"C"', b'"B"')]
+    # What lost against it first is in its place, and so wins against the other one.
+    assert state(store, done.version)["d/1"] == {"name": "B", "n": 3}
+    assert [(c.newer, c.older) for c in done.conflicts] == [(b'"B"', b'"C"')]
 
 
 def test_an_undo_of_what_won_on_two_devices(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
-/// Finds out what became of an edit where its line was merged with others that changed the same. If it won against another edit there and is
-/// undone, the other edit is due again.
+/// Finds out what became of an edit where its line was merged with others that changed the same. If it won against another edit there and
+/// is undone, the other edit is due again.
 ///
 /// Each such merge is made again without the edit. What the two results differ in is what undoing has to change.
 final class MergedEdits {
@@ -69,6 +69,8 @@ final class MergedEdits {
                 continue
             }
             if try held.areSameDocument(merged, without) {
+                // Another edit of the same line may hide that it won, and may be undone by now.
+                if found == nil, case let again? = try undoneSince(base, x, y, merged, now, from: from, to: to, held) { return again }
                 lost = merged
                 continue
             }
@@ -76,6 +78,20 @@ final class MergedEdits {
         }
         if let found { return .merged(edited: found.edited, before: found.before, records: found.records) }
         return try lost != nil && held.areSameDocument(lost, now) ? .lost : nil
+    }
+
+    /// Makes a merge again as if what was changed since had been changed on the line of the edit before; with the edit, and without it. Nil if
+    /// that does not give what is there now, or if it is the same without the edit.
+    private func undoneSince(
+        _ base: SideValue?, _ x: SideValue, _ y: SideValue?, _ merged: SideValue?, _ now: SideValue?, from: SideValue?, to: SideValue?,
+        _ held: HeldMerge
+    ) throws -> Undoing? {
+        if try held.areSameDocument(merged, now) { return nil }
+        let current = try held.dated(held.merge(merged, newer: now, older: x).value(newer: now, older: x), as: x)
+        guard try held.areSameDocument(held.merge(base, current, y).value(newer: current, older: y), now) else { return nil }
+        let reverted = try held.dated(held.merge(from, newer: current, older: to).value(newer: current, older: to), as: x)
+        let outcome = try held.merge(base, reverted, y), without = outcome.value(newer: reverted, older: y)
+        return try held.areSameDocument(now, without) ? nil : .merged(edited: now, before: without, records: outcome.records)
     }
 
     private func commonAncestor(_ i: Int) throws -> UInt32? {
