@@ -9,7 +9,7 @@ import random
 import threading
 import zipfile
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any, Iterator, Optional
 
 import llvs
 import llvs.testing
@@ -149,6 +149,25 @@ def test_stale_lists(container: Container, store: llvs.Store, new_store: Any, la
                 way.send()
     exchange(second, place)
     assert ids(second) == ids(store) and len(ids(store)) == 8
+
+
+@pytest.mark.parametrize("layout", ["interchange", None])
+def test_a_list_that_shows_nothing_yet(container: Container, store: llvs.Store, layout: Optional[str]) -> None:
+    """Records can be looked up by name, so it is the same place; one that was emptied is refused."""
+    exchange(store, container.place())
+    exchange(store, container.place(layout=layout))
+    container.service.stale = 100
+    new = save(store, "new")
+    with llvs.Exchange(store, container.place(layout=layout)) as way:
+        assert not way.retrieve().retrieved
+        assert new.id in way.send().sent
+        assert not way.retrieve().problems and not way.send().problems
+        container.service.stale = 0
+        assert not way.retrieve().problems and not way.send().sent
+        assert set(container.records()) == ids(store)
+        container.service.zones.clear()
+        with pytest.raises(llvs.NotFoundError, match="is empty"):
+            way.retrieve()
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

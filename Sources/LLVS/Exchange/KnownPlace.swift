@@ -56,6 +56,22 @@ struct PlaceIdentity: Equatable {
         return hasWeak ? .mayBe : .none
     }
 
+    /// Returns whether one of a few of the versions can be read, though no listing has it: listings may be behind, and are so most where
+    /// all is new. To be asked where none matches.
+    /// - Parameter fetch: reads the version files with these names.
+    func canBeRead(_ fetch: ([String]) throws -> [FetchedFile]) throws -> Bool {
+        let strong = later.isEmpty ? first : later
+        let names = Set(strong.prefix(2) + strong.suffix(2)).map(\.description)
+        if names.isEmpty { return false }
+        return try fetch(names).contains { file in
+            switch file {
+            case .data, .pieces: return true
+            case .unreadable(let error): throw error
+            case .missing: return false
+            }
+        }
+    }
+
     // MARK: Writing it down
 
     private static let format: UInt8 = 2
@@ -117,7 +133,10 @@ struct KnownPlace {
         if try !isSame(listing, in: store, address, look) {
             // Another exchange of this store may have joined the place meanwhile.
             isLoaded = false
-            guard try isSame(listing, in: store, address, look) else {
+            if try !isSame(listing, in: store, address, look) {
+                // It is looked at anew each time, as long as the listing shows nothing.
+                checkedMark = nil
+                if try identity.canBeRead({ try transport.fetchVersions($0, control) }) { return }
                 throw PlaceIdentity.refusal(of: transport.description, isEmpty: listing.versions.isEmpty)
             }
         }
@@ -148,7 +167,9 @@ struct KnownPlace {
             let known = try PlaceNotes.identity(of: store, address.place, address.account), !known.isEmpty
         else { return }
         var place = KnownPlace()
-        if try !place.isSame(transport.list(control), in: store, address, look) {
+        if try !place.isSame(transport.list(control), in: store, address, look),
+            try !known.canBeRead({ try transport.fetchVersions($0, control) })
+        {
             throw PlaceIdentity.refusal(of: transport.description, isEmpty: try transport.list(control).versions.isEmpty)
         }
     }

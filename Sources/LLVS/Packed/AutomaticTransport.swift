@@ -1,5 +1,6 @@
 /// A place over a network whose layout nobody named: one that has packs keeps them, one with two files for each version keeps these, and an
-/// empty one gets packs. One that had single files and is empty is refused: it may be away for a moment.
+/// empty one gets packs. One that had single files and is empty is refused: it may be away for a moment. It is not empty if files that are
+/// remembered can be read, and only the listing is behind.
 package final class AutomaticTransport: StoreTransport, AddressedTransport, @unchecked Sendable {
     // Sendable: `lock` guards what is known of the layout; the rest has locks of its own.
     private let files: any RemoteFiles
@@ -9,6 +10,8 @@ package final class AutomaticTransport: StoreTransport, AddressedTransport, @unc
     private var isPacked: Bool?
     /// Single files were met there.
     private var hadVersions = false
+    /// Which remembers what was there.
+    private weak var store: Store?
     /// Nothing was met there, and until then nobody looks again.
     private var emptyUntil = -Double.infinity
     /// What is known of the place is to be forgotten.
@@ -31,7 +34,11 @@ package final class AutomaticTransport: StoreTransport, AddressedTransport, @unc
     /// as long as the place is empty.
     /// - Throws: `.notFound` where it had single files, and is empty.
     func isPacked(_ store: Store, _ control: OperationControl) throws -> Bool {
-        if let known = lock.withLock({ isPacked }) { return known }
+        let decided = lock.withLock {
+            self.store = store
+            return isPacked
+        }
+        if let decided { return decided }
         let what = "Listing \(description)", check = { try control.check(.listing, 0, of: 0, doing: what) }
         let account = try files.account(check)
         if lock.withLock({ mustForget }) {
@@ -45,10 +52,11 @@ package final class AutomaticTransport: StoreTransport, AddressedTransport, @unc
         } else if lock.withLock({ emptyUntil > Clock.steady() }) {
             return true
         } else if let held = try held(check) {
-            if held { try refusePacks(of: store, account, check) }
+            if held { try refusePacks(of: store, account, control) }
             found = held
         } else if try hadVersions(store, account) {
-            throw isGone
+            guard try isBehind(store, control) else { throw isGone }
+            found = false
         } else {
             lock.withLock { emptyUntil = Clock.steady() + AutomaticTransport.freshness }
             return true
@@ -77,7 +85,7 @@ package final class AutomaticTransport: StoreTransport, AddressedTransport, @unc
         if try !(PackedNotes.known(of: store, remote: description, account: account)?.roots ?? []).isEmpty {
             // It has packs, and so no snapshots, wherever they are now.
             lock.withLock { isPacked = true }
-        } else if try hadVersions(store, account), try held(check) == nil {
+        } else if try hadVersions(store, account), try held(check) == nil, try !isBehind(store, control) {
             lock.withLock { isPacked = nil }
             throw isGone
         }
@@ -92,23 +100,31 @@ package final class AutomaticTransport: StoreTransport, AddressedTransport, @unc
 
     /// Refuses packs at a place that had single files, unless these are there as well.
     /// - Throws: `.notFound`.
-    private func refusePacks(of store: Store, _ account: String?, _ check: () throws -> Void) throws {
+    private func refusePacks(of store: Store, _ account: String?, _ control: OperationControl) throws {
+        let check = { [description] in try control.check(.listing, 0, of: 0, doing: "Listing \(description)") }
         guard let known = try PlaceNotes.identity(of: store, description, account), !known.isEmpty else { return }
         let listed = (try files.list("versions", withTimes: false, check) ?? []).lazy.compactMap { VersionID(validating: $0.name) }
-        if try known.match(listed, check) == .none { throw PlaceIdentity.refusal(of: description, isEmpty: false) }
+        if try known.match(listed, check) == .none, try !isBehind(store, control) {
+            throw PlaceIdentity.refusal(of: description, isEmpty: false)
+        }
+    }
+
+    /// Whether single files that are remembered can be read, though the listing has none of them.
+    private func isBehind(_ store: Store, _ control: OperationControl) throws -> Bool {
+        let account = try files.account { [description] in try control.check(.listing, 0, of: 0, doing: "Listing \(description)") }
+        guard let known = try PlaceNotes.identity(of: store, description, account) else { return false }
+        return try known.canBeRead { try versions.fetchVersions($0, control) }
     }
 
     private var isGone: StoreError { PlaceIdentity.refusal(of: description, isEmpty: true) }
     /// - Throws: `.notFound` when a place that had single files is empty.
-    private func checked(_ listing: ExchangeListing) throws -> ExchangeListing {
-        let isLost = lock.withLock {
-            guard isPacked == false, listing.versions.isEmpty, hadVersions else { return false }
-            // It is looked at anew: what is there next may be packs.
-            isPacked = nil
-            return true
-        }
-        if isLost { throw isGone }
-        return listing
+    private func checked(_ listing: ExchangeListing, _ control: OperationControl) throws -> ExchangeListing {
+        let (isEmpty, store) = lock.withLock { (isPacked == false && listing.versions.isEmpty && hadVersions, self.store) }
+        guard isEmpty else { return listing }
+        if let store, try isBehind(store, control) { return listing }
+        // It is looked at anew: what is there next may be packs.
+        lock.withLock { isPacked = nil }
+        throw isGone
     }
 
     /// Where snapshots go: beside single files alone. Nobody says for which store. An empty place gets packs if a store found it so; to
@@ -146,8 +162,8 @@ package final class AutomaticTransport: StoreTransport, AddressedTransport, @unc
     package func knownAccount() throws -> String? { try files.account(nil) }
     private var chosen: any ExchangeTransport { lock.withLock { isPacked } ?? false ? packs : versions }
 
-    package func list(_ control: OperationControl) throws -> ExchangeListing { try checked(chosen.list(control)) }
-    package func listToSend(_ control: OperationControl) throws -> ExchangeListing { try checked(chosen.listToSend(control)) }
+    package func list(_ control: OperationControl) throws -> ExchangeListing { try checked(chosen.list(control), control) }
+    package func listToSend(_ control: OperationControl) throws -> ExchangeListing { try checked(chosen.listToSend(control), control) }
     package func fetchVersions(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
         try chosen.fetchVersions(names, control)
     }

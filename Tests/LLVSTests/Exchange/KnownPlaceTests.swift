@@ -32,6 +32,24 @@ import Testing
         #expect(match(place, Array(1...10)) == .same && match(place, Array(1...99_000)) == .same)
     }
 
+    /// A listing may be behind: a few files are read by their names, and only of versions that no stranger has.
+    @Test func whatCanBeReadIsThere() throws {
+        var place = PlaceIdentity(), asked: [String] = []
+        func canBeRead(_ there: [Int]) throws -> Bool {
+            try place.canBeRead { names in
+                asked = names
+                return names.map { name in there.contains { id($0).description == name } ? .data([1]) : .missing }
+            }
+        }
+        #expect(try !canBeRead([1]) && asked.isEmpty)
+        place.add((1...9).reversed().map(id), count: 9)
+        #expect(try canBeRead([1]) && canBeRead([9]) && !canBeRead([]) && asked.count == 4)
+        place.add([10, 9].map(id), count: 10)
+        #expect(try canBeRead([10]) && !canBeRead([1, 9]) && asked.count == 1)
+        let error = StoreError(.permission, "No.")
+        #expect(throws: StoreError.self) { try place.canBeRead { $0.map { _ in .unreadable(error) } } }
+    }
+
     @Test func itIsReadAsItWasWritten() throws {
         var place = PlaceIdentity()
         place.add([id(1), try VersionID("a-name")], count: 7)
