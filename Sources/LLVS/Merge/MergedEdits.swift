@@ -80,8 +80,8 @@ final class MergedEdits {
         return try lost != nil && held.areSameDocument(lost, now) ? .lost : nil
     }
 
-    /// Makes a merge again as if what was changed since had been changed on the line of the edit before; with the edit, and without it. Nil if
-    /// that does not give what is there now, or if it is the same without the edit.
+    /// Makes a merge again as if what was changed since had been changed on the line of the edit before; with the edit, and without it.
+    /// Returns nil if that does not give what is there now, or if it is the same without the edit.
     private func undoneSince(
         _ base: SideValue?, _ x: SideValue, _ y: SideValue?, _ merged: SideValue?, _ now: SideValue?, from: SideValue?, to: SideValue?,
         _ held: HeldMerge
