@@ -246,14 +246,36 @@ extension Simulation {
             say("store \(replica.number) finds nothing of V\(undone) to revert at V\(head)")
             return
         }
+        let changes = try replica.store.changes(madeIn: made.id)
         for id in taken {
-            state[id] = was[id].map { Held(stored: made.id, data: $0.data) }
+            // What was there before; or what lost against it when another line was merged.
+            let found = changes.lazy.compactMap { change -> [UInt8]? in
+                switch change {
+                case .insert(id, let data), .update(id, let data): data
+                default: nil
+                }
+            }.first
+            let isOther = found != nil && othersMerged(since: undone, upTo: head).contains { $0[id]?.data == found }
+            state[id] = (isOther ? found : was[id]?.data).map { Held(stored: made.id, data: $0) }
         }
-        let number = try model.add(made, replica.store.changes(madeIn: made.id), state: state)
+        let number = try model.add(made, changes, state: state)
         counted(versions: 1)
         replica.known.insert(number)
         say("store \(replica.number) reverts V\(undone) at V\(head): V\(number) -> \(model.describe(state))")
         try checkVersion(replica, number)
+    }
+
+    /// The states of lines without a version that were merged with a line that has it.
+    private func othersMerged(since version: Int, upTo head: Int) -> [[ValueID: Held]] {
+        var line: Set<Int> = [version], found: [[ValueID: Held]] = []
+        for number in version...max(version, head) where number > version {
+            let sides = model[number].predecessors
+            if sides.contains(where: line.contains) { line.insert(number) }
+            if sides.count == 2, let other = sides.first(where: { !line.contains($0) }), line.contains(number) {
+                found.append(model[other].state)
+            }
+        }
+        return found
     }
 
     // MARK: Exchanging
