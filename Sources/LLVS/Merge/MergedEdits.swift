@@ -1,12 +1,12 @@
 /// Finds out what became of an edit where its line was merged with others that changed the same. If it won against another edit there and
 /// is undone, the other edit is due again.
 ///
-/// Each such merge is made again without the edit. What the two results differ in is what undoing has to change.
+/// Each such merge is made again without the edit. What the two results differ in is what undoing has to change. Used by one thread.
 final class MergedEdits {
     /// A merge of a line that has the edited version and a line that has not.
-    private struct Join {
+    fileprivate struct Join {
         let merge: UInt32, with: UInt32, without: UInt32
-        /// The newest of the common ancestors of the two lines, if there is any, once somebody asked for it.
+        /// The newest of the common ancestors of the two lines, if there is any; looked for when it is first needed.
         var base: UInt32??
     }
 
@@ -30,9 +30,7 @@ final class MergedEdits {
     init(by version: UInt32, upTo head: UInt32, in store: Store, _ control: PacedControl) throws {
         self.store = store
         self.control = control
-        joins = try store.walk(JoiningMerges(of: version, upTo: head), control.look).map {
-            Join(merge: $0.merge, with: $0.with, without: $0.without)
-        }
+        joins = try store.walk(JoiningMerges(of: version, upTo: head), control.look)
     }
 
     /// Returns what undoing an edit of a value is merged from; nil if no other line changed the same, so that the edit itself tells it.
@@ -40,6 +38,8 @@ final class MergedEdits {
     ///   - original: the value before the edit.
     ///   - edited: the value after it.
     ///   - now: the value where the edit is undone.
+    /// - Complexity: for each merge of such lines a few lookups, and a walk to the common ancestor once. If the other line changed the
+    ///   value, it is merged up to four times.
     func undoing(
         _ key: UnsafeRawBufferPointer, from original: SideValue?, to edited: SideValue?, now: SideValue?, _ held: HeldMerge
     ) throws -> Undoing? {
@@ -119,7 +119,7 @@ private struct JoiningMerges: HistoryPass {
     private let version: UInt32
     private var later: LaterVersions, descendants: LaterVersions.Found?
     private var stack: [UInt32], seen: Set<UInt32> = []
-    private var found: [(merge: UInt32, with: UInt32, without: UInt32)] = []
+    private var found: [MergedEdits.Join] = []
 
     init(of version: UInt32, upTo head: UInt32) {
         self.version = version
@@ -127,7 +127,7 @@ private struct JoiningMerges: HistoryPass {
         stack = [head]
     }
 
-    mutating func go(_ steps: Int, in dag: History) -> [(merge: UInt32, with: UInt32, without: UInt32)]? {
+    mutating func go(_ steps: Int, in dag: History) -> [MergedEdits.Join]? {
         guard let descendants = descendants ?? later.go(steps, in: dag) else { return nil }
         self.descendants = descendants
         var left = steps
@@ -139,7 +139,7 @@ private struct JoiningMerges: HistoryPass {
             let row = dag.rows[Int(at)], sides = [row.first, row.second].filter { $0 != History.none }
             let have = sides.map { $0 == version || descendants.contains($0) }
             if sides.count == 2, have[0] != have[1] {
-                found.append((merge: at, with: sides[have[0] ? 0 : 1], without: sides[have[0] ? 1 : 0]))
+                found.append(MergedEdits.Join(merge: at, with: sides[have[0] ? 0 : 1], without: sides[have[0] ? 1 : 0]))
             }
             for side in sides where descendants.contains(side) && seen.insert(side).inserted { stack.append(side) }
         }
