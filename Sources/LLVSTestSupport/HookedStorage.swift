@@ -14,6 +14,8 @@ public final class HookedStorage: Storage, @unchecked Sendable {
     /// Called before a sync, without locks; throwing fails it.
     nonisolated(unsafe) public var beforeSync: () throws -> Void = {}
     nonisolated(unsafe) public var beforeAppend: () throws -> Void = {}
+    /// Whether a large value is there.
+    nonisolated(unsafe) public var isThere: (BlobID) -> Bool = { _ in false }
     /// Told of by a verification.
     nonisolated(unsafe) public var foundWhenVerifying: [StorageDamage] = []
     private static let segment: UInt32 = 1 << 30
@@ -48,7 +50,7 @@ public final class HookedStorage: Storage, @unchecked Sendable {
         record.withUnsafeBytes { buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[start..<start + buffer.count])) }
     }
     public func storeBlob(_ data: UnsafeRawBufferPointer) throws -> BlobID { try base.storeBlob(data) }
-    public func hasBlob(_ id: BlobID) -> Bool { false }
+    public func hasBlob(_ id: BlobID) -> Bool { isThere(id) }
     public func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
         try base.readBlob(id, at: offset, into: buffer)
     }

@@ -82,7 +82,7 @@ extension Store {
         var pause: UInt32 = 50
         while true {
             let (ready, isStoring) = lock.withWrite { () -> ([PendingVersions.Record], Bool) in
-                guard pending.count > 0 else { return ([], false) }
+                guard !pending.isEmpty else { return ([], false) }
                 let (ready, isStoring) = pending.takeReady(in: dag)
                 return (ready, commits.unpublished.running > 0 && isStoring)
             }
@@ -276,7 +276,8 @@ extension Store {
             }
             let record = whole ?? next, header = record.header, blobsHere = whole != nil
             lock.withWrite {
-                if dag.ordinal(of: header.id) != nil { return }
+                // Another thread may have tried it as well.
+                if dag.ordinal(of: header.id) != nil { pending.forget(header.id); return }
                 let isMissing = { (id: VersionID) in self.dag.ordinal(of: id) == nil }
                 if let missing = header.predecessors.first(where: isMissing) ?? header.dependencies.first(where: isMissing) {
                     pending.add(record, missing: missing)

@@ -6,13 +6,16 @@ import Testing
 
 /// A record as a writer makes it that does not keep to the rules: the encoder itself checks nothing.
 /// - Parameter summing: it tells the right number of bytes of values.
-func hostileRecord(_ version: Version, _ changes: [Value.Change], summing: Bool = true) throws -> [UInt8] {
+/// - Parameter blobThreshold: values with more bytes are in blobs, which are nowhere.
+func hostileRecord(
+    _ version: Version, _ changes: [Value.Change], summing: Bool = true, blobThreshold: Int? = nil
+) throws -> [UInt8] {
     try changes.withBorrowed { borrowed in
         var version = version
         if summing { version.valueDataSize = borrowed.reduce(0) { $0 + UInt64($1.data.count) } }
         let changes = RecordChanges(borrowed)
         let encoder = RecordEncoder()
-        try encoder.encode(version, changes, blobThreshold: nil) { _, _ in BlobID(high: 0, low: 0) }
+        try encoder.encode(version, changes, blobThreshold: blobThreshold) { _, _ in BlobID(high: 0, low: 1) }
         return try encoder.bytes(changes)
     }
 }
@@ -392,6 +395,26 @@ func expectEnd(_ body: @escaping () throws -> Void, at place: SourceLocation = #
         #expect(try store.contains(VersionID("of-root")))
         #expect(try store.statistics().pending == 0)
         #expect(try told.contains(VersionID("child")) && told.contains(VersionID("of-root")))
+    }
+
+    /// While a version that waited is let in it neither waits any more nor is it in the history: whoever asks for it then finds it.
+    @Test func whatIsBeingLetInIsFound() throws {
+        let (store, storage) = try hookedStore(), child = try VersionID("child")
+        let large = try Value.Change.insert(id("large"), data: [UInt8](repeating: 1, count: 100))
+        storage.inject(try hostileRecord(plainVersion("child", ["mine"], timestamp: 2), [large], blobThreshold: 10))
+        try store.reloadHistory()
+        #expect(try store.statistics().pending == 1)
+        nonisolated(unsafe) var found: [Bool] = []
+        nonisolated(unsafe) var isAsking = false
+        storage.isThere = { _ in
+            guard !isAsking else { return true }
+            isAsking = true
+            found.append((try? store.version(child)) != nil)
+            return true
+        }
+        _ = try store.makeVersion(basedOn: nil, changes: [], id: VersionID("mine"))
+        #expect(found == [true])
+        #expect(try store.contains(child) && store.statistics().pending == 0)
     }
 
     @Test func timestampsAtTheirExtremes() throws {

@@ -25,12 +25,18 @@ struct PendingVersions {
     /// Further records of versions that wait, the same by meaning, whose large values lie elsewhere: somebody made the
     /// version again when those of the first record were lost. One that is whole is enough.
     private var alternatives: [VersionID: [Record]] = [:]
+    /// Those that were taken to be tried again, and are neither in the history nor waiting anew yet. Whoever looks for versions
+    /// meanwhile tries them as well, instead of missing them.
+    private var tried: [VersionID: Record] = [:]
 
     var count: Int { records.count }
+    /// Nothing waits, and nothing is being tried.
+    var isEmpty: Bool { records.isEmpty && tried.isEmpty }
 
     mutating func add(_ record: Record, missing: VersionID?) {
         let id = record.header.id
         records[id] = record
+        tried[id] = nil
         if let missing { waiting[missing, default: []].append(id) } else { waitingForBlobs.insert(id) }
     }
 
@@ -50,19 +56,22 @@ struct PendingVersions {
     mutating func forget(_ id: VersionID) {
         remove(id)
         alternatives[id] = nil
+        tried[id] = nil
     }
 
     /// Those that waited for `id` and shall be tried again.
     mutating func take(waitingFor id: VersionID) -> [Record] {
         guard let ids = waiting.removeValue(forKey: id) else { return [] }
-        return ids.compactMap { records.removeValue(forKey: $0) }
+        let taken = ids.compactMap { records.removeValue(forKey: $0) }
+        for record in taken { tried[record.header.id] = record }
+        return taken
     }
 
-    /// Those that waited for versions which are here by now, and shall be tried again; and whether others wait for one that is being
-    /// stored.
+    /// Those that waited for versions which are here by now, and shall be tried again, also if another thread is about to; and whether
+    /// others wait for one that is being stored.
     /// O(rows that were not settled the last time).
     mutating func takeReady(in history: History) -> (ready: [Record], isStoring: Bool) {
-        var ready: [Record] = [], isStoring = false, areSettled = true
+        var ready = Array(tried.values), isStoring = false, areSettled = true
         for i in settledRows..<max(settledRows, history.rows.count) {
             let ordinal = UInt32(truncatingIfNeeded: i)
             switch history.rows[i].state {
