@@ -789,7 +789,7 @@ def test_a_callback_that_forks_within_the_transaction(store: llvs.Store, tmp_pat
                 return
             child = os.fork()
             if child == 0:
-                signal.alarm(60)
+                signal.alarm(300)
                 outcomes.append(-1)
             else:
                 # What the child does comes first.
