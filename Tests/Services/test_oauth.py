@@ -295,7 +295,7 @@ def llvs_command(tmp_path: Path, *words: str, **environment: str) -> subprocess.
 
 
 #: What differs between the services is in the tests of the module; the command is the same to all.
-@pytest.mark.parametrize("cloud", usually([*KINDS], "onedrive", "pcloud"), indirect=True)
+@pytest.mark.parametrize("cloud", usually([*KINDS], "onedrive"), indirect=True)
 def test_the_command_signs_in(cloud: Cloud, tmp_path: Path) -> None:
     store = str(tmp_path / "notes.llvs")
     with llvs.Store(store) as made:

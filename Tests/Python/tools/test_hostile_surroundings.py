@@ -157,7 +157,9 @@ def test_standard_streams_that_are_closed(store: Path, closed: int, arguments: s
     with llvs.Store(store, create=False) as opened:
         report = opened.verify()
         assert not report.damages and not report.unfinished
-    # Where nobody can be told, the exit code still tells.
+
+
+def test_where_nobody_can_be_told_the_exit_code_still_tells(store: Path) -> None:
     with open("/dev/full", "wb") as full:
         assert program("-s", str(store), "nope", stderr=full).returncode == 2
 

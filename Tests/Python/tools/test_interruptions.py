@@ -15,6 +15,7 @@ import pytest
 
 import llvs
 from llvs.tools import exchange_commands, failures
+from deep import usually
 from sampling import sample
 from waiting import GUARD
 
@@ -72,10 +73,11 @@ def interrupted(arguments: list[str], seconds: float, cwd: Path) -> tuple[int, b
     return running.returncode, said
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    ["log --graph", "log -n 1", "export -o x.tar --force", "verify", "set a=1", "push ./there", "sync ./there", "status", "--help"],
-)
+#: One that prints much, one that writes a file, one that reads all, one that saves, and one that does most.
+USUAL = ["log --graph", "export -o x.tar --force", "verify", "set a=1", "sync ./there"]
+
+
+@pytest.mark.parametrize("arguments", usually([*USUAL, "log -n 1", "push ./there", "status", "--help"], *USUAL))
 def test_at_any_time(store: Path, tmp_path: Path, arguments: str) -> None:
     codes = set()
     begun = time.monotonic()
