@@ -17,4 +17,6 @@ sys.modules["python_conftest"] = shared
 _spec.loader.exec_module(shared)
 
 pytest_runtest_makereport, pytest_terminal_summary = shared.pytest_runtest_makereport, shared.pytest_terminal_summary
+pytest_configure, pytest_testnodedown = shared.pytest_configure, shared.pytest_testnodedown
+pytest_collection_modifyitems = shared.pytest_collection_modifyitems
 place, store, memory, new_store = shared.place, shared.store, shared.memory, shared.new_store

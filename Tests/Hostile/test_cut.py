@@ -62,6 +62,7 @@ def large(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.in_turn("how", "when")
 @pytest.mark.parametrize("how", ["emptied", "cut", "overwritten"])
 @pytest.mark.parametrize("when", ["after opening", "after one value", "after all values"])
 def test_caches_are_spoiled_while_they_are_used(large: Path, how: str, when: str) -> None:

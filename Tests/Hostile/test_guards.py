@@ -93,7 +93,7 @@ def test_a_path_of_the_caller_that_is_no_file(tmp_path: Path, what: str, use: Ca
     path = tmp_path / "place"
     with closing(socket.socket(socket.AF_UNIX)) as listener:
         os.mkfifo(path) if what == "pipe" else listener.bind(str(path))
-        signal.alarm(30)
+        signal.alarm(300)
         try:
             with pytest.raises(llvs.Error):
                 use(path)

@@ -63,12 +63,14 @@ def check(path: Path, found: dict[str, int], file_mode: int, directory_mode: int
         assert mode == expected, f"{name} has {mode:#o}, not {expected:#o}"
 
 
+@pytest.mark.in_turn("kind", "umask")
 @pytest.mark.parametrize("kind", ["file", "sqlite"])
 def test_a_store_is_for_its_owner(tmp_path: Path, umask: int, kind: str) -> None:
     path = tmp_path / "store"
     check(path, use(path, storage=kind), 0o600, 0o700)
 
 
+@pytest.mark.in_turn("kind", "umask")
 @pytest.mark.parametrize("kind", ["file", "sqlite"])
 def test_the_caller_may_say_otherwise(tmp_path: Path, umask: int, kind: str) -> None:
     path = tmp_path / "store"

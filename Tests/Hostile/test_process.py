@@ -132,7 +132,7 @@ with llvs.Store(path) as store:
 def test_the_limit_on_file_sizes_is_an_error(tmp_path: Path) -> None:
     """And not a signal that ends the process."""
     done = subprocess.run(
-        [sys.executable, "-c", LIMITED, str(tmp_path / "store"), str(tmp_path / "shared")], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", LIMITED, str(tmp_path / "store"), str(tmp_path / "shared")], capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
 

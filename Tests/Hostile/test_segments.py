@@ -129,6 +129,7 @@ def test_two_records_that_fill_their_frame(whole: Path) -> None:
     assert told(whole)[0] == ["behind", "one", "two", "whole"]
 
 
+@pytest.mark.in_turn("kind", "size")
 @pytest.mark.parametrize("kind", [2, 3, 9, 200], ids=["seal", "sources", "unknown", "to be passed over"])
 @pytest.mark.parametrize("size", [0, 15, 16, 17])
 def test_other_frames_of_any_size(whole: Path, kind: int, size: int) -> None:

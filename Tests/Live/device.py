@@ -65,7 +65,7 @@ class Device:
 
     def do_connect(self, address: str, port: str) -> None:
         self.do_close()
-        self.link = llvs.connect(self.store, (address, int(port)), PAIRING, identity=self.identity, timeout=60)
+        self.link = llvs.connect(self.store, (address, int(port)), PAIRING, identity=self.identity, timeout=300)
 
     def do_save(self, count: str, size: str) -> None:
         for _ in range(int(count)):
@@ -73,7 +73,7 @@ class Device:
 
     def do_wait(self) -> bool:
         assert self.link is not None
-        return self.link.wait(120)
+        return self.link.wait(300)
 
     def do_ids(self) -> list[str]:
         return sorted(version.id for version in self.store.history())

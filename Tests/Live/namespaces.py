@@ -58,7 +58,7 @@ class Device:
     def end(self) -> None:
         if self.process.poll() is None:
             self.begin("end")
-        self.process.communicate(timeout=60)
+        self.process.communicate(timeout=300)
 
 
 class Network:

@@ -15,7 +15,7 @@ from typing import Any, Iterator
 
 import pytest
 from namespaces import LISTENER, Device, Network
-from patience import eventually
+from patience import PATIENCE, eventually
 
 import llvs
 
@@ -271,7 +271,7 @@ def test_no_avahi(network: Network) -> None:
     path = next(Path(line.split()[-1]) for line in Path("/proc/self/maps").read_text().splitlines() if line.endswith("/libc.so.6")).parent
     script = 'mount --bind /dev/null "$1" && exec "$2" -c "import llvs; llvs.Nearby()"'
     tried = subprocess.run(
-        ["unshare", "-m", "sh", "-c", script, "sh", str(path / library), sys.executable], capture_output=True, text=True, timeout=60)
+        ["unshare", "-m", "sh", "-c", script, "sh", str(path / library), sys.executable], capture_output=True, text=True, timeout=PATIENCE)
     assert "needs Avahi" in tried.stderr and "UnsupportedError" in tried.stderr
 
 

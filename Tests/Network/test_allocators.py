@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any, Iterator
 
+import llvs
 import places
 import pytest
 from deep import usually
@@ -95,6 +96,7 @@ def run(folder: Path, allocator: str, storage: str, **options: Any) -> None:
     assert f"done with ['{allocator}'] True" in done.stdout, "it was not under test"
 
 
+@pytest.mark.in_turn("service", "allocator")
 @pytest.mark.parametrize("allocator", ALLOCATORS)
 def test_a_preloaded_allocator(service: Service, tmp_path: Path, allocator: str) -> None:
     place = service(f"{allocator}p")
@@ -103,8 +105,8 @@ def test_a_preloaded_allocator(service: Service, tmp_path: Path, allocator: str)
 
 @pytest.mark.parametrize("allocator", ALLOCATORS)
 def test_a_preloaded_allocator_with_encryption_and_sqlite(server: Any, tmp_path: Path, allocator: str) -> None:
-    """Each library of the system that is opened frees what it made."""
-    run(tmp_path, allocator, "sqlite", url=server.url + "?layout=packed", passphrase="six random words")
+    """Each library of the system that is opened frees what it made. (A passphrase: test_a_linked_allocator.)"""
+    run(tmp_path, allocator, "sqlite", url=server.url + "?layout=packed", identity=llvs.new_identity().secret)
 
 
 @pytest.mark.parametrize("allocator", ALLOCATORS)

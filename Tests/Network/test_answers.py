@@ -679,7 +679,7 @@ class TestRedirects:
 class TestTime:
     def test_a_server_that_says_nothing(self, filled: DavServer, new_store: Any) -> None:
         released = threading.Event()
-        filled.fault = on("PROPFIND")(lambda handler: released.wait(60) and handler.cut())
+        filled.fault = on("PROPFIND")(lambda handler: released.wait(PATIENCE) and handler.cut())
         try:
             with pytest.raises(llvs.TransportError, match="timeout"):
                 retrieve(new_store(), filled, timeout=1)
@@ -698,7 +698,7 @@ class TestTime:
                 handler.begin(200, 1_000_000)
                 while not released.wait(0.02):
                     handler.wfile.write(b"{")
-            released.wait(60)
+            released.wait(PATIENCE)
             return handler.cut()
 
         filled.fault = fault

@@ -8,6 +8,7 @@ from typing import Any, Iterator
 import llvs
 import llvs.testing
 import pytest
+import servers
 from dav_server import DavServer, on
 from deep import usually
 from places import KINDS, Service, started
@@ -22,7 +23,13 @@ LOOK_FIRST = ["apache", "nginx", "lighttpd", "wsgidav", "rclone"]
 
 
 #: What Digest changes is in test_webdav.py and test_packed.py.
-@pytest.fixture(scope="module", params=usually(KINDS, *(kind for kind in KINDS if kind not in ("radosgw", "wsgidav-digest"))))
+DEEP = ("radosgw", "wsgidav-digest")
+#: Each check is made at one of the real WebDAV servers, by turns: they are spoken to as the one in memory, where all are made.
+TURNS = [kind for kind in servers.NAMES if kind not in DEEP]
+MARKS = {**dict.fromkeys(DEEP, pytest.mark.deep), **dict.fromkeys(TURNS, pytest.mark.in_turn("service", "check"))}
+
+
+@pytest.fixture(scope="module", params=[pytest.param(kind, marks=MARKS[kind]) if kind in MARKS else kind for kind in KINDS])
 def service(request: Any) -> Iterator[Service]:
     yield from started(request.param)
 

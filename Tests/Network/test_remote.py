@@ -15,6 +15,7 @@ import llvs
 import pytest
 from conftest import ids
 from dav_server import DavServer, Handler, on
+from patience import PATIENCE
 
 SECRETS = {"user": "ann", "password": "s3cret-pass"}
 
@@ -211,7 +212,7 @@ def test_this_machine_is_reached_without_the_proxy_of_the_environment(server: Da
     """Or the password would go over the network in clear."""
     with Refusing(403) as proxy:
         environment = {**os.environ, "http_proxy": proxy.url, "https_proxy": proxy.url}
-        subprocess.run([sys.executable, "-c", TO_THIS_MACHINE, server.url], env=environment, check=True, timeout=60)
+        subprocess.run([sys.executable, "-c", TO_THIS_MACHINE, server.url], env=environment, check=True, timeout=PATIENCE)
     assert not proxy.asked and any("/versions/" in path or "/log/" in path for path in server.files)
 
 
@@ -241,7 +242,7 @@ def test_connections_are_kept(server: DavServer, new_store: Any) -> None:
 
 def test_closing_from_another_thread(server: DavServer, store: llvs.Store) -> None:
     asked, released = threading.Event(), threading.Event()
-    server.fault = on("PROPFIND", times=1)(lambda handler: asked.set() or released.wait(30) and False)
+    server.fault = on("PROPFIND", times=1)(lambda handler: asked.set() or released.wait(PATIENCE) and False)
     way = llvs.Exchange(store, server.url)
     closing = threading.Thread(target=lambda: (asked.wait(), released.set(), way.close()))
     closing.start()
@@ -319,5 +320,5 @@ os.write(tell, b"done")
 def test_what_a_host_prints_without_an_output_is_no_part_of_a_request(server: DavServer, tmp_path: Path) -> None:
     program = [sys.executable, "-c", DAEMON, server.url, str(tmp_path / "store")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    ended = subprocess.run(program, capture_output=True, text=True, timeout=60, env=environment, check=False)
+    ended = subprocess.run(program, capture_output=True, text=True, timeout=PATIENCE, env=environment, check=False)
     assert (ended.stdout, ended.stderr, ended.returncode) == ("done", "", 0)

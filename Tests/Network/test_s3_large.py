@@ -147,6 +147,7 @@ def killed(server: Any, folder: Path, layout: str) -> Path:
     return kept
 
 
+@pytest.mark.in_turn("layout", "what")
 @pytest.mark.parametrize("layout", ["interchange", "packed"])
 @pytest.mark.parametrize("what", ["kept", "forgotten", "not told", "damaged"])
 def test_an_upload_goes_on_in_another_process(faulty: Any, tmp_path: Path, new_store: Any, layout: str, what: str) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(ROOT / "Tests" / "Support"))
 
 # An installed package is what is tested (a wheel, say); else the sources, with the library of this tree.
 if importlib.util.find_spec("llvs") is None:
@@ -22,16 +23,27 @@ if importlib.util.find_spec("llvs") is None:
     os.environ.setdefault("LLVS_LIBRARY", str(ROOT / "build" / "lib" / "libllvs.so"))
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [sys.path[0], os.environ.get("PYTHONPATH")]))
 
+import deep  # noqa: E402
 import llvs  # noqa: E402
 import sampling  # noqa: E402
 import strict_reader  # noqa: E402
-from sampling import pytest_runtest_makereport, pytest_terminal_summary  # noqa: E402, F401 - hooks of pytest
+from deep import pytest_configure, pytest_testnodedown  # noqa: E402, F401 - hooks of pytest
+from sampling import pytest_runtest_makereport  # noqa: E402, F401 - a hook of pytest
 
 # Ctrl-C is ignored by what a shell starts in the background, and by all that this starts in turn: tests send it.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 sampling.load_profile()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    deep.leave_out(config, items)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    sampling.pytest_terminal_summary(terminalreporter)
+    deep.pytest_terminal_summary(terminalreporter)
 
 
 def pytest_collection_finish() -> None:

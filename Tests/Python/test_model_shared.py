@@ -11,6 +11,7 @@ from typing import Annotated, Any, Callable, Optional
 
 import llvs
 import pytest
+from sampling import sample
 
 FOLDER = Path(__file__).parent.parent / "Vectors"
 VECTORS: dict[str, Any] = json.loads((FOLDER / "models.json").read_text())
@@ -173,8 +174,8 @@ EDITS_BY_NAME: dict[str, Callable[[Contact, int], Any]] = {
 
 @pytest.mark.parametrize("part", range(6))
 def test_random_edits_come_to_what_the_model_says(part: int) -> None:
-    """As in Swift: two devices edit one object at once, twice."""
-    for number, case in enumerate(EDITS["cases"][part::6]):
+    """As in Swift, where all cases are played: two devices edit one object at once, twice."""
+    for number, case in enumerate(EDITS["cases"][part :: sample(24, 6)]):
         place = f"memory:test_model_shared-{part}-{number}"
         devices = [llvs.Coordinator(storage="memory", exchange=place) for _ in range(2)]
         with devices[0], devices[1]:

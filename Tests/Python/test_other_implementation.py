@@ -152,6 +152,7 @@ def test_what_only_begins_like_compressed_data_is_taken_as_it_is(theirs: Path, m
             assert value is not None and value.data == data
 
 
+@pytest.mark.in_turn("is_open", "is_compressed", "parts")
 @pytest.mark.parametrize("parts", [["values"], ["maps/__llvs_values"], ["values", "maps/__llvs_values"]])
 @pytest.mark.parametrize("is_compressed", [False, True])
 @pytest.mark.parametrize("is_open", [False, True])
@@ -261,6 +262,7 @@ def restored(folder: Path, **options: Any) -> llvs.Store:
     return store
 
 
+@pytest.mark.in_turn("where", "how")
 @pytest.mark.parametrize(
     "how",
     [
@@ -350,12 +352,13 @@ def test_no_name_in_a_zip_is_a_path(theirs: Path, folder: Path, tmp_path: Path) 
 
 
 def test_other_formats_are_named(folder: Path, theirs: Path) -> None:
+    zipped = pack(theirs)
     for format in ("fileStorage-v1", "sqliteStorage-v1", "zip-v2"):
-        put(folder, pack(theirs), format=format)
+        put(folder, zipped, format=format)
         with pytest.raises(llvs.SnapshotError) as caught:
             restored(folder)
         assert caught.value.code == llvs.ErrorCode.FOREIGN_SNAPSHOT and format in str(caught.value)
-    put(folder, pack(theirs, method=zipfile.ZIP_LZMA))
+    put(folder, pack(theirs, method=zipfile.ZIP_BZIP2))
     with pytest.raises(llvs.SnapshotError) as caught:
         restored(folder)
     assert caught.value.code == llvs.ErrorCode.FOREIGN_SNAPSHOT

@@ -14,7 +14,7 @@ SHOWN = [Step(0, "p"), Step(1, other=0), Step(2, "p"), Step(1, "p"), Step(0, "q"
 
 @pytest.mark.parametrize("part", sample(range(2), range(10)))
 def test_random_criss_crosses(part: int) -> None:
-    for seed in drawn(range(300 * part, 300 * part + 300), range(300 * part, 300 * part + 300)):
+    for seed in drawn(range(300 * part, 300 * part + 100), range(300 * part, 300 * part + 300)):
         run = Run(random_steps(seed))
         assert not run.faults, told(run)
         assert not run.untold, told(run)

@@ -158,11 +158,13 @@ def test_the_reader_from_the_page_reads_what_the_library_writes(kind: str, tmp_p
         assert read_by_python(one.pack()) == stored(one)
 
 
-#: How many values, and of how many bytes. Where the store lies is the same to both: of many values one kind is enough.
-TOO_LARGE = [(90, 90_000, "file"), (90, 90_000, "sqlite"), (90, 90_000, "memory"), (60_000, 60, "file")]
+#: How many values, and of how many bytes. Where the store lies is the same to both: one kind that has blobs of its own is enough, and
+#: one that has none.
+TOO_LARGE = [(90, 90_000, "sqlite"), (1_100, 4_500, "file")]
+ALL_TOO_LARGE = [(count, size, kind) for count, size in ((90, 90_000), (60_000, 60)) for kind in ("file", "sqlite", "memory")]
 
 
-@pytest.mark.parametrize("count, size, kind", [*TOO_LARGE, *sample([], [(60_000, 60, "sqlite"), (60_000, 60, "memory")])])
+@pytest.mark.parametrize("count, size, kind", sample(TOO_LARGE, ALL_TOO_LARGE))
 def test_versions_that_are_too_large_for_a_pack(count: int, size: int, kind: str, tmp_path: Path) -> None:
     """The largest values become blobs; of small ones there are too many, and the version lies in a blob itself."""
     values = {f"{n:06}": noise(size, n) for n in range(count)}
@@ -170,6 +172,8 @@ def test_versions_that_are_too_large_for_a_pack(count: int, size: int, kind: str
         base = one.make_version(insert=values)
         one.make_version(base, update={"last": b"1"}, insert={"twin": noise(2 * MIB), "twin of it": noise(2 * MIB)})
         data = one.pack()
+        outside = [version.outside for pack, _ in stream.packs(data) for version in pack.versions.values() if version.outside is not None]
+        assert len(outside) == (size < 10_000)
         assert read_by_python(data) == stored(one)
         assert len(two.unpack(data).retrieved) == 2 and states(two) == states(one) and not two.verify().damages
 

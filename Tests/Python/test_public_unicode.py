@@ -148,7 +148,7 @@ def test_texts_with_all_kinds_of_breaks_merge_as_the_page_says() -> None:
     kinds = [text for name in ("GraphemeBreakTest.txt", "WordBreakTest.txt") for text, _ in broken(name)]
     # JSON has no lone surrogates, of which these versions of the files have none either.
     assert len(kinds) > 2_000 and not any(0xD800 <= ord(char) < 0xE000 for char in "".join(kinds))
-    for string in sample(kinds[::7], kinds):
+    for string in sample(kinds[::29], kinds):
         base = f"a {string}b {string} c"
         for at in range(2, 3 + len(string)):
             newer_side, older_side = base[: at - 1] + "x" + base[at:], base[:at] + "y" + base[at + 1 :]
@@ -184,8 +184,9 @@ def test_a_passphrase_may_be_composed_either_way(memory: llvs.Store) -> None:
     """The longest source of all, and a syllable of Hangul."""
     memory.make_version(insert={"a": b"1"})
     lines = [line for line in normalization() if not newer() & set("".join(line))]
-    for source, nfc, nfd, _, _ in (max(lines, key=lambda line: len(line[2])), next(line for line in lines if line[0] == "\uac01")):
+    longest = max(lines, key=lambda line: len(line[2]))
+    syllable = next(line for line in lines if line[0] == "\uac01")
+    for written, read in ((longest[2], longest[1]), (longest[1], longest[0]), (syllable[2], syllable[1])):
         with llvs.Store(storage="memory") as other:
-            other.unpack(memory.pack(passphrase=nfd), passphrase=nfc)
+            other.unpack(memory.pack(passphrase=written), passphrase=read)
             assert len(list(other)) == 1
-            other.unpack(memory.pack(passphrase=nfc), passphrase=source)

@@ -271,6 +271,8 @@ def test_a_deadline(tmp_path: Path) -> None:
             end = time.monotonic() + 0.1
             assert syncer.run(deadline=0.1, progress=slow.goes_on_once(lambda: time.monotonic() > end + 0.05)) is False
             assert syncer.status.sent == 0
+            # Nothing has told it to go on if the deadline was over before the round began.
+            slow.go_on.set()
             assert syncer.run(deadline=GUARD) is True
             assert syncer.status.sent == 1
 

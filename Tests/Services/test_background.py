@@ -13,7 +13,7 @@ from clouds import Cloud
 from containers import Container
 from drive import GoogleDrive
 from moved_clock import MovedClock
-from patience import eventually
+from patience import PATIENCE, eventually
 from llvs import SyncConditions, SyncReason, SyncState
 from onedrive import OneDrive
 from pcloud import PCloud
@@ -73,7 +73,7 @@ def test_polls(devices: tuple[llvs.Coordinator, llvs.Coordinator]) -> None:
         phone.save(insert={"polled": b"1"})
         phone.sync()
         eventually(lambda: "polled" in laptop)
-        assert syncer.run(deadline=60)
+        assert syncer.run(deadline=PATIENCE)
 
 
 @pytest.mark.in_turn("devices", "kind", "service")

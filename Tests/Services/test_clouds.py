@@ -115,7 +115,7 @@ def test_requests(cloud: Cloud, store: llvs.Store, new_store: Any, layout: str) 
 RECEIVES = {"gdrive": (1, 1), "onedrive": (1, 1), "pcloud": (1, 2), "box": (3, 2)}
 
 
-@pytest.mark.parametrize("count", [1, 5, 10])
+@pytest.mark.parametrize("count", [1, pytest.param(5, marks=pytest.mark.deep), 10])
 def test_requests_of_a_receive(cloud: Cloud, store: llvs.Store, new_store: Any, count: int) -> None:
     """From so many devices, each of which sent once."""
     place = cloud.place(layout="packed")
@@ -160,9 +160,17 @@ def test_snapshots(cloud: Cloud, store: llvs.Store, new_store: Any) -> None:
 
 #: Takes 10,000 requests.
 MANY = "many files are listed and fetched"
+#: By what the service itself does. All else of the layout is the same code for all: each check is made at one of them.
+OF_THE_SERVICE = [
+    "a new place is empty", "all version ids can be names", "odd bytes are carried as they are", "large files are carried whole",
+    "two that send at once lose nothing", "snapshot files are kept, replaced and deleted", "files that are sent again are replaced",
+]
+assert set(OF_THE_SERVICE) <= set(llvs.testing.transport_checks())
 
 
-@pytest.mark.parametrize("check", [check for check in llvs.testing.transport_checks() if check != MANY])
+@pytest.mark.parametrize("check", [
+    check if check in OF_THE_SERVICE else pytest.param(check, marks=pytest.mark.in_turn("cloud", "check"))
+    for check in llvs.testing.transport_checks() if check != MANY])
 def test_transport(cloud: Cloud, check: str) -> None:
     plan = llvs.testing.FaultPlan()
     assert llvs.testing.check_transport(lambda number: plan.transport(cloud.place(f"place{number}")), only=check)
@@ -189,6 +197,7 @@ def test_stale_lists(cloud: Cloud, store: llvs.Store, new_store: Any, layout: st
     assert ids(second) == ids(store) and len(ids(store)) == 9
 
 
+@pytest.mark.in_turn("layout", "what", "cloud")
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("what", ["trashed", "deleted", "renamed", "inner trashed", "inner deleted"])
 def test_a_folder_goes_away(cloud: Cloud, store: llvs.Store, layout: str, what: str, new_store: Any) -> None:
@@ -254,7 +263,7 @@ def test_an_empty_file_is_written_anew(cloud: Cloud, store: llvs.Store, new_stor
     assert set(exchange(new_store(), cloud.place()).retrieved) == ids(store)
 
 
-@pytest.mark.in_turn("layout", "kind", "when", "cloud")
+@pytest.mark.in_turn("cloud", "layout", "kind", "when")
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("kind", ["rate limit", "server error", "token expired", "cut answer", "lost answer"])
 @pytest.mark.parametrize("when", [writes, reads, lists, lambda request: request.method == "POST", lambda request: True])
@@ -270,18 +279,19 @@ def test_faults(cloud: Cloud, store: llvs.Store, new_store: Any, layout: str, ki
     assert len(names) == len(set(names)), "made twice"
 
 
+@pytest.mark.in_turn("method", "kind", "cloud")
 @pytest.mark.parametrize("kind", ["rate limit", "server error", "token expired", "lost answer", "cut answer"])
-def test_faults_in_a_session(cloud: Cloud, new_store: Any, kind: str) -> None:
+@pytest.mark.parametrize("method", ["POST", "PUT"])
+def test_faults_in_a_session(cloud: Cloud, new_store: Any, kind: str, method: str) -> None:
     """An upload goes on where it was cut; one whose last answer was lost is done."""
     lasts(cloud, kind)
-    for number, method in enumerate(["POST", "PUT"]):
-        first, second = new_store(), new_store()
-        version = save(first, "large", random.Random(2).randbytes(LARGE[cloud.scheme]))
-        cloud.service.inject(kind, 2, lambda request, method=method: writes(request) and request.method == method)
-        place = cloud.place(f"place{number}", "interchange")
-        exchange(first, place)
-        exchange(second, place)
-        assert second.at(version)["large"] == first.at(version)["large"]
+    first, second = new_store(), new_store()
+    version = save(first, "large", random.Random(2).randbytes(LARGE[cloud.scheme]))
+    cloud.service.inject(kind, 2, lambda request: writes(request) and request.method == method)
+    place = cloud.place("place", "interchange")
+    exchange(first, place)
+    exchange(second, place)
+    assert second.at(version)["large"] == first.at(version)["large"]
     names = [(node.parent, node.name) for node in cloud.service.tree.nodes.values()]
     assert len(names) == len(set(names))
 

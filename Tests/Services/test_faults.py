@@ -16,6 +16,7 @@ from box import Box
 from digests import quick_xor_hash
 from drive import GoogleDrive
 from onedrive import OneDrive
+from patience import PATIENCE
 from pcloud import PCloud
 from service import ServiceServer
 
@@ -30,7 +31,7 @@ class Client:
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.server.url + path, data, {"Authorization": f"Bearer {self.token}", **headers}, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=10) as answer:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
                 found = answer.read()
                 return answer.status, dict(answer.headers), json.loads(found) if found[:1] in (b"{", b"[") else found
         except urllib.error.HTTPError as error:

@@ -25,6 +25,7 @@ import pytest
 from patience import PATIENCE, eventually
 from box import Box
 from clouds import Cloud, exchange
+from deep import usually
 from drive import GoogleDrive
 from onedrive import OneDrive
 from pcloud import PCloud
@@ -53,7 +54,7 @@ def service(cloud: Cloud) -> llvs.oauth.Service:
 
 def browser(address: str) -> None:
     """Goes where it is sent, as the user consents at once."""
-    threading.Thread(target=lambda: urllib.request.urlopen(address, timeout=10).read()).start()
+    threading.Thread(target=lambda: urllib.request.urlopen(address, timeout=PATIENCE).read()).start()
 
 
 def sign_in(cloud: Cloud, **options: Any) -> None:
@@ -105,7 +106,7 @@ def test_others_that_come_to_the_port(cloud: Cloud) -> None:
         def run() -> None:
             for query in ("", "?code=stolen", "?code=stolen&state=", "?code=stolen&state=guess", "?error=access_denied&state=x"):
                 try:
-                    urllib.request.urlopen(target + query, timeout=10)
+                    urllib.request.urlopen(target + query, timeout=PATIENCE)
                 except urllib.error.HTTPError as error:
                     told.append(error.code)
             browser(address)
@@ -186,7 +187,7 @@ def test_a_redirect_that_is_registered_with_its_port(cloud: Cloud) -> None:
 
     def look(address: str) -> None:
         with pytest.raises(urllib.error.HTTPError):
-            urllib.request.urlopen(address, timeout=10)
+            urllib.request.urlopen(address, timeout=PATIENCE)
 
     with pytest.raises(llvs.CancelledError):
         sign_in(cloud, show=look, timeout=0.1)
@@ -276,9 +277,9 @@ import html, os, re, sys, urllib.request
 from pathlib import Path
 with open(Path(__file__).with_name("arguments"), "a") as file:
     file.write("\\n".join(sys.argv[1:]) + "\\n")
-page = urllib.request.urlopen(sys.argv[1], timeout=10).read().decode()
+page = urllib.request.urlopen(sys.argv[1], timeout=300).read().decode()
 if found := re.search('refresh" content="0; url=([^"]+)"', page):
-    urllib.request.urlopen(html.unescape(found[1]), timeout=10).read()
+    urllib.request.urlopen(html.unescape(found[1]), timeout=300).read()
 """
 
 
@@ -289,10 +290,12 @@ def llvs_command(tmp_path: Path, *words: str, **environment: str) -> subprocess.
         [sys.executable, "-m", "llvs.tools", *words],
         env={**os.environ, "XDG_STATE_HOME": str(tmp_path / "state"), "BROWSER": f"{sys.executable} {browser} %s",
              "LLVS_CLIENT_SECRET": "s3cret-client", "PYTHONPATH": str(Path(llvs.__file__).parents[1]), **environment},
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120,
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE,
     )  # fmt: skip
 
 
+#: What differs between the services is in the tests of the module; the command is the same to all.
+@pytest.mark.parametrize("cloud", usually([*KINDS], "onedrive"), indirect=True)
 def test_the_command_signs_in(cloud: Cloud, tmp_path: Path) -> None:
     store = str(tmp_path / "notes.llvs")
     with llvs.Store(store) as made:

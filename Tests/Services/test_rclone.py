@@ -14,6 +14,7 @@ import pytest
 from box import Box
 from drive import GoogleDrive
 from onedrive import OneDrive
+from patience import PATIENCE
 from pcloud import PCloud
 from proxy import ConnectProxy, make_authority
 from service import Service, ServiceServer
@@ -45,7 +46,7 @@ class Judge:
         environment = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
         environment |= {"HTTPS_PROXY": self._proxy.url}
         options = ["--config", str(self.configuration), "--ca-cert", str(self._authority), "--retries", "1", "--low-level-retries", "4"]
-        done = subprocess.run([program, *options, *arguments], env=environment, capture_output=True, timeout=120)
+        done = subprocess.run([program, *options, *arguments], env=environment, capture_output=True, timeout=PATIENCE)
         out, said = done.stdout.decode("utf-8", "surrogateescape"), done.stderr.decode()
         assert (done.returncode != 0) == fails, f"{arguments}: {out[:2000]}\n{said}"
         return out
@@ -130,6 +131,7 @@ def test_many_uploads_at_once(judge: Judge, tmp_path: Path) -> None:
     judge.run("check", "--download", str(tmp_path / "many"), "there:many")
 
 
+@pytest.mark.in_turn("fault", "judge")
 @pytest.mark.parametrize("fault", ["rate limit", "server error"])
 def test_faults_that_rclone_knows(judge: Judge, source: Path, fault: str) -> None:
     """It waits and asks again, and all is there in the end."""

@@ -17,6 +17,7 @@ from box import Box
 from clouds import Cloud, exchange, ids
 from drive import GoogleDrive
 from onedrive import OneDrive
+from patience import PATIENCE
 from pcloud import PCloud
 from proxy import ConnectProxy, make_authority
 from service import ServiceServer
@@ -63,7 +64,7 @@ def test_regions_of_pcloud(api: str, tmp_path: Path, store: llvs.Store, new_stor
     trusting, tokens = ssl.create_default_context(cafile=str(authority)), tmp_path / "pcloud.json"
 
     def browser(address: str) -> None:
-        threading.Thread(target=lambda: urllib.request.urlopen(address, timeout=10, context=trusting).read()).start()
+        threading.Thread(target=lambda: urllib.request.urlopen(address, timeout=PATIENCE, context=trusting).read()).start()
 
     def place(query: str = "") -> llvs.Remote:
         return llvs.Remote(f"pcloud:///notes?layout=interchange{query}", token_file=tokens, ca_file=str(authority), proxy=proxy.url)
@@ -72,7 +73,8 @@ def test_regions_of_pcloud(api: str, tmp_path: Path, store: llvs.Store, new_stor
         with llvs.Exchange(store, place()) as way:
             with pytest.raises(llvs.NotFoundError):
                 way.retrieve()
-            llvs.oauth.sign_in("pcloud", tokens, client_id="tests", client_secret="s", show=browser, timeout=20, ca_file=str(authority))
+            llvs.oauth.sign_in(
+                "pcloud", tokens, client_id="tests", client_secret="s", show=browser, timeout=PATIENCE, ca_file=str(authority))
             # Also one that was opened before somebody signed in. A session of a large file is with the account, too.
             store.make_version(store.most_recent_head, insert={"large": bytes(6_000_000)})
             way.retrieve()

@@ -8,6 +8,7 @@ from typing import Any, Callable, Iterator
 import llvs
 import pytest
 from clouds import Cloud, exchange, files, ids, save
+from deep import usually
 from service import Answer, Request
 from test_clouds import KINDS, LAYOUTS, reads
 
@@ -16,7 +17,10 @@ from test_clouds import KINDS, LAYOUTS, reads
 FAILS = "500|cannot do it just now"
 
 
-@pytest.fixture(params=["gdrive", "onedrive", "box", "pcloud", "pcloud by status"])
+PLACES = ["gdrive", "onedrive", "box", "pcloud", "pcloud by status"]
+
+
+@pytest.fixture(params=PLACES)
 def cloud(request: Any, tmp_path: Path) -> Iterator[Cloud]:
     """At pCloud it is the result that says it, or the status of what stands before it."""
     scheme, _, way = request.param.partition(" ")
@@ -160,6 +164,7 @@ def test_what_builds_on_a_file_that_is_not_taken(cloud: Cloud, store: llvs.Store
     assert {each.name for each in sent.problems} == {first.id, second.id} and sent.sent == (other.id,)
 
 
+@pytest.mark.in_turn("layout", "what", "cloud")
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("what", ["reading", "writing"])
 def test_the_service_goes_down_meanwhile(cloud: Cloud, new_store: Any, layout: str, what: str, monkeypatch: Any) -> None:
@@ -187,6 +192,7 @@ def test_the_service_goes_down_meanwhile(cloud: Cloud, new_store: Any, layout: s
     assert made <= ids(store)
 
 
+@pytest.mark.in_turn("what", "cloud")
 @pytest.mark.parametrize("what", ["reading", "writing"])
 def test_no_file_at_all(cloud: Cloud, new_store: Any, what: str, monkeypatch: Any) -> None:
     """Where eight or more are asked for, and none is given or taken, that is no trouble of each."""
@@ -208,6 +214,8 @@ def test_no_file_at_all(cloud: Cloud, new_store: Any, what: str, monkeypatch: An
     assert set(exchange(new_store(), cloud.place()).retrieved) == made
 
 
+#: The exchange counts, whatever says that it failed.
+@pytest.mark.parametrize("cloud", usually(PLACES, "onedrive", "pcloud"), indirect=True)
 def test_uploads_are_down_but_for_one(cloud: Cloud, new_store: Any, monkeypatch: Any) -> None:
     """One file that was taken hides nothing: after eight in a row that were not, the exchange ends."""
     store = new_store()

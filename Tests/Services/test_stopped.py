@@ -179,7 +179,8 @@ SINGLE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", ["kept", "forgotten", "of other bytes"])
+@pytest.mark.parametrize("what", [
+    "kept", *(pytest.param(what, marks=pytest.mark.in_turn("what", "cloud")) for what in ("forgotten", "of other bytes"))])
 def test_a_large_single_file_goes_on_in_another_process(cloud: Cloud, tmp_path: Path, new_store: Any, what: str) -> None:
     """What is kept of its session is for its owner alone, and is bound to its bytes."""
     size, before, twice = SINGLE[cloud.scheme]

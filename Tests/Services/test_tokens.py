@@ -14,7 +14,9 @@ from typing import Any, Callable, Iterator
 import llvs
 import pytest
 from moved_clock import MovedClock
+from patience import PATIENCE
 from clouds import Cloud, exchange, ids, save
+from deep import IS_DEEP
 from drive import GoogleDrive
 from service import Answer, Request
 
@@ -124,7 +126,7 @@ def answer(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline().strip()
 
 
-@pytest.mark.parametrize("rounds", [int(os.environ.get("LLVS_TOKEN_ROUNDS", "100"))])
+@pytest.mark.parametrize("rounds", [int(os.environ.get("LLVS_TOKEN_ROUNDS", "100" if IS_DEEP else "25"))])
 def test_two_processes_renew_once(drive: Cloud, tmp_path: Path, rounds: int) -> None:
     """25: in each round exactly one refresh, and nobody is ever signed out."""
     running = processes(drive, tmp_path, 2)
@@ -158,7 +160,7 @@ def test_a_process_that_dies_with_the_lock_leaves_it(drive: Cloud, tmp_path: Pat
     drive.service.accounts.token = token
     running = processes(drive, tmp_path, 1)
     ask(running[0])
-    assert held.wait(30)
+    assert held.wait(PATIENCE)
     running[0].communicate()
     assert len(exchange(store, drive.place()).sent) == 3
 

@@ -17,6 +17,7 @@ from clouds import Cloud, exchange, ids, save
 from containers import Container
 from drive import GoogleDrive
 from onedrive import OneDrive
+from patience import PATIENCE
 from pcloud import PCloud
 from service import Request
 
@@ -98,7 +99,7 @@ def test_a_clock_that_is_wrong_by_a_day(service: Any, clock: Path, tmp_path: Pat
             environment = {**os.environ, "LD_PRELOAD": str(clock), "WRONG_BY": str(wrong), "PYTHONPATH": os.pathsep.join(sys.path)}
             done = subprocess.run(
                 [sys.executable, "-c", DEVICE, service.url(layout=layout), str(service.tokens), str(tmp_path / f"store{wrong}"),
-                 f"{round}{wrong}"], env=environment, capture_output=True, text=True, timeout=120)  # fmt: skip
+                 f"{round}{wrong}"], env=environment, capture_output=True, text=True, timeout=PATIENCE)  # fmt: skip
             assert done.returncode == 0, done.stderr
             found = json.loads(done.stdout)
             assert known < set(found["ids"]) and len(found["ids"]) == len(known) + 1

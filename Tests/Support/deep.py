@@ -5,7 +5,8 @@ silence. A conftest.py imports the hooks.
     @pytest.mark.in_turn("layout", "kind", "when") one layout for each kind and time, by turns; all of them only then
 
 By turns each value is tried, and where there are three parameters or more, each pair of values: of two layouts in half of the tests. The
-first parameter is the one with the fewest values.
+first parameter is usually the one with the fewest values. One with more leaves more out; the others together must have enough values that
+each of its own has a turn.
 """
 
 from __future__ import annotations

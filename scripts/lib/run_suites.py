@@ -3,10 +3,12 @@
 Each suite (scripts/suites) says in its first comment lines what it needs and how much of the machine it keeps busy:
 
     # needs: debug        nothing (the default), release, debug, both, or all: every other suite has ended
-    # busy: 2             cores that it keeps busy: 1 is the default, 0 is for suites that mostly wait
+    # busy: 2             cores that it keeps busy: 1 is the default, 0 is for suites that mostly wait, and for those that need no build
     # order: 10           suites with a smaller number begin first; the default is 50
 
-The two builds are tasks like suites. A task begins as soon as what it needs is there and a core is free for it.
+The two builds are tasks like suites. A task begins as soon as what it needs is there and a core is free for it. Builds run on one core for
+long: what needs none begins beside them. A long suite of one process begins before those that share all cores among their tests, and short
+ones come last, so that all cores are busy until the end.
 """
 
 from __future__ import annotations

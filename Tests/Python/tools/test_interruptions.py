@@ -15,6 +15,7 @@ import pytest
 
 import llvs
 from llvs.tools import exchange_commands, failures
+from deep import usually
 from sampling import sample
 from waiting import GUARD
 
@@ -72,17 +73,19 @@ def interrupted(arguments: list[str], seconds: float, cwd: Path) -> tuple[int, b
     return running.returncode, said
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    ["log --graph", "log -n 1", "export -o x.tar --force", "verify", "set a=1", "push ./there", "sync ./there", "status", "--help"],
-)
+#: One that prints much, one that writes a file, one that reads all, one that saves, and one that does most.
+USUAL = ["log --graph", "export -o x.tar --force", "verify", "set a=1", "sync ./there"]
+
+
+@pytest.mark.parametrize("arguments", usually([*USUAL, "log -n 1", "push ./there", "status", "--help"], *USUAL))
 def test_at_any_time(store: Path, tmp_path: Path, arguments: str) -> None:
     codes = set()
     begun = time.monotonic()
     whole = program("-s", str(store), *arguments.split(), cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     took = time.monotonic() - begun
     assert whole.returncode == 0
-    for step in sample([0, 3, 8], range(12)):
+    # Before it goes on, and by turns early and late.
+    for step in sample([0, 8 if len(arguments) % 2 else 3], range(12)):
         code, said = interrupted(["-s", str(store), *arguments.split()], took * step / 11, tmp_path)
         codes.add(code)
         # While nothing is imported and after all is done, the system ends it, as it ends other programs; a shell says 130 of that as well.
