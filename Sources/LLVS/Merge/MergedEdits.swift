@@ -72,9 +72,9 @@ final class MergedEdits {
     func undoing(
         _ key: UnsafeRawBufferPointer, from original: SideValue?, to edited: SideValue?, now: SideValue?, _ held: HeldMerge
     ) throws -> Undoing? {
-        var found: (part: Part, records: ConflictRecords)?, last: UInt32?, lost: SideValue?
+        var found: (part: Part, records: ConflictRecords)?, line: Line?, lost: SideValue?
         // Each on top of the one before, or nil: they are on several lines.
-        var steps: [Step]? = [], lastStep: UInt32?, lastMerged: SideValue?, dropped: SideValue??, isUnknown = false
+        var steps: [Step]? = [], stepLine: Line?, lastMerged: SideValue?, dropped: SideValue??, isUnknown = false
         for i in joins.indices {
             try control.step()
             let join = joins[i], y = SideValue(try store.maps.entry(key, at: join.without))
@@ -82,7 +82,8 @@ final class MergedEdits {
             if SideValue.isSameReference(y, original) { continue }
             let base = try base(i, held)
             guard try !held.areSame(base.held, y), let x = SideValue(try store.maps.entry(key, at: join.with)) else { continue }
-            if let last, try !isBehind(join.with, last) { continue }
+            if try !goesOn(&line, with: join) { continue }
+            let isOnStepLine = try steps == nil || goesOn(&stepLine, with: join)
             let merged = SideValue(try store.maps.entry(key, at: join.merge))
             switch try outcome(base, x, y, merged, edit: found?.part ?? (edited, original), held) {
             case .nothingLost: break
@@ -90,13 +91,13 @@ final class MergedEdits {
             case .dropped(let merged): dropped = .some(merged)
             case .step(let step, let records):
                 if steps?.count == Self.mostSteps { steps = nil }
-                if steps != nil, let before = lastStep, try !isBehind(join.with, before) { steps = nil }
+                if !isOnStepLine { steps = nil }
                 steps?.append(step)
-                (lastStep, lastMerged) = (join.merge, merged)
+                (stepLine, lastMerged) = (Line(start: join.merge), merged)
                 if try held.areSameDocument(merged, step.result.before) {
                     lost = merged
                 } else {
-                    (found, last) = ((step.result, records), join.merge)
+                    (found, line) = ((step.result, records), Line(start: join.merge))
                 }
             }
         }
@@ -166,6 +167,24 @@ final class MergedEdits {
     /// The value of the line with the edit, and the same without what the merge left out of it.
     private static func lostPart(of step: Step, _ held: HeldMerge) throws -> Part {
         (step.edit.edited, try held.undone((step.result.before, step.edit.before), in: step.result.edited))
+    }
+
+    /// Merges on top of one another.
+    private struct Line {
+        let start: UInt32
+        /// The last one that was met.
+        var last: UInt32
+
+        init(start: UInt32) { (self.start, last) = (start, start) }
+    }
+
+    /// Whether a merge is on top of a line. Then it is added to the line. Most often it is on top of the last merge, which takes no walk to
+    /// see.
+    private func goesOn(_ line: inout Line?, with join: Join) throws -> Bool {
+        guard let known = line else { return true }
+        guard try isBehind(join.with, known.last) || isBehind(join.with, known.start) else { return false }
+        line?.last = join.merge
+        return true
     }
 
     /// Whether a version is an earlier one, or stands on it.
