@@ -1143,7 +1143,7 @@ typedef struct llvs_version_options {
      * and is merged with the current one at once, by the arbiter of the coordinator, as if two devices had saved: so nobody's change is
      * lost, and what both changed is a conflict, which is told if rules are for the value. Else the new version stands on the current one.
      * If the merge fails, the save is a head of its own, which the next llvs_coordinator_merge merges. LLVS_ERROR_MOVED if the current
-     * version does not descend from `expected`.
+     * version does not descend from `expected`. For llvs_store_make_version it is LLVS_ERROR_INVALID_ARGUMENT.
      */
     llvs_bool merges;
     /**
@@ -1172,7 +1172,8 @@ typedef struct llvs_version_options {
     double timestamp;
     /**
      * For llvs_coordinator_save: the version that is expected to be current (with a branch, its newest head). When another is by now,
-     * nothing is stored, LLVS_ERROR_MOVED, unless `merges` says otherwise. Empty: any.
+     * nothing is stored, LLVS_ERROR_MOVED, unless `merges` says otherwise. Empty: any. For llvs_store_make_version it must be empty: else
+     * LLVS_ERROR_INVALID_ARGUMENT.
      */
     llvs_bytes expected;
 } llvs_version_options;
@@ -1886,7 +1887,8 @@ typedef struct llvs_revert_result {
     /**
      * The ids of the values of which the version changed something that was changed again since, to something else than it was before it,
      * in byte order: that stays. Where rules merge inside a value it may be in both lists. Also those to which an undone version added
-     * members while it brought them into a later form: these stay, too.
+     * members while it brought them into a later form: these stay, too. And those of which it is not known what lost against the version
+     * in a merge: a host decided that.
      */
     const llvs_bytes *superseded;
     size_t superseded_count;

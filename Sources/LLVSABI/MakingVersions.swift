@@ -64,6 +64,12 @@ public func llvs_store_make_version(
         let store = try handle(store, StoreHandle.self, "store").store
         let predecessor = try optionalVersionID(predecessor, "predecessor")
         let options = try versionOptions(options)
+        guard options.expected == nil, !options.merges else {
+            throw StoreError(
+                .invalidArgument,
+                "A version that is made in a store stands on its predecessor, so it takes neither `expected` nor `merges`. Save it through "
+                    + "a coordinator, or leave them out.")
+        }
         let made = try withChanges(changes, change_count, change_size) {
             try store.makeVersion(
                 basedOn: predecessor, borrowing: $0, reading: options.sources, metadata: options.metadata, id: options.id,

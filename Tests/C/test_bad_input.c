@@ -127,6 +127,21 @@ static void unacceptable_version_ids(void **state) {
           llvs_store_make_version(store, llvs_id(&base), &change, 1, sizeof change, &options, NULL, NULL, &error));
 }
 
+static void what_only_coordinators_take(void **state) {
+    llvs_version_options expecting = LLVS_VERSION_OPTIONS_INIT, merging = LLVS_VERSION_OPTIONS_INIT, neither = LLVS_VERSION_OPTIONS_INIT;
+    llvs_change change = insert("y", "1");
+    (void)state;
+    expecting.expected = llvs_id(&base);
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT,
+          llvs_store_make_version(store, llvs_id(&base), &change, 1, sizeof change, &expecting, NULL, NULL, &error));
+    merging.merges = 1;
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT,
+          llvs_store_make_version(store, llvs_id(&base), &change, 1, sizeof change, &merging, NULL, NULL, &error));
+    neither.merges = 2;
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT,
+          llvs_store_make_version(store, llvs_id(&base), &change, 1, sizeof change, &neither, NULL, NULL, &error));
+}
+
 static void impossible_sizes(void **state) {
     llvs_change change = insert("y", "1"), good = insert("y", "1");
     llvs_bytes endless = llvs_bytes_make("x", SIZE_MAX);
@@ -463,6 +478,7 @@ int main(void) {
         TEST(duplicate_ids),
         TEST(unacceptable_value_ids),
         TEST(unacceptable_version_ids),
+        TEST(what_only_coordinators_take),
         TEST(impossible_sizes),
         TEST(nulls),
         TEST(accessors_and_frees_take_null),

@@ -160,3 +160,15 @@ def test_a_counter_that_two_devices_remove_and_a_third_adds_to(order: str, expec
         merged = store.merge(store.merge(versions[0], versions[1]), versions[2])
         assert json.loads(store.at(merged)["c"]) == {"x": 1, **json.loads(expected)}
         assert [record.kind.value for record in store.explain(merged).records] == ["delete-edit"]
+
+
+def test_an_element_of_a_list_that_is_put_into_another_slot_removes_the_one_there() -> None:
+    """A list without equal elements goes by its elements: all that was removed and added is in the result, but no four slots."""
+    def merged(rule: str, *values: list[int]) -> tuple[list[int], int]:
+        base, newer, older = (json.dumps({"v": value}).encode() for value in values)
+        found = llvs.merge_values(base, newer, older, {"/v": rule})
+        return json.loads(found.data or b"")["v"], len(found.records)
+
+    sides = [1, 2, 3, 4], [1, 2, 3, 8], [1, 2, 4, 8]
+    assert merged("auto", *sides) == ([1, 2, 8], 0)
+    assert merged("tuple", *sides) == ([1, 2, 4, 8], 0)

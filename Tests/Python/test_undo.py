@@ -659,6 +659,152 @@ def test_an_undo_of_what_won_on_two_devices(tmp_path: Path) -> None:
             assert one["name"] == two["name"] == b"1"
 
 
+def test_a_slot_that_lost_goes_back_once_the_edit_that_won_is_undone(store: llvs.Store) -> None:
+    """Beside a text that both changed: in each order nothing of either is left."""
+    base = ruled(store, d_1={"bio": "one\ntwo\n", "slots": [100, 200], "n": 0})
+    a = made(store, base, d_1={"bio": "one\nAnn's\ntwo\n", "slots": [5, 200], "n": 1})
+    b = made(store, base, d_1={"bio": "one\nBob's\ntwo\n", "slots": [7, 200], "n": 10})
+    merged = store.merge(a, b)
+    assert state(store, merged)["d/1"] == {"bio": "one\nAnn's\nBob's\ntwo\n", "slots": [7, 200], "n": 11}
+    for at in (merged, made(store, merged, d_1={**state(store, merged)["d/1"], "later": 1})):
+        later = {key: value for key, value in state(store, at)["d/1"].items() if key == "later"}
+        first = store.revert(b, at=at)
+        assert state(store, first.version) == {"d/1": {**state(store, a)["d/1"], **later}}
+        second = store.revert(a, at=first.version)
+        assert state(store, second.version) == {"d/1": {**state(store, base)["d/1"], **later}}
+        # And back.
+        redone = store.revert(second.version, at=second.version)
+        assert state(store, redone.version) == state(store, first.version)
+        assert state(store, store.revert(first.version, at=redone.version).version) == state(store, at)
+    # The one that lost first: its slot had nothing left to take back, and is there again; then once more.
+    first = store.revert(a, at=merged)
+    assert state(store, first.version)["d/1"] == {"bio": "one\nBob's\ntwo\n", "slots": [7, 200], "n": 10}
+    assert first.superseded == ("d/1",)
+    second = store.revert(b, at=first.version)
+    assert state(store, second.version)["d/1"] == {"bio": "one\ntwo\n", "slots": [5, 200], "n": 0}
+
+
+def test_an_edit_before_the_one_that_won_beside_a_text(store: llvs.Store) -> None:
+    base = ruled(store, d_1={"name": "A", "bio": "one\ntwo\n"})
+    other = made(store, base, d_1={"name": "theirs", "bio": "one\nTheirs\ntwo\n"})
+    first = made(store, base, d_1={"name": "first", "bio": "one\nFirst\ntwo\n"})
+    second = made(store, first, d_1={"name": "second", "bio": "one\nFirst\ntwo\n"})
+    merged = store.merge(second, other)
+    done = store.revert(second, at=merged)
+    assert state(store, done.version)["d/1"] == {"name": "first", "bio": "one\nTheirs\nFirst\ntwo\n"}
+    done = store.revert(first, at=done.version)
+    assert state(store, done.version)["d/1"] == state(store, other)["d/1"]
+
+
+def test_edits_that_lost_in_several_merges_come_back_by_their_age(store: llvs.Store) -> None:
+    """Also where the edit that won over both stands on another one, which is undone, too."""
+    base = ruled(store, d_1={"name": "A", "n": 0})
+    other = made(store, base, d_1={"name": "other", "n": 2})
+    one = made(store, base, d_1={"name": "one", "n": 1})
+    first = made(store, base, d_1={"name": "first", "n": 4})
+    second = made(store, first, d_1={"name": "second", "n": 12})
+    at = store.merge(store.merge(second, one), other)
+    assert state(store, at)["d/1"] == {"name": "second", "n": 15}
+    done = store.revert(second, at=at)
+    assert state(store, done.version)["d/1"] == {"name": "first", "n": 7}
+    done = store.revert(first, at=done.version)
+    assert state(store, done.version)["d/1"] == {"name": "one", "n": 3}
+    assert [(c.newer, c.older) for c in done.conflicts if c.path == ("name",) and c.older == b'"other"']
+
+
+def test_the_edit_that_lost_in_a_criss_cross_is_back(store: llvs.Store) -> None:
+    """The two lines have several common ancestors, of which none alone is what they stand on."""
+    base = ruled(store, d_1={"name": "0", "n": 0})
+    a, b = made(store, base, d_1={"name": "0", "n": 1}), made(store, base, d_1={"name": "0", "n": 2})
+    left = store.merge(made(store, a, other=1), b)
+    right = store.merge(a, made(store, b, another=1))
+    assert len(store.merge_bases(left, right)) == 2
+    anns = made(store, left, d_1={"name": "Ann's", "n": 3})
+    bobs = made(store, right, d_1={"name": "Bob's", "n": 3})
+    merged = store.merge(anns, bobs)
+    assert state(store, merged)["d/1"] == {"name": "Bob's", "n": 3}
+    done = store.revert(bobs, at=merged)
+    assert state(store, done.version)["d/1"] == {"name": "Ann's", "n": 3} and done.superseded == ()
+    assert store.revert(anns, at=merged).version is None
+
+
+@pytest.mark.parametrize("is_behind", [False, True])
+def test_the_edit_that_lost_in_another_head_of_the_same_state_is_back(is_behind: bool) -> None:
+    """Two devices come to one state, and only one of them merged the edit that lost; both heads stay, since they hold the same."""
+    with llvs.Coordinator(storage="memory", device="carol") as notes:
+        store = notes.store
+        # (With counters the same bytes are no same state.)
+        schema = store.make_version(update={"__llvs_schema": b'{"merge":1,"ids":{"d/":{"/tags":"set"}}}'})
+        base = made(store, schema, d_1={"name": "0", "tags": []})
+        bobs = made(store, base, d_1={"name": "0", "tags": ["b"]})
+        anns = made(store, base, d_1={"name": "Ann's", "tags": []})
+        mark = {"__llvs_device": "carol"}
+        carols = store.make_version(base, update={"d/1": b'{"name":"Carol\'s","tags":[]}'}, metadata=mark)
+        heads = store.merge(store.merge(anns, bobs), carols), store.merge(bobs, carols)
+        assert state(store, heads[0]) == state(store, heads[1]) and heads[0].id != heads[1].id
+        notes.current_version = heads[is_behind]
+        done = notes.undo()
+        assert json.loads(notes["d/1"]) == {"name": "Ann's", "tags": ["b"]}
+        assert done is not None and done.superseded == () and done.versions == (carols.id,)
+
+
+@pytest.mark.parametrize("counted", [1, 5])
+def test_an_edit_that_an_arbiter_left_out_takes_nothing_off(store: llvs.Store, counted: int) -> None:
+    base = ruled(store, d_1={"n": 0, "name": ""})
+    a, b = made(store, base, d_1={"n": 1, "name": "A"}), made(store, base, d_1={"n": 2, "name": "B"})
+    for sides, kept, dropped in (((a, b), a, b), ((b, a), b, a)):
+        merged = store.merge(*sides, llvs.Ours())
+        assert state(store, merged) == state(store, kept)
+        done = store.revert(dropped, at=merged)
+        assert done.version is None and done.superseded == ("d/1",)
+        later = made(store, merged, d_1={"n": counted, "name": "later"})
+        done = store.revert(dropped, at=later)
+        assert done.version is None and done.superseded == ("d/1",)
+        # The other one is taken back by what it counted.
+        done = store.revert(kept, at=merged)
+        assert state(store, done.version) == state(store, dropped)
+
+
+def test_it_is_told_if_what_lost_is_not_known(store: llvs.Store) -> None:
+    base = ruled(store, d_1={"name": "0"})
+    a, b = made(store, base, d_1={"name": "A", "a": 1}), made(store, base, d_1={"name": "B", "b": 1})
+    merged = store.merge(a, b, llvs.Rules({"merge": 1, "ids": {"d/": {"/name": {"pick": "older"}}}}))
+    assert state(store, merged)["d/1"] == {"name": "A", "a": 1, "b": 1}
+    done = store.revert(a, at=merged)
+    assert state(store, done.version)["d/1"] == {"name": "0", "b": 1} and done.superseded == ("d/1",)
+
+
+REMOVED = {
+    "member": ({"name": "A", "k": 0}, {"name": "B", "k": 0}, {"k": 0}),
+    "row": ({"items": [{"id": 1, "t": 0}, {"id": 2}]}, {"items": [{"id": 1, "t": 1}, {"id": 2}]}, {"items": [{"id": 2}]}),
+    "counter": ({"n": 1, "k": 0}, {"n": 5, "k": 0}, {"k": 0}),
+    "object": ({"d": {"k": {"t": 0}}}, {"d": {"k": {"t": 1}}}, {"d": {}}),
+    "line": ({"bio": "one\ntwo\nthree\n"}, {"bio": "one\ntwo, new\nthree\n"}, {"bio": "one\nthree\n"}),
+    "value": ({"name": "A"}, {"name": "B"}, None),
+}
+
+
+@pytest.mark.parametrize("what", REMOVED)
+def test_what_was_removed_since_stays_removed(store: llvs.Store, what: str) -> None:
+    before, edited, removed = REMOVED[what]
+    base = ruled(store, d_1=before)
+    edit = made(store, base, d_1=edited)
+    at = made(store, edit, d_1=removed)
+    done = store.revert(edit, at=at)
+    assert done.version is None and done.superseded == ("d/1",)
+    # The removal is undone as ever.
+    assert state(store, store.revert(at, at=at).version).get("d/1") == edited
+
+
+def test_a_removal_is_picked_where_nobody_changed_what_it_removed(store: llvs.Store) -> None:
+    base = ruled(store, d_1={"name": "A", "k": 0})
+    removal = made(store, base, d_1={"k": 0})
+    picked = store.cherry_pick(removal, onto=made(store, base, d_1={"name": "A", "k": 1}))
+    assert state(store, picked.version)["d/1"] == {"k": 1}
+    picked = store.cherry_pick(removal, onto=made(store, base, d_1={"name": "C", "k": 1}))
+    assert picked.version is None and [c.kind.value for c in picked.conflicts] == ["delete-edit"]
+
+
 @pytest.mark.parametrize("seed", seeds(range(6), range(60)))
 def test_undoing_one_side_of_a_merge_gives_the_other(seed: int) -> None:
     """Where both sides changed the same, too: members, elements, and values without rules. (What both change alike is undone for both.)"""

@@ -128,10 +128,19 @@ extension StoreCoordinator {
         let (done, move) = try moving(isRedo ? "Redoing" : "Undoing") { () throws -> (Undoable?, Store.Reverted) in
             guard let what = try which() else { return (nil, Store.Reverted()) }
             let paced = control.paced(.reading, doing: "Undoing what was saved in \(store.description)")
-            var merge = try SwappedMerge(onto: store.requireOrdinal(current, toBuildOn: true), in: store, paced)
-            for version in what.versions {
-                let ordinal = try store.requireOrdinal(version)
-                try merge.undo(ordinal, to: store.predecessor(of: ordinal, parent))
+            func undone(at head: VersionID) throws -> (merge: SwappedMerge, changes: [Value.Change]) {
+                var merge = try SwappedMerge(onto: store.requireOrdinal(head, toBuildOn: true), in: store, paced)
+                for version in what.versions {
+                    let ordinal = try store.requireOrdinal(version)
+                    try merge.undo(ordinal, to: store.predecessor(of: ordinal, parent))
+                }
+                return (merge, try merge.changes())
+            }
+            var done = try undone(at: current), head = current
+            if !done.changes.isEmpty {
+                head = try base()
+                // Another head that has the same state may have edits in its history that lost against what is undone.
+                if head != current { done = try undone(at: head) }
             }
             var all = lock.withLock { metadata }
             for entry in own.entries { all[entry.key] = entry.value }
@@ -142,8 +151,7 @@ extension StoreCoordinator {
             } else {
                 all[UndoMarks.undoKey] = UndoMarks.json(what.versions)
             }
-            let changes = try merge.changes()
-            let reverted = try store.make(changes, of: merge, on: changes.isEmpty ? current : base(), all, paced)
+            let reverted = try store.make(done.changes, of: done.merge, on: head, all, paced)
             if let version = reverted.version {
                 differences = KnownDifferences()
                 self.move(to: version.id)

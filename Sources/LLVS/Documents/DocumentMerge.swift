@@ -33,7 +33,7 @@ public struct MergedValue: Sendable {
 public struct DocumentMerge {
     private let rules: ValueRules
     private let saves: Bool
-    private let swaps: Bool
+    private let swaps: Bool, undoes: Bool
     private let work: DocumentControl
     private let asked: AskedMerger?
 
@@ -47,12 +47,15 @@ public struct DocumentMerge {
 
     /// - Parameter swaps: for undoing and picking: the base is no common ancestor of the sides, and what it has not got may be on both for
     ///   one cause.
+    /// - Parameter undoes: for undoing: what the newer side has not got any more was removed after what is undone, and stays removed.
     init(
-        rules: ValueRules, saves: Bool = false, swaps: Bool = false, asking: AskedMerger? = nil, check: (() throws -> Void)? = nil
+        rules: ValueRules, saves: Bool = false, swaps: Bool = false, undoes: Bool = false, asking: AskedMerger? = nil,
+        check: (() throws -> Void)? = nil
     ) {
         self.rules = rules
         self.saves = saves
         self.swaps = swaps
+        self.undoes = undoes
         asked = asking
         work = DocumentControl(check)
     }
@@ -64,7 +67,7 @@ public struct DocumentMerge {
     private init(rules: ValueRules, saves: Bool, work: DocumentControl) {
         self.rules = rules
         self.saves = saves
-        swaps = false
+        (swaps, undoes) = (false, false)
         self.work = work
         asked = nil
     }
@@ -115,7 +118,7 @@ public struct DocumentMerge {
         let values = DocumentValues(all, work: work)
         func ref(_ i: Int) -> ValueRef { trees[i] == nil ? .absent : ValueRef(tree: UInt32(truncatingIfNeeded: i), node: 0) }
         let merge = DocumentMergeRun(
-            values, RuleStates(rules), rulesTree: Self.rulesTree, saves: saves, swaps: swaps,
+            values, RuleStates(rules), rulesTree: Self.rulesTree, saves: saves, swaps: swaps, undoes: undoes,
             tellsPlaces: tellsPlaces || tellsContested, budget: ConflictRecordBudget(inputs: total), contested: contested, asking: asked)
         let inputs = olderIsLater ? [ref(0), ref(2), ref(1)] : [ref(0), ref(1), ref(2)]
         let result = try known == nil ? merge.run(inputs[0], inputs[1], inputs[2]) : .absent

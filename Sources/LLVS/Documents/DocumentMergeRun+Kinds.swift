@@ -130,7 +130,7 @@ extension DocumentMergeRun {
         do {
             merged = try TextMerge.merge(
                 base, values.text(inputs.x), values.text(inputs.y), unit: rule.unit, newerWins: saves || !rule.pick.isOlder,
-                steps: &textSteps, work: values.work)
+                undoes: undoes, steps: &textSteps, work: values.work)
         } catch is TokenTable.TooManyTokens { return try pick(inputs, rule, place, as: .limit) }
         let result = values.add(.text(merged.text))
         for conflict in merged.conflicts {

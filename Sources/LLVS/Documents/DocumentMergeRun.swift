@@ -7,6 +7,8 @@ final class DocumentMergeRun {
     /// The base is what is undone, or what a pick stands on, and no common ancestor: what it has not got may be on both sides for one
     /// cause.
     let swaps: Bool
+    /// What the newer side has not got any more was removed after what is undone: it stays removed.
+    let undoes: Bool
     let tellsPlaces: Bool
     /// Where in their texts the parts came out of which records tell, by the records, when places are told.
     var starts: [Int: Int] = [:]
@@ -34,8 +36,8 @@ final class DocumentMergeRun {
     private static let mostMoves = 64
 
     init(
-        _ values: DocumentValues, _ rules: RuleStates, rulesTree: UInt32, saves: Bool, swaps: Bool = false, tellsPlaces: Bool = false,
-        budget: ConflictRecordBudget, contested: ContestedValues = ContestedValues(), asking: AskedMerger? = nil
+        _ values: DocumentValues, _ rules: RuleStates, rulesTree: UInt32, saves: Bool, swaps: Bool = false, undoes: Bool = false,
+        tellsPlaces: Bool = false, budget: ConflictRecordBudget, contested: ContestedValues = ContestedValues(), asking: AskedMerger? = nil
     ) {
         self.budget = budget
         self.values = values
@@ -43,6 +45,7 @@ final class DocumentMergeRun {
         self.rulesTree = rulesTree
         self.saves = saves
         self.swaps = swaps
+        self.undoes = undoes
         self.tellsPlaces = tellsPlaces || !contested.isEmpty
         self.contested = contested
         asked = asking
@@ -288,6 +291,10 @@ final class DocumentMergeRun {
             return try counter(inputs, rule, place)
         }
         if swaps, y.isAbsent, !rule.deletes, givesBack(o, x, state, rule) { return try openGivingBack(o, x, state, place) }
+        if undoes, x.isAbsent {
+            try record(.deleteEdit, inputs, .absent, place)
+            return .absent
+        }
         if x.isAbsent || y.isAbsent { return try begunAnew(inputs, rule, place) ?? removed(inputs, rule, place) }
         if swaps, isNew, !isCounterThatBegan(rule, place), try wouldAddUp(x, y, rule) {
             if try !values.same(x, y) { try record(values.kind(x) == values.kind(y) ? .pick : .type, inputs, x, place) }

@@ -1,4 +1,4 @@
-/// Longest increasing subsequences, the one among them that is always the same: scanning from the left, the first that can be in one.
+/// Longest increasing subsequences. Of several, the one that takes each number, from the left, as soon as it can be part of one.
 enum IncreasingRun {
     /// Whether each of the numbers is in it; negative ones never are. O(n log n), and memory O(n), however far apart the numbers are.
     static func members(_ numbers: [Int32], _ work: DocumentControl) throws -> TokenBits {
@@ -21,7 +21,7 @@ enum IncreasingRun {
     private static func members(_ count: Int, below limit: Int, _ work: DocumentControl, _ number: (Int) -> Int32) throws -> TokenBits {
         // The length of the longest run that begins at each: tails[l] is the largest number with which a run of l + 1 can begin.
         var lengths = [Int32](repeating: 0, count: count), tails: [Int32] = []
-        // Where the last one was found of those numbers that are near a number. It is a hint, so numbers that are far apart may share one.
+        // For a range of numbers, where the search for the last of them ended: a hint for where to begin. Ranges may share a hint.
         var nearBits = nearBits
         while limit >> nearBits > count { nearBits += 1 }
         var near = [Int32](repeating: 0, count: limit >> nearBits + 1)

@@ -72,7 +72,7 @@ struct KeptPlaces {
     }
 }
 
-/// Very many of something, in pieces: to move them takes them twice for a while.
+/// A long array in pieces. To grow one in one piece would copy it, and take twice its memory meanwhile.
 struct Pieces<Element>: Sequence {
     private static var bits: Int { 12 }
     private var pieces: [[Element]] = []
@@ -93,7 +93,7 @@ struct Pieces<Element>: Sequence {
     @inline(__always)
     subscript(_ i: Int) -> Element { pieces[i >> Self.bits][i & (1 << Self.bits - 1)] }
 
-    /// The first so many are not looked at any more: those that fill their pieces take no memory then.
+    /// Releases the pieces that hold only elements before this one, which nobody reads any more.
     mutating func forget(before count: Int) {
         let piece = count >> Self.bits - 1
         if count & (1 << Self.bits - 1) == 0, pieces.indices.contains(piece) { pieces[piece] = [] }

@@ -1,6 +1,6 @@
-/// In which order the elements come out.
+/// The order of the elements in the result.
 extension ListAlignment {
-    /// Two runs of a gap of so few pairs are compared with each other; for more it is noted where each key is.
+    /// Up to so many pairs of elements, two runs of a gap are compared directly. For more, the place of each key is noted first.
     private static let fewPairs = 1 << 12
 
     /// A move that is told; a node is `MergeFrame.none` if that side removed the element.
@@ -13,7 +13,7 @@ extension ListAlignment {
     private struct Moved {
         let count: Int, most: Int
         private var members = TokenBits(count: 0)
-        /// As far as they are not too many: one more than that at the most.
+        /// At most one more than `most`.
         private(set) var keys: [Int] = []
 
         init(below count: Int, most: Int) { (self.count, self.most) = (count, most) }
@@ -29,7 +29,7 @@ extension ListAlignment {
         }
     }
 
-    /// Takes the places of the keys back.
+    /// Restores the keys of each side from their places in the frame.
     private func takeKeys(from frame: MergeFrame) {
         func sideKeys(_ places: inout [UInt32], _ count: Int) -> [UInt32] {
             var sideKeys = [UInt32](repeating: 0, count: count)
@@ -49,7 +49,7 @@ extension ListAlignment {
         return (base[key], node(newer, newerKeys), node(older, olderKeys))
     }
 
-    /// Returns the elements that came out, in order, and the moves that are told; nil: more than so many.
+    /// Returns the elements of the result, in order, and the moves to report; nil instead of more than `mostMoves`.
     func emit(_ frame: MergeFrame, mostMoves: Int, tellsPlaces: Bool) throws -> (elements: ValueRefs, moved: [Move]?) {
         takeKeys(from: frame)
         var (order, moved) = try self.order(frame, mostMoves: mostMoves)
@@ -81,7 +81,7 @@ extension ListAlignment {
         let newerAnchors = self.newerAnchors, olderAnchors = self.olderAnchors
         var order: [UInt32] = [], moved = Moved(below: base.count, most: mostMoves), i = 0, j = 0
         var left: [UInt32] = [], right: [UInt32] = []
-        // Where in a run a key is.
+        // The place of each key in a run.
         var place: [Int32] = []
         order.reserveCapacity(count)
         for gap in 0...base.count {

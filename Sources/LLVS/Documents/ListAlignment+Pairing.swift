@@ -1,6 +1,6 @@
 /// If both sides replaced as many elements one for one, these are edits of the elements that they replaced.
 extension ListAlignment {
-    /// What of a side there is, by key: all that it has, and what it moved.
+    /// Sets of the keys of a side: all, and those that it moved.
     private struct Held {
         var all: TokenBits
         var moved: TokenBits
@@ -61,7 +61,7 @@ extension ListAlignment {
                     newerKeys[from.x + k] = UInt32(truncatingIfNeeded: from.o + k)
                     olderKeys[from.y + k] = UInt32(truncatingIfNeeded: from.o + k)
                     paired[from.o + k] = true
-                    // They stand between anchors, in their order, and so the longest run is what it was and all of them.
+                    // They are between anchors and in order, so the longest increasing subsequence gains all of them.
                     newerAnchors[from.x + k] = true
                     olderAnchors[from.y + k] = true
                 }

@@ -3,14 +3,14 @@
 extension ListAlignment {
     /// Gives the elements of both sides the keys of the base's elements that they are, and others if they are new.
     ///
-    /// Before, the keys are those of classes and occurrences.
+    /// Precondition: the keys are those of classes and occurrences.
     /// - Parameters:
     ///   - isSaved: the older side is the base, element by element.
     ///   - steps: how many steps comparing may still take.
     func findPlaces(isSaved: Bool, _ steps: inout Int) throws {
         let count = base.count
         isByPlace = true
-        // Sides as classes, which take the room of the keys.
+        // The classes of each side, in the memory of its keys.
         for i in newerKeys.indices { newerKeys[i] = classes[Int(newerKeys[i])] }
         for i in olderKeys.indices { olderKeys[i] = classes[Int(olderKeys[i])] }
         classes.removeLast(classes.count - count)
@@ -53,19 +53,19 @@ extension ListAlignment {
         return UInt32(truncatingIfNeeded: classes.count - 1)
     }
 
-    /// Which elements are in the base: nothing is moved.
+    /// Which elements of a side are in the base. All of these are anchors, since nothing is moved.
     private func anchors(_ sideKeys: [UInt32]) -> TokenBits {
         var anchors = TokenBits(count: sideKeys.count)
         for (i, key) in sideKeys.enumerated() where key < base.count { anchors[i] = true }
         return anchors
     }
 
-    /// Returns of each element of a side the place of the element of the base that it is; `.max` for a new one.
-    /// - Parameter side: the classes of the elements. (Those of the base are all classes that there are now.)
+    /// Returns for each element of a side its place in the base; `.max` for a new element.
+    /// - Parameter side: the classes of its elements.
     private func places(of side: [UInt32], _ steps: inout Int) throws -> [UInt32] {
         let base = classes, largest = base.max().map { Int($0) + 1 } ?? 0
         let differing = base.count == side.count ? zip(base, side).reduce(0) { $0 + ($1.0 == $1.1 ? 0 : 1) } : nil
-        // If one element was replaced by another, the script removes one and inserts one: distances 0, 1 and 2 are looked for.
+        // If one element was replaced, the shortest script removes one and inserts one. The steps are those of the distances 0, 1 and 2.
         if differing == 1, steps >= 1 + 2 + 3 {
             steps -= 1 + 2 + 3
             return Self.numbers(base.count)

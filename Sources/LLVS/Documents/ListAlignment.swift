@@ -13,15 +13,15 @@ final class ListAlignment {
     @exclusivity(unchecked) var olderKeys: [UInt32] = []
     @exclusivity(unchecked) var keyCount = 0
     @exclusivity(unchecked) var runCount = 0
-    /// How many elements each item of the base is; empty without runs: then all are one.
+    /// The number of elements in each item of the base. Empty if there are no runs: then each item is one element.
     @exclusivity(unchecked) var sizes: [Int32] = []
-    /// The class of each key: which elements would have the same key but for their occurrence.
+    /// The class of each key. Keys of one class differ in their occurrence only.
     @exclusivity(unchecked) var classes: [UInt32] = []
     /// How many elements of its class a key has before it, made when a record asks for one.
     @exclusivity(unchecked) var occurrences: [UInt32] = []
     @exclusivity(unchecked) var keys: ElementKeys
     @exclusivity(unchecked) var touched: UInt32 = 0
-    /// Elements of the base that are not equal to what stands for them on a side.
+    /// Elements of the base whose counterpart on a side is not equal to them.
     @exclusivity(unchecked) var paired = TokenBits(count: 0)
     /// Whether all elements are known by all they are, without a declared key.
     @exclusivity(unchecked) private(set) var isOfPlain = false
@@ -33,9 +33,9 @@ final class ListAlignment {
     @exclusivity(unchecked) var olderAnchors = TokenBits(count: 0)
     /// The places in the base of its items, made when a record asks for one.
     @exclusivity(unchecked) var places: [Int] = []
-    /// Where the last item before one came out. Made when somebody asks.
+    /// For each item of the base, the place in the result of the last item before it that survived. Computed on first use.
     var before: [Int] = []
-    /// Where each key came out, when that is asked for.
+    /// The place of each key in the result, if places are asked for.
     @exclusivity(unchecked) var outcomes: [UInt32] = []
 
     /// - Parameters:
@@ -54,10 +54,10 @@ final class ListAlignment {
         let none = ListRuns.Elements(tree: values.tree(x), nodes: ElementNodes())
         let sides = [values.isKind(o, .array) ? side(o) : none, side(x), side(y)]
         let trees = [o, x, y].map(\.tree), counts = sides.map(\.nodes.count)
-        // (An app may make equal elements of different ones: which place an element has must be known for each then.)
+        // (An app may decode different elements to equal ones. Then each element needs its own place.)
         var runs = saves ? [] : try ListRuns.find(sides[0], sides[1], sides[2], values.work)
         let inRuns = runs.reduce(0) { $0 + $1.count }
-        // Each element of a run is looked for among the others: that is to be less than to give it a key on all sides.
+        // Each element of a run is looked up among the elements outside of runs. That pays only if most elements are in runs.
         if 2 * inRuns < counts[0] { runs = [] }
         let largest = (counts.max() ?? 0) - (runs.isEmpty ? 0 : inRuns)
         try Memory.expect(48 * (counts.reduce(0, +) - (runs.isEmpty ? 0 : 3 * inRuns)), "Merging a list")
@@ -81,7 +81,7 @@ final class ListAlignment {
             (rest, areRunsOfPlain) = split
         }
         try number(sides, trees, rest)
-        // All have their numbers: the table that finds them makes room.
+        // All elements are numbered: release the memory of the table.
         keys.close()
         isOfPlain = declared == nil && areRunsOfPlain && areOutsideOfRunsPlain(keys)
         // (If there are more keys than classes, some class has two elements on one side.)
@@ -101,7 +101,7 @@ final class ListAlignment {
     private var areEqualEditsInTwoSlots: Bool {
         let count = base.count
         guard newerKeys.count == count, olderKeys.count == count else { return false }
-        // (A run is one item, and as many slots as it has elements.)
+        // (A run is one item and takes a slot for each of its elements.)
         func forEachSlot(_ keys: [UInt32], _ body: (_ key: Int, _ slot: Int) -> Bool) {
             var slot = 0
             for key in keys.lazy.map(Int.init) {
@@ -122,9 +122,9 @@ final class ListAlignment {
         return areInTwoSlots
     }
 
-    /// Whether each run is where it was.
+    /// Whether no run was moved.
     private var areAnchors: Bool {
-        // Runs are of no class; what is left of one may be a single element.
+        // Runs have no class. A run may be a single element.
         func anchored(_ sideKeys: [UInt32], _ anchors: TokenBits) -> Int {
             sideKeys.indices.reduce(0) { $0 + (anchors[$1] && classes[Int(sideKeys[$1])] == .max ? 1 : 0) }
         }
@@ -136,8 +136,8 @@ final class ListAlignment {
     /// Whether the elements outside of runs, which have numbers, are known by all they are.
     private func areOutsideOfRunsPlain(_ keys: ElementKeys) -> Bool { (0..<keys.count).allSatisfy { keys.source($0) == .value } }
 
-    /// Returns the runs without those elements that are of a class with one that is in no run: which of a class an element is, is told by
-    /// counting all of them. Returns as well whether all elements in runs are known by all they are.
+    /// Returns the runs, cut at each element that has an equal one outside of runs: its occurrence is counted over all of its class.
+    /// Also returns whether all elements in runs are known by all they are.
     ///
     /// Returns nil if two equal elements were found before any element that is known otherwise: then the list is compared without runs.
     private func split(
@@ -178,21 +178,21 @@ final class ListAlignment {
         return try elements.areDistinct(runs.map { $0.base..<$0.base + $0.count }, element) ? (out, true) : nil
     }
 
-    /// Gives each item its key: the first of a class has one, the next of that class the one after it.
+    /// Gives each item its key. Elements of one class get different keys, in their order.
     private func number(_ sides: [ListRuns.Elements], _ trees: [UInt32], _ runs: [ListRun]) throws {
         var first: [UInt32] = [], next: [UInt32] = []
-        // Taken out: a second holder would have them copied, and their room lost.
+        // Moved out, since a second reference would make a write copy them.
         var keys = ElementKeys(values, declared: nil, usesID: false, atMost: 0)
         swap(&keys, &self.keys)
         defer { self.keys = keys }
-        // Room for as many as there can be: what is not written to takes no memory.
+        // Reserve for the most there can be. Pages that are never written take no memory.
         let most = sides.reduce(0) { $0 + $1.nodes.count } - 3 * runs.reduce(0) { $0 + $1.count - 1 }
         next.reserveCapacity(most)
         classes.reserveCapacity(most)
         // The key of each run.
         var runKeys: [UInt32] = []
         (sizes, runCount) = ([], runs.count)
-        // What each class of a few elements has is fetched at once.
+        // Elements are looked up in batches, so that their cache misses overlap.
         var kinds = [UInt32](repeating: 0, count: ElementKeys.batch), touched: UInt32 = 0
         defer { self.touched = touched }
         func key(ofKind number: UInt32, _ last: inout [UInt32]) -> UInt32 {
@@ -210,10 +210,10 @@ final class ListAlignment {
         }
         func assign(_ s: Int, _ starts: [Int]) throws -> (items: ElementNodes, keys: [UInt32]) {
             let nodes = sides[s].nodes
-            // (Some have numbers from where it was looked for runs.)
+            // (The search for runs numbered some classes already.)
             while first.count < keys.count { first.append(.max) }
             var items: [UInt32] = [], numbers: [UInt32] = [], last = [UInt32](repeating: .max, count: keys.count), at = 0
-            // The base's are its places.
+            // The keys of the base are its places.
             numbers.reserveCapacity(s > 0 && starts.isEmpty ? nodes.count : 0)
             for r in 0...starts.count {
                 let end = r < starts.count ? starts[r] : nodes.count
@@ -262,8 +262,8 @@ final class ListAlignment {
 
     // MARK: Members
 
-    /// Delivers what came of elements from the next one on, as far as where they are tells it: those of one value are the same on all
-    /// sides, so what one side removed is gone, and what it added is there.
+    /// Delivers the results of elements that need no merge, from the next one on. Elements with one key by value are equal on all sides, so
+    /// an element that a side removed is gone, and one that a side added is in the result.
     func deliverTold(to frame: MergeFrame, _ results: inout ValueRefs) {
         let count = keyCount, classes = self.classes, paired = self.paired, newer = frame.newer, older = frame.older
         let none = MergeFrame.none, (base, x, y) = (self.base, self.newer, self.older)
@@ -300,7 +300,7 @@ final class ListAlignment {
         frame.reserve(keyCount)
     }
 
-    /// What a record's path calls a child: by its key, or, where that is its value, by its place in the base.
+    /// The path segment of a child in records: its key, or its place in the base if its key is its value.
     func step(_ child: Int) -> RecordPath.Step {
         let kind = Int(classes[child]), source = keys.source(kind)
         guard source != .value else { return .index(child < base.count ? place(child) : 0) }
@@ -317,7 +317,7 @@ final class ListAlignment {
         return places[item]
     }
 
-    /// Where a child came out, or behind which element it would stand; nil where nothing tells that.
+    /// The place of a child in the result; or, if it is not in it, the place of the element that it would follow; nil if neither is known.
     func outcome(_ child: Int) -> (at: Int?, after: Int?) {
         if outcomes[child] != MergeFrame.none { return (Int(outcomes[child]), nil) }
         guard child < base.count else { return (nil, nil) }

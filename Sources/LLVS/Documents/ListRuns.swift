@@ -1,4 +1,4 @@
-/// Elements that stand one behind the other on all three sides, equal to the byte.
+/// Consecutive elements that all three sides have, equal to the byte.
 struct ListRun {
     /// Where they begin.
     var base: Int
@@ -19,9 +19,9 @@ struct ListRuns {
 
     /// Shorter ones are not worth it.
     private static let shortest = 8
-    /// So far apart may two edits be and be found by looking at all pairs.
+    /// The longest distance over which the search compares all pairs.
     private static let nearby = 8
-    /// Pairs of elements that may be compared before anything is found, and as many more for each that is in a run.
+    /// The budget of pairs to compare: at first, and again for each element found in a run.
     private static let firstSteps = 4_096, stepsForEach = 8
 
     private let base: Elements

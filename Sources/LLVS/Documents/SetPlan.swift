@@ -20,7 +20,7 @@ final class SetPlan {
         let total = inputs.reduce(0) { $0 + $1.1.count }
         keys = ElementKeys(values, declared: key, usesID: false, atMost: most, of: total)
         guard isKeyed else {
-            // Equal elements are one, in the first's spelling.
+            // Equal elements count once, as the first of them is spelled.
             for (container, elements) in inputs {
                 var nodes = [UInt32](repeating: none, count: keys.count)
                 for (i, element) in elements.enumerated() {
@@ -90,7 +90,7 @@ final class SetPlan {
             return
         }
         let count = keys.count, (x, y) = (frame.inputs.x.tree, frame.inputs.y.tree)
-        // What found equal elements is not needed any more.
+        // The table of elements is not needed any more.
         keys = ElementKeys(values, declared: nil, usesID: false, atMost: 0)
         func node(_ side: Int, _ i: Int) -> UInt32 { i < nodes[side].count ? nodes[side][i] : none }
         frame.reserve(count)
@@ -112,8 +112,8 @@ final class SetPlan {
         }
     }
 
-    /// In a save: which elements of the base an app made of which of the older side, where as many are on one of them only: it knows a
-    /// part of them, or spells them otherwise.
+    /// In a save, pairs the elements that only the base has with those that only the older side has, if both are equally many. The
+    /// app knows a part of them, or spells them otherwise.
     private func madeOfOthers(_ count: Int, _ frame: MergeFrame, _ node: (Int, Int) -> UInt32) -> [Int: Int] {
         let none = MergeFrame.none, (o, y) = (frame.inputs.o, frame.inputs.y)
         let made = (0..<count).filter { node(0, $0) != none && node(2, $0) == none }

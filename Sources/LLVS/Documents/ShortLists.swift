@@ -1,4 +1,5 @@
-/// Lists of few elements that stand on all sides where they stood: that is told without what longer ones need, and there may be very many.
+/// Lists of a few elements that no side moved, inserted or removed. There may be very many, so they are merged without the tables that
+/// longer lists need.
 enum ShortLists {
     static let most = 4
 
@@ -12,7 +13,7 @@ enum ShortLists {
 
     private static let name = Array("id".utf8)
 
-    /// What an element is known by instead of all that it is.
+    /// The `id` of an element that has one; nil if the element is known by all it is.
     static func id(of element: ValueRef, _ values: DocumentValues) -> ValueRef? {
         let tree = values.tree(element)
         guard tree.kind(element.node) == .object, let id = name.withUnsafeBytes({ tree.member($0, of: element.node) }) else { return nil }
@@ -56,10 +57,10 @@ enum ShortLists {
         return true
     }
 
-    /// Whether a list has as many elements on all sides, a few, and each of the base is known by the same as the one in its place on both
-    /// sides; or is one that pairing pairs: known by all that it is, gone from both sides, which have others there that are nowhere else.
-    /// Lists of plain values must have no equal elements: else they are merged by place.
-    /// - Returns: those that are paired, in bits, and whether all elements are known by all they are; nil where it is not so.
+    /// Whether three lists are short, equally long, and have the same key at each place, or elements that pairing pairs there: known by all
+    /// they are, gone from both sides, and replaced by elements that are nowhere else. Lists of plain values with equal elements are not,
+    /// since those are merged by place.
+    /// - Returns: the paired elements, in bits, and whether all elements are known by all they are; nil if the lists are not such lists.
     static func aligned(
         _ o: ValueRef, _ x: ValueRef, _ y: ValueRef, _ values: DocumentValues
     ) throws -> (paired: UInt8, isOfPlain: Bool)? {
@@ -102,7 +103,7 @@ enum ShortLists {
     }
 
     /// Whether no element of one list that is paired is in the other, nor the other way round.
-    /// - Parameter known: but for those in the same place.
+    /// - Parameter known: elements at the same place are known to differ, and are not compared.
     private static func areApart(
         _ a: ValueRef, _ b: ValueRef, _ paired: UInt8, _ values: DocumentValues, known: Bool
     ) throws -> Bool {

@@ -23,17 +23,18 @@ struct TextMerge {
     /// - Parameters:
     ///   - unit: with `.line`, no line is merged by its words.
     ///   - newerWins: which side's lines win if both sides wrote.
+    ///   - undoes: lines that the newer side only removed stay removed, whatever the older side has there.
     ///   - steps: how many comparing may still take.
     static func merge(
         _ o: UnsafeRawBufferPointer, _ x: UnsafeRawBufferPointer, _ y: UnsafeRawBufferPointer, unit: MergeRule.Unit, newerWins: Bool,
-        steps: inout Int, work: DocumentControl
+        undoes: Bool = false, steps: inout Int, work: DocumentControl
     ) throws -> Merged {
         let style = LineEnds.merged(LineEnds(o), LineEnds(x), LineEnds(y), newerWins: newerWins)
         let whole = try [o, x, y].map { try WholeLines($0, unifies: style != nil) }
         let hasEnd = TextLines.mergedLastEnd(TextLines.hasLastEnd(o), TextLines.hasLastEnd(x), TextLines.hasLastEnd(y))
         var merged = try whole[0].withBytes { o in
             try whole[1].withBytes { x in
-                try whole[2].withBytes { y in try lines([o, x, y], unit, newerWins, &steps, work) }
+                try whole[2].withBytes { y in try lines([o, x, y], unit, newerWins, undoes, &steps, work) }
             }
         }
         if !hasEnd { merged.endWithoutLineEnd() }
@@ -44,9 +45,10 @@ struct TextMerge {
     }
 
     private static func lines(
-        _ texts: [UnsafeRawBufferPointer], _ unit: MergeRule.Unit, _ newerWins: Bool, _ steps: inout Int, _ work: DocumentControl
+        _ texts: [UnsafeRawBufferPointer], _ unit: MergeRule.Unit, _ newerWins: Bool, _ undoes: Bool, _ steps: inout Int,
+        _ work: DocumentControl
     ) throws -> Merged {
-        var merge = try TextMerge(texts, unit, newerWins, steps, work)
+        var merge = try TextMerge(texts, unit, newerWins, undoes, steps, work)
         try merge.run()
         steps = merge.steps
         let (text, found, isLimited, tokens) = (merge.out, merge.found, merge.isLimited, merge.tokens)
@@ -74,7 +76,7 @@ struct TextMerge {
 
     private let texts: [UnsafeRawBufferPointer]
     private let unit: MergeRule.Unit
-    private let newerWins: Bool
+    private let newerWins: Bool, undoes: Bool
     private let work: DocumentControl
     private let tokens: TextTokens
     private let base: [UInt32]
@@ -96,9 +98,11 @@ struct TextMerge {
     private var marks: [UInt8] = []
 
     private init(
-        _ texts: [UnsafeRawBufferPointer], _ unit: MergeRule.Unit, _ newerWins: Bool, _ steps: Int, _ work: DocumentControl
+        _ texts: [UnsafeRawBufferPointer], _ unit: MergeRule.Unit, _ newerWins: Bool, _ undoes: Bool, _ steps: Int,
+        _ work: DocumentControl
     ) throws {
-        (self.texts, self.unit, self.newerWins, self.steps, self.work) = (texts, unit, newerWins, steps, work)
+        (self.texts, self.unit, self.newerWins, self.undoes) = (texts, unit, newerWins, undoes)
+        (self.steps, self.work) = (steps, work)
         tokens = TextTokens(.line, work: work)
         base = try tokens.tokens(of: texts[0])
         known = tokens.count
@@ -363,7 +367,7 @@ struct TextMerge {
             // If both sides only remove, nothing is left.
             guard !removes.x || !removes.y else { return }
             let (edits, side) = removes.x ? (cluster.older, older) : (cluster.newer, newer)
-            cluster.result = left(of: edits, side, sides.o.upperBound)[...]
+            if !removes.x || !undoes { cluster.result = left(of: edits, side, sides.o.upperBound)[...] }
             cluster.conflict = (.deleteEdit, sides, 0, cluster.result.count)
             return
         }
@@ -448,7 +452,7 @@ struct TextMerge {
             try insert(&cluster, rest)
         } else {
             let isDeleted = x.isEmpty || y.isEmpty
-            cluster.result = isDeleted ? (x.isEmpty ? y : x) : newerWins ? x : y
+            cluster.result = isDeleted ? (x.isEmpty && !undoes ? y : x) : newerWins ? x : y
             cluster.conflict = (isDeleted ? .deleteEdit : .overlap, rest, 0, cluster.result.count)
         }
         guard first + last > 0 else { return }

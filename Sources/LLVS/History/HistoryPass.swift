@@ -73,8 +73,8 @@ struct CommonAncestors: HistoryPass {
     private var isOnLines: Bool
     private var marks: [UInt32: Side] = [:]
     private var queue = GenerationQueue()
-    /// Entries of the queue that are not stale.
-    private var open = 0
+    /// Entries of the queue that are not stale: reached from the left alone, from the right alone, and from both.
+    private var open = (left: 0, right: 0, both: 0)
     private var found: [UInt32] = []
 
     init(_ left: [UInt32], _ right: [UInt32]) {
@@ -102,16 +102,15 @@ struct CommonAncestors: HistoryPass {
             for ordinal in left { paint(ordinal, .left, dag) }
             for ordinal in right { paint(ordinal, .right, dag) }
         }
-        while open > 0, let ordinal = queue.first {
+        // If one side has nothing left but ancestors of what was found, the other side cannot meet it in anything better.
+        while open.both > 0 || open.left > 0 && open.right > 0, let ordinal = queue.first {
             if budget <= 0 { return nil }
             budget -= 1
             _ = queue.pop()
             Work.versions.count()
             var side = marks[ordinal] ?? []
-            if !side.contains(.stale) {
-                open -= 1
-                if side.contains(.both) { found.append(ordinal); side.insert(.stale) }
-            }
+            count(side, -1)
+            if side.isSuperset(of: .both), !side.contains(.stale) { found.append(ordinal); side.insert(.stale) }
             let row = dag.rows[Int(ordinal)]
             for predecessor in [row.first, row.second] where predecessor != History.none { paint(predecessor, side, dag) }
         }
@@ -123,11 +122,19 @@ struct CommonAncestors: HistoryPass {
         let new = (old ?? []).union(side)
         if let old, old == new { return }
         marks[ordinal] = new
-        if old == nil {
-            queue.push(ordinal, dag.rows[Int(ordinal)].generation)
-            if !new.contains(.stale) { open += 1 }
-        } else if new.contains(.stale), let old, !old.contains(.stale) {
-            open -= 1
+        if old == nil { queue.push(ordinal, dag.rows[Int(ordinal)].generation) }
+        if let old { count(old, -1) }
+        count(new, 1)
+    }
+
+    private mutating func count(_ side: Side, _ more: Int) {
+        if side.contains(.stale) { return }
+        if side == .both {
+            open.both += more
+        } else if side == .left {
+            open.left += more
+        } else if side == .right {
+            open.right += more
         }
     }
 }

@@ -6,22 +6,51 @@ final class MergedEdits {
     /// A merge of a line that has the edited version and a line that has not.
     fileprivate struct Join {
         let merge: UInt32, with: UInt32, without: UInt32
-        /// The newest of the common ancestors of the two lines, if there is any; looked for when it is first needed.
-        var base: UInt32??
+        /// What the common ancestors of the two lines hold; made when it is first needed.
+        var base: ContentBase?
     }
 
     /// What undoing is merged from.
     enum Undoing {
-        /// Both results of the last merge, with the edit and without it, and what merging without it had to decide.
-        case merged(edited: SideValue?, before: SideValue?, records: ConflictRecords)
+        /// Both results of the last merge, with the edit and without it.
+        /// - `records`: what merging without it had to decide.
+        /// - `lost`: what the merges left out of the edit, the last merge first.
+        /// - `isSure`: false if more may have lost against the edit than is known.
+        case merged(Part, records: ConflictRecords, lost: [Part], isSure: Bool)
         /// The edit lost, and nobody changed the value since: there is nothing to undo.
         case lost
+        /// A host took the other line's value, so the edit has no part in what is there. `added` is what is there, with it.
+        case dropped(added: SideValue?)
+        /// A merge that both lines had a part in was not made by the rules, so what lost in it is not known.
+        case unknown
     }
 
+    /// The value with an edit, and without it.
+    typealias Part = (edited: SideValue?, before: SideValue?)
+
+    /// A merge of values in which the edit could have had a part.
+    private struct Step {
+        let base: ContentBase.Found, x: SideValue, y: SideValue?, merged: SideValue?
+        /// The value of the line with the edit and without it, and the result with it and without it.
+        let edit: Part, result: Part
+    }
+
+    /// What came of the edit in one merge.
+    private enum Outcome {
+        case nothingLost
+        case step(Step, ConflictRecords)
+        /// The result is the other line's value, by somebody's decision.
+        case dropped(merged: SideValue?)
+        case unknown
+    }
+
+    /// Of more merges of one value nothing is kept: each takes up to two values.
+    private static let mostSteps = 64
     private let store: Store
     private let control: PacedControl
     /// Oldest first.
     private var joins: [Join]
+    private var ancestors = LineAncestors()
 
     /// - Parameters:
     ///   - version: the version that is undone.
@@ -38,67 +67,144 @@ final class MergedEdits {
     ///   - original: the value before the edit.
     ///   - edited: the value after it.
     ///   - now: the value where the edit is undone.
-    /// - Complexity: for each merge of such lines a few lookups, and a walk to the common ancestor once. If the other line changed the
-    ///   value, it is merged up to four times.
+    /// - Complexity: for each merge of such lines a few lookups, and a walk to the common ancestors once. If the other line changed the
+    ///   value, it is merged up to four times; seven times if the value was changed after the last merge.
     func undoing(
         _ key: UnsafeRawBufferPointer, from original: SideValue?, to edited: SideValue?, now: SideValue?, _ held: HeldMerge
     ) throws -> Undoing? {
-        var found: (edited: SideValue?, before: SideValue?, records: ConflictRecords)?, last: UInt32?, lost: SideValue?
+        var found: (part: Part, records: ConflictRecords)?, line: Line?, lost: SideValue?
+        // Each on top of the one before, or nil: they are on several lines.
+        var steps: [Step]? = [], stepLine: Line?, lastMerged: SideValue?, dropped: SideValue??, isUnknown = false
         for i in joins.indices {
             try control.step()
             let join = joins[i], y = SideValue(try store.maps.entry(key, at: join.without))
             // Most often the other line left the value alone.
             if SideValue.isSameReference(y, original) { continue }
-            let base = SideValue(try commonAncestor(i).flatMap { try store.maps.entry(key, at: $0) })
-            guard try !held.areSame(base, y), let x = SideValue(try store.maps.entry(key, at: join.with)) else { continue }
-            if let last, last != join.with, try !store.walk(AncestorSearch(last, of: join.with), control.look) { continue }
+            let base = try base(i, held)
+            guard try !held.areSame(base.held, y), let x = SideValue(try store.maps.entry(key, at: join.with)) else { continue }
+            if try !goesOn(&line, with: join) { continue }
+            let isOnStepLine = try steps == nil || goesOn(&stepLine, with: join)
             let merged = SideValue(try store.maps.entry(key, at: join.merge))
-            let (from, to) = found.map { ($0.edited, $0.before) } ?? (edited, original)
-            // It stays the newer or the older side, as it was.
-            let reverted = try held.dated(held.merge(from, newer: x, older: to).value(newer: x, older: to), as: x)
-            let without: SideValue?, records: ConflictRecords
-            if case let with = try held.merge(base, x, y), try held.areSameDocument(with.value(newer: x, older: y), merged) {
-                // Nothing lost.
-                if with.records.isEmpty { continue }
-                let outcome = try held.merge(base, reverted, y)
-                (without, records) = (outcome.value(newer: reverted, older: y), outcome.records)
-            } else if try held.areSameDocument(merged, x), try !held.areSame(base, x) {
-                // Others decided it, by the whole value.
-                (without, records) = (try held.areSameDocument(reverted, base) ? y : reverted, ConflictRecords())
-            } else {
-                continue
+            switch try outcome(base, x, y, merged, edit: found?.part ?? (edited, original), held) {
+            case .nothingLost: break
+            case .unknown: isUnknown = true
+            case .dropped(let merged): dropped = .some(merged)
+            case .step(let step, let records):
+                if steps?.count == Self.mostSteps { steps = nil }
+                if !isOnStepLine { steps = nil }
+                steps?.append(step)
+                (stepLine, lastMerged) = (Line(start: join.merge), merged)
+                if try held.areSameDocument(merged, step.result.before) {
+                    lost = merged
+                } else {
+                    (found, line) = ((step.result, records), Line(start: join.merge))
+                }
             }
-            if try held.areSameDocument(merged, without) {
-                // Another edit of the same line may hide that it won, and may be undone by now.
-                if found == nil, case let again? = try undoneSince(base, x, y, merged, now, from: from, to: to, held) { return again }
-                lost = merged
-                continue
-            }
-            (found, last) = ((merged, without, records), join.merge)
         }
-        if let found { return .merged(edited: found.edited, before: found.before, records: found.records) }
-        return try lost != nil && held.areSameDocument(lost, now) ? .lost : nil
+        if let steps, let again = try undoneSince(steps, now, from: original, to: edited, held) { return again }
+        if let found {
+            let isChanged = try !held.areSameDocument(lastMerged, now)
+            let lost = isChanged ? try steps?.reversed().map { try Self.lostPart(of: $0, held) } ?? [] : []
+            return .merged(found.part, records: found.records, lost: lost, isSure: !isUnknown && (!isChanged || steps != nil))
+        }
+        if let lost, try held.areSameDocument(lost, now) { return .lost }
+        if let dropped {
+            if try held.areSameDocument(dropped, now) { return .lost }
+            return .dropped(added: try held.undone((original, edited), in: now))
+        }
+        return isUnknown ? .unknown : nil
     }
 
-    /// Makes a merge again as if what was changed since had been changed on the line of the edit before; with the edit, and without it.
-    /// Returns nil if that does not give what is there now, or if it is the same without the edit.
-    private func undoneSince(
-        _ base: SideValue?, _ x: SideValue, _ y: SideValue?, _ merged: SideValue?, _ now: SideValue?, from: SideValue?, to: SideValue?,
-        _ held: HeldMerge
-    ) throws -> Undoing? {
-        if try held.areSameDocument(merged, now) { return nil }
-        let current = try held.dated(held.merge(merged, newer: now, older: x).value(newer: now, older: x), as: x)
-        guard try held.areSameDocument(held.merge(base, current, y).value(newer: current, older: y), now) else { return nil }
-        let reverted = try held.dated(held.merge(from, newer: current, older: to).value(newer: current, older: to), as: x)
-        let outcome = try held.merge(base, reverted, y), without = outcome.value(newer: reverted, older: y)
-        return try held.areSameDocument(now, without) ? nil : .merged(edited: now, before: without, records: outcome.records)
+    /// Makes a merge again, with the edit and without it.
+    private func outcome(
+        _ base: ContentBase.Found, _ x: SideValue, _ y: SideValue?, _ merged: SideValue?, edit: Part, _ held: HeldMerge
+    ) throws -> Outcome {
+        // It stays the newer or the older side, as it was.
+        func reverted() throws -> SideValue? {
+            try held.dated(held.undone(edit, in: x), as: x)
+        }
+        func step(_ without: SideValue?) -> Step {
+            Step(base: base, x: x, y: y, merged: merged, edit: edit, result: (merged, without))
+        }
+        let with = try held.merge(base.held, x, y, contested: base.contested)
+        if try held.areSameDocument(with.value(newer: x, older: y), merged) {
+            if with.records.isEmpty { return .nothingLost }
+            let without = try reverted(), outcome = try held.merge(base.held, without, y, contested: base.contested)
+            return .step(step(outcome.value(newer: without, older: y)), outcome.records)
+        }
+        if try held.areSame(base.held, x) { return .nothingLost }
+        // Others decided it, by the whole value.
+        if try held.areSameDocument(merged, x) {
+            let without = try reverted()
+            return .step(step(try held.areSameDocument(without, base.held) ? y : without), ConflictRecords())
+        }
+        if try held.areSameDocument(merged, y) { return .dropped(merged: merged) }
+        return with.records.isEmpty ? .nothingLost : .unknown
     }
 
-    private func commonAncestor(_ i: Int) throws -> UInt32? {
-        if let known = joins[i].base { return known }
-        let found = try store.walk(CommonAncestors([joins[i].with], [joins[i].without]), control.look).first
-        joins[i].base = .some(found)
-        return found
+    /// Makes the merges again as if what was changed since the last one had been changed on the line of the edit before the first one; with
+    /// the edit, and without it. So another edit of that line that is undone by now has no part in them. Returns nil if nothing was changed
+    /// since, if the merges do not give what is there now, or if it is the same without the edit.
+    private func undoneSince(_ steps: [Step], _ now: SideValue?, from original: SideValue?, to edited: SideValue?, _ held: HeldMerge) throws
+        -> Undoing?
+    {
+        guard let first = steps.first, let last = steps.last, try !held.areSameDocument(last.merged, now) else { return nil }
+        // The values of one merge and the next; what undoing is merged from, on top of each.
+        var made: Part = (now, now), before = last.merged, edit: Part = (edited, original), records = ConflictRecords()
+        for step in steps {
+            // What was changed since, on the line of the edit.
+            let x = try held.dated(held.undone((before, step.x), in: made.edited), as: step.x)
+            let without = try held.dated(held.undone(edit, in: x), as: step.x)
+            let outcome = try held.merge(step.base.held, without, step.y, contested: step.base.contested)
+            made.edited = try held.merge(step.base.held, x, step.y, contested: step.base.contested).value(newer: x, older: step.y)
+            made.before = outcome.value(newer: without, older: step.y)
+            (edit, before, records) = (made, step.merged, outcome.records)
+        }
+        guard try held.areSameDocument(made.edited, now), try !held.areSameDocument(now, made.before) else { return nil }
+        return .merged((now, made.before), records: records, lost: [], isSure: true)
+    }
+
+    /// The value of the line with the edit, and the same without what the merge left out of it.
+    private static func lostPart(of step: Step, _ held: HeldMerge) throws -> Part {
+        (step.edit.edited, try held.undone((step.result.before, step.edit.before), in: step.result.edited))
+    }
+
+    /// Merges on top of one another.
+    private struct Line {
+        let start: UInt32
+        /// The last one that was met.
+        var last: UInt32
+
+        init(start: UInt32) { (self.start, last) = (start, start) }
+    }
+
+    /// Whether a merge is on top of a line. Then it is added to the line. Most often it is on top of the last merge, which takes no walk to
+    /// see.
+    private func goesOn(_ line: inout Line?, with join: Join) throws -> Bool {
+        guard let known = line else { return true }
+        guard try isBehind(join.with, known.last) || isBehind(join.with, known.start) else { return false }
+        line?.last = join.merge
+        return true
+    }
+
+    /// Whether a version is an earlier one, or stands on it.
+    private func isBehind(_ version: UInt32, _ earlier: UInt32) throws -> Bool {
+        try version == earlier || store.walk(AncestorSearch(earlier, of: version), control.look)
+    }
+
+    private func base(_ i: Int, _ held: HeldMerge) throws -> ContentBase.Found {
+        if joins[i].base == nil {
+            let bases = try ancestors.common(joins[i].with, joins[i].without, in: store, control)
+            joins[i].base = ContentBase(store, bases: bases, control)
+        }
+        return try joins[i].base?.value(held) ?? ContentBase.Found()
+    }
+}
+
+extension HeldMerge {
+    /// Returns a value without an edit, which leads from what was before to what is edited.
+    fileprivate func undone(_ part: MergedEdits.Part, in value: SideValue?) throws -> SideValue? {
+        try undo(part.edited, to: part.before, in: value).value(newer: value, older: part.before)
     }
 }
 
@@ -111,6 +217,50 @@ extension HeldMerge.Outcome {
         case .absent: nil
         case .computed(let bytes, let recency): SideValue(.computed(bytes, recency: recency))
         }
+    }
+}
+
+/// Finds the common ancestors of a line and others that are merged into it, one after the other. After a few of them it notes all
+/// ancestors of the line, so that each version is walked over once.
+private struct LineAncestors {
+    /// For so many each is walked back alone.
+    private static let few = 16
+    private var known = MergedAncestry(), tip = History.none, asked = 0
+
+    /// Returns the best common ancestors of a version of the line and another version, newest first.
+    mutating func common(_ line: UInt32, _ other: UInt32, in store: Store, _ control: PacedControl) throws -> [UInt32] {
+        asked += 1
+        guard asked > Self.few else { return try store.walk(CommonAncestors([line], [other]), control.look) }
+        if tip != line {
+            // Of another line all is noted anew.
+            let goesOn = try tip != History.none && store.walk(AncestorSearch(tip, of: line), control.look)
+            let before = goesOn ? known.taken() : MergedAncestry()
+            (known, tip) = (try store.walk(MergedAncestry.Adding(line, to: before), control.look), line)
+        }
+        let met = try store.walk(CommonPlaces(of: other, with: known), control.look)
+        return met.count > 1 ? try store.walk(CommonAncestors([line], [other]), control.look) : met
+    }
+}
+
+/// Where the ancestors of a version meet others: those among them that no walk passes another one to reach. O(versions before these).
+private struct CommonPlaces: HistoryPass {
+    private let others: MergedAncestry
+    private var stack: [UInt32], seen: Set<UInt32> = [], found: [UInt32] = []
+
+    init(of version: UInt32, with others: MergedAncestry) { self.others = others; stack = [version] }
+
+    mutating func go(_ steps: Int, in dag: History) -> [UInt32]? {
+        var left = steps
+        while let at = stack.popLast() {
+            if left <= 0 { stack.append(at); return nil }
+            left -= 1
+            Work.versions.count()
+            if others.contains(at) { found.append(at); continue }
+            for next in [dag.rows[Int(at)].first, dag.rows[Int(at)].second] where next != History.none && seen.insert(next).inserted {
+                stack.append(next)
+            }
+        }
+        return found
     }
 }
 

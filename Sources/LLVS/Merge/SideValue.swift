@@ -47,6 +47,33 @@ final class Recencies {
     }
 }
 
+/// How recent the values are that merges stored lately, of a store: the versions that tell it, by the merges and the ids. Merges of a line
+/// that goes on have their values made of the merge before.
+final class KnownRecencies: Sendable {
+    private struct Place: Hashable {
+        let merge: VersionID, value: ValueID
+    }
+    private static let most = 4_096
+    /// Longer ids are looked for each time.
+    private static let longest = 256
+    private let known = Guarded<[Place: VersionID]>([:])
+
+    func newest(_ merge: VersionID, _ key: UnsafeRawBufferPointer) -> VersionID? {
+        if key.count > Self.longest { return nil }
+        let place = Place(merge: merge, value: ValueID(unchecked: key))
+        return known.withLock { $0[place] }
+    }
+
+    func add(_ newest: VersionID, of merge: VersionID, _ key: UnsafeRawBufferPointer) {
+        if key.count > Self.longest { return }
+        let place = Place(merge: merge, value: ValueID(unchecked: key))
+        known.withLock { known in
+            if known.count >= Self.most { known.removeAll(keepingCapacity: true) }
+            known[place] = newest
+        }
+    }
+}
+
 /// Merges what two sides hold of one id.
 struct HeldMerge {
     enum Result {
@@ -106,12 +133,14 @@ struct HeldMerge {
     }
 
     /// Merges in roles that are given, whichever value is the more recent. `.a` is the newer side's.
-    /// - Parameter swaps: the base is no common ancestor of the sides.
-    func merge(_ base: SideValue?, newer: SideValue?, older: SideValue?, swaps: Bool = true) throws -> Outcome {
+    /// - Parameters:
+    ///   - swaps: the base is no common ancestor of the sides.
+    ///   - undoes: what the newer side has not got was removed after what is undone, and stays removed.
+    func merge(_ base: SideValue?, newer: SideValue?, older: SideValue?, swaps: Bool = true, undoes: Bool = false) throws -> Outcome {
         try withBytes(base) { o in
             try withBytes(newer) { x in
                 try withBytes(older) { y in
-                    let merged = try merged(o, x, y, ContestedValues(), false, swaps: swaps)
+                    let merged = try merged(o, x, y, ContestedValues(), false, swaps: swaps, undoes: undoes)
                     let result: Result =
                         switch merged.source {
                         case .absent: .absent
@@ -123,6 +152,11 @@ struct HeldMerge {
                 }
             }
         }
+    }
+
+    /// Takes back what an edit changed, from a value that has it: what was changed since stays.
+    func undo(_ edited: SideValue?, to before: SideValue?, in value: SideValue?) throws -> Outcome {
+        try merge(edited, newer: value, older: before, undoes: true)
     }
 
     /// What undoing an edit comes to, where that brought the value into a later form: see `ValueForms.kept`.
@@ -164,13 +198,13 @@ struct HeldMerge {
 
     private func merged(
         _ o: UnsafeRawBufferPointer?, _ x: UnsafeRawBufferPointer?, _ y: UnsafeRawBufferPointer?, _ contested: ContestedValues,
-        _ isForBase: Bool, swaps: Bool = false
+        _ isForBase: Bool, swaps: Bool = false, undoes: Bool = false
     ) throws -> MergedValue {
         let check = { [control] in try control.step(0, bytes: OperationControl.bytesPerCheck) }
         switch rules {
         case .rules(let rules):
             Work.merges.count()
-            let merge = DocumentMerge(rules: rules, swaps: swaps, asking: asked, check: check)
+            let merge = DocumentMerge(rules: rules, swaps: swaps, undoes: undoes, asking: asked, check: check)
             let merged = try merge.merge(
                 base: o, newer: x, older: y, contested: contested, tellsContested: isForBase, tellsPlaces: tellsPlaces)
             guard (merged.bytes?.count ?? 0) <= Limits.valueSize else {
@@ -270,7 +304,7 @@ struct HeldMerge {
     private func recency(storedIn version: UInt32) throws -> UInt32 {
         // What no merge stored is told by its version, as most often.
         if store.lock.withRead({ store.dag.rows[Int(version)].second == History.none }) { return version }
-        if let known = recencies?[version, key] { return known }
+        if let known = knownRecency(of: version) { return known }
         var newest: UInt32?, open = [version], seen: Set<UInt32> = [version]
         func meet(_ leaf: UInt32) {
             if let found = newest, store.lock.withRead({ store.dag.isNewer(found, leaf) }) { return }
@@ -283,13 +317,24 @@ struct HeldMerge {
                 let row = store.dag.rows[Int(at)]
                 return row.second == History.none ? [] : [row.first, row.second]
             }
+            if at != version, !sides.isEmpty, let known = knownRecency(of: at) {
+                meet(known)
+                continue
+            }
             let entries = try sides.compactMap { try store.maps.entry(key, at: $0) }
             if entries.isEmpty { meet(at) }
-            for entry in entries where seen.insert(entry.version).inserted {
-                if let known = recencies?[entry.version, key] { meet(known) } else { open.append(entry.version) }
-            }
+            for entry in entries where seen.insert(entry.version).inserted { open.append(entry.version) }
         }
         recencies?[version, key] = newest ?? version
+        knownRecencies.add(store.versionID(newest ?? version), of: store.versionID(version), key)
         return newest ?? version
+    }
+
+    private var knownRecencies: KnownRecencies { store.attachments.object(KnownRecencies.self) { KnownRecencies() } }
+
+    private func knownRecency(of merge: UInt32) -> UInt32? {
+        if let known = recencies?[merge, key] { return known }
+        guard let known = knownRecencies.newest(store.versionID(merge), key) else { return nil }
+        return store.lock.withRead { store.dag.ordinalIncludingStaged(of: known) }
     }
 }

@@ -11,7 +11,8 @@ extension Store {
         /// The ids of which something was changed: of a revert, what is again as it was before the version.
         public var undone: [ValueID] = []
         /// Those that the version changed and of which something was changed since, to something else: that was kept. Also those to
-        /// which an undone version added members while it brought them into a later form: they were kept, too.
+        /// which an undone version added members while it brought them into a later form: they were kept, too. And those of which it is not
+        /// known what lost against the version in a merge, since a host decided that.
         public var superseded: [ValueID] = []
         /// What was decided where both had changed the same, in byte order of the ids.
         public var conflicts: [Conflict] = []
@@ -136,18 +137,31 @@ struct SwappedMerge {
             let held = merge.merger(key), kept = try held.kept(SideValue(was), in: SideValue(became))
             if kept?.hasMembers ?? false { merge.superseded.insert(id) }
             let before = kept?.value ?? SideValue(was), edited = SideValue(became)
-            let outcome = try held.merge(edited, newer: now, older: before)
+            let outcome = try held.undo(edited, to: before, in: now)
             switch try merged.undoing(key, from: before, to: edited, now: now, held) {
             case nil: try merge.take(outcome, id, newer: now, older: before, held, isRevert: true)
+            case .unknown:
+                try merge.take(outcome, id, newer: now, older: before, held, isRevert: true)
+                merge.superseded.insert(id)
             case .lost:
                 merge.tell(outcome.records, of: id, held)
                 merge.superseded.insert(id)
-            case .merged(let with, let without, let records):
-                if Self.isDecided(outcome, isRevert: true) { merge.superseded.insert(id) }
+            case .dropped(let added):
+                // What is there, with the edit and then without it: counters come back to what they are.
+                let again = try held.undo(edited, to: before, in: added)
+                try merge.take(again, id, newer: added, older: before, held, isRevert: true, now: now)
+                merge.superseded.insert(id)
+            case .merged(let part, let records, let lost, let isSure):
+                if !isSure || Self.isDecided(outcome, isRevert: true) { merge.superseded.insert(id) }
                 merge.tell(outcome.records, of: id, held)
                 merge.tell(records, of: id, held)
-                let again = try held.merge(with, newer: now, older: without)
-                try merge.take(again, id, newer: now, older: without, held, isRevert: true)
+                let again = try held.undo(part.edited, to: part.before, in: now)
+                try merge.take(again, id, newer: now, older: part.before, held, isRevert: true)
+                for part in lost {
+                    guard let left = try merge.now(id, key) else { break }
+                    let again = try held.undo(part.edited, to: part.before, in: left)
+                    try merge.take(again, id, newer: left, older: part.before, held, isRevert: true)
+                }
             }
         }
     }
@@ -184,11 +198,12 @@ struct SwappedMerge {
     }
 
     private mutating func take(
-        _ outcome: HeldMerge.Outcome, _ id: ValueID, newer: SideValue?, older: SideValue?, _ merge: HeldMerge, isRevert: Bool
+        _ outcome: HeldMerge.Outcome, _ id: ValueID, newer: SideValue?, older: SideValue?, _ merge: HeldMerge, isRevert: Bool,
+        now other: SideValue? = nil
     ) throws {
         var result = outcome.value(newer: newer, older: older)
         // What comes to the same as what is there stays as it is written.
-        let now = isRevert ? newer : older
+        let now = other ?? (isRevert ? newer : older)
         if case .computed? = result?.content, try merge.areSameDocument(result, now) { result = now }
         tell(outcome.records, of: id, merge)
         let decided = Self.isDecided(outcome, isRevert: isRevert)

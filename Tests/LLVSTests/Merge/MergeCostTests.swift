@@ -181,5 +181,36 @@ import Testing
         let read = try Work.pages.counting { for reference in references(chosen) + absent { _ = try store.value(reference) } }
         #expect(read == 0)
     }
+
+    /// A line with which those of others are merged one after the other. What another device sends may stand on what it sent before, or all
+    /// of it on what was there at first.
+    @Test(arguments: [true, false]) func aLineThatOthersAreMergedWith(isOfOneDevice: Bool) throws {
+        func costs(_ count: Int) throws -> (merging: Int, undoing: Int) {
+            func counted(_ body: () throws -> Void) throws -> Int {
+                var comparisons = 0
+                let versions = try Work.versions.counting { comparisons = try Work.comparisons.counting(body) }
+                return versions + comparisons
+            }
+            let store = try memoryStore()
+            let rules = "{\"merge\":1,\"ids\":{\"a\":{\"/n\":\"counter\"}}}"
+            let base = try store.set([MergeSchema.valueID: rules, "a": "{\"n\":0,\"r\":\"\"}"], nil)
+            let edit = try store.set(["a": "{\"n\":1,\"r\":\"mine\"}"], base)
+            var head = edit, other = base, merging = 0
+            for i in 0..<count {
+                other = try store.set(["a": "{\"n\":\(i),\"r\":\"\(i)\"}"], isOfOneDevice ? other : base)
+                merging += try counted { head = try store.merge(head.id, with: other.id, arbiter: RulesArbiter()) }
+            }
+            var undone: Version?
+            let undoing = try counted { undone = try store.revert(edit.id, at: head.id).version }
+            #expect(undone != nil)
+            return (merging, undoing)
+        }
+        let few = try costs(60), many = try costs(240)
+        #expect(many.undoing <= 5 * few.undoing, "undoing: \(few.undoing) steps, of four times as many \(many.undoing)")
+        // (All on one base, each merge walks back to it: that is what lies between.)
+        if isOfOneDevice {
+            #expect(many.merging <= 5 * few.merging, "merging: \(few.merging) steps, of four times as many \(many.merging)")
+        }
+    }
 }
 #endif

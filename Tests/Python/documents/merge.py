@@ -127,6 +127,7 @@ class _Merge:
     rules: RuleSet
     app_wins: bool = False
     swapped: bool = False
+    undone: bool = False
     arbiter: Optional[Arbiter] = None
     contested: Contested = field(default_factory=dict)
     #: The objects that the base has not got.
@@ -172,6 +173,9 @@ class _Merge:
         if self.swapped and y is None and rule.delete == "edit" and self.gives_back(o, x, rule, path):
             result = self.given_back(o, x, path, where)
             return self.record("delete-edit", o, x, y, result, rule, path, where)
+        if self.undone and x is None:
+            # What was removed after what is undone stays removed.
+            return self.record("delete-edit", o, x, y, None, rule, path, where)
         if x is None or y is None:
             there = x if y is None else y
             begun = self.begun_anew(o, there, rule)
@@ -384,7 +388,7 @@ class _Merge:
         self, base: str, o: Optional[Value], x: j.String, y: j.String, rule: Rule, path: Path, where: tuple[Union[str, j.Node], ...]
     ) -> j.Node:
         newer_wins = self.app_wins or rule.pick != "older"
-        merged = merge_text(base, x.text, y.text, rule.unit, newer_wins, self.budget)
+        merged = merge_text(base, x.text, y.text, rule.unit, newer_wins, self.budget, self.undone)
         for found in merged.conflicts:
             three = j.String(found.base), j.String(found.newer), j.String(found.older)
             self.record(found.kind, *three, j.String(found.result), rule, path + (Part(found.start, len(found.result)),), where)
@@ -405,13 +409,15 @@ def merge_values(
     contested: Optional[Contested] = None,
     app_wins: bool = False,
     swapped: bool = False,
+    undone: bool = False,
     arbiter: Optional[Arbiter] = None,
 ) -> Merged:
     """Merges one value. Never raises, whatever the bytes are.
 
     `swapped`: for undoing and picking. The base is no common ancestor, and what it has not got may be on both sides for one cause.
+    `undone`: for undoing, in swapped roles. What the newer side has not got any more was removed since.
     """
-    merge = _Merge(rules, app_wins, swapped, arbiter, contested or {})
+    merge = _Merge(rules, app_wins, swapped, undone, arbiter, contested or {})
     kind = rules.top.kind
     # The side that changed nothing, byte for byte, gives way before anything is read: law L1.
     unchanged = o is not None and x is not None and y is not None and o in (x, y)

@@ -63,10 +63,13 @@ class MergedText:
     limited: bool
 
 
-def merge_text(base: str, newer: str, older: str, unit: str, newer_wins: bool = True, budget: Optional[Budget] = None) -> MergedText:
+def merge_text(
+    base: str, newer: str, older: str, unit: str, newer_wins: bool = True, budget: Optional[Budget] = None, undone: bool = False
+) -> MergedText:
     """Merges three texts.
 
     `newer_wins`: which side's lines stand if both wrote. `budget` is that of the whole value, however many texts are in it.
+    `undone`: lines that the newer side only removed stay removed.
     """
     budget = budget or Budget()
     budget.limited = False
@@ -77,7 +80,7 @@ def merge_text(base: str, newer: str, older: str, unit: str, newer_wins: bool = 
     if is_of_one_kind:  # 2.2
         end, picked = merged_style(styles[0] or "", styles[1] or "", styles[2] or "", newer_wins)
         texts = [convert(text, "\n") for text in texts]
-    merge = _Lines(unit, newer_wins, budget)
+    merge = _Lines(unit, newer_wins, budget, undone)
     merge.text(*map(whole_lines, texts))
     made = "".join(merge.out)
     has_end = merged_last_end(*map(has_last_end, texts))  # 2.3
@@ -239,8 +242,8 @@ def shared(base: Lines, newer: Lines, older: Lines) -> Pair:
 class _Lines:
     """The merge of lines that all have ends."""
 
-    def __init__(self, unit: str, newer_wins: bool, budget: Budget) -> None:
-        self.unit, self.newer_wins, self.budget = unit, newer_wins, budget
+    def __init__(self, unit: str, newer_wins: bool, budget: Budget, undone: bool) -> None:
+        self.unit, self.newer_wins, self.budget, self.undone = unit, newer_wins, budget, undone
         self.out: Lines = []
         self.conflicts: list[Conflict] = []
         self.size = 0
@@ -382,6 +385,8 @@ class _Section:
         """4.6: the new lines of the side that edited stand, and the lines without a word behind each of its hunks."""
         if cluster.only_removes(True) and cluster.only_removes(False):
             return
+        if self.merge_of.undone and cluster.only_removes(True):
+            return self.record(cluster, "delete-edit", o, x, y)
         edits = cluster.of_side(cluster.only_removes(False))
         for number, one in enumerate(edits):
             cluster.result += one.lines
@@ -404,7 +409,7 @@ class _Section:
         elif not o:
             self.insert(cluster, x, y)
         elif not x or not y:
-            cluster.result = x or y
+            cluster.result = x if self.merge_of.undone else x or y
             self.record(cluster, "delete-edit", o, x, y)
         else:
             cluster.result = x if self.merge_of.newer_wins else y

@@ -43,9 +43,9 @@ struct VersionOptions {
     std::vector<ValueSource> sources;
     /// Seconds since 1970 at which the version is said to be made; 0: now.
     double timestamp = 0;
-    /// For saves of a coordinator: the version that is expected to be current, or at which the values were read if `merges` is set.
+    /// For saves of a coordinator alone: the version that is expected to be current, or at which the values were read if `merges` is set.
     std::string expected;
-    /// For saves of a coordinator: whether it is saved and merged if a value has changed since `expected`; see llvs_version_options.
+    /// For saves of a coordinator alone: whether it is saved and merged if a value has changed since `expected`; see llvs_version_options.
     bool merges = false;
 };
 

@@ -110,10 +110,12 @@ class CoordinatorStore(Handle):
 
         None when nothing was stored (no metadata, and no changes but removals of what is not there); else the version, with where the
         current version went. Concurrent saves each go on the one before.
-        With `expected`, nothing is stored when another version is current by now: MovedError. With `merges` as well it is saved all the
-        same, as if two devices had saved: if one of these values has changed since `expected`, the new version stands on that, and is
-        merged with the current one at once, so that nobody's change is lost, and what both changed is a conflict. MovedError then only if
-        the current version does not descend from `expected`.
+        With `expected`, nothing is stored when another version is current by now: MovedError. With `merges` as well, and without a branch,
+        it is saved all the same: if one of these values has changed since `expected`, the new version stands on that, and is merged with
+        the current one at once, by the arbiter of the coordinator, as if two devices had saved. So nobody's change is lost if rules are
+        for the values, and what both changed is a conflict. A value without rules is merged as a whole: by most recent change, this save's
+        stands, and no conflict tells of the other one. If the merge fails, the save is a head of its own, which the next `merge` merges.
+        MovedError then only if the current version does not descend from `expected`.
         `timestamp` is the version's time in seconds since 1970, instead of the clock's; it must be later than its predecessor's.
         group: saves of one device, one after the other, that name one group are undone together. description: what the save did, for a
         person:
