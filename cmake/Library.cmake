@@ -52,7 +52,8 @@ set(LLVS_SWIFT_FLAGS
     -Xlinker -soname=${LLVS_SONAME}
     -Xlinker --version-script=${LLVS_EXPORTS}     # exports the C API alone, hiding the runtime
     -Xlinker -z -Xlinker now                      # names are bound when it is loaded, and their table is read-only from then on
-    -Xlinker -z -Xlinker nodelete)                # the runtime cannot be unloaded
+    -Xlinker -z -Xlinker nodelete                 # the runtime cannot be unloaded
+    -Xlinker -T -Xlinker ${PROJECT_SOURCE_DIR}/cmake/read-only.ld) # constants are read-only from then on, too
 # Where the runtime would end the process for lack of memory, the reserve comes in: Sources/CLLVSShims/reserve.c.
 foreach(name malloc calloc realloc aligned_alloc posix_memalign _Znwm)
     list(APPEND LLVS_SWIFT_FLAGS -Xlinker --wrap=${name})

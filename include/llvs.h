@@ -311,7 +311,8 @@ enum llvs_status_value {
     LLVS_ERROR_FOREIGN_FILE = -71,
     /** A file is empty or ends too early: it is still on its way, or was cut short. */
     LLVS_ERROR_CUT_SHORT = -72,
-    /** A value id that another implementation cannot hold; the version was sent all the same. See llvs_exchange_options. */
+    /** A value id, or metadata, that another implementation cannot hold. As a problem: the version was sent all the same. As the error of a
+     * save: nothing was saved. See `report_unportable` and `no_other_readers` of llvs_exchange_options. */
     LLVS_ERROR_UNPORTABLE_ID = -73,
     /**
      * A version is not what its id says: ids in the form of a UUID of version 8 are computed from what versions hold, and are in capitals.
@@ -1194,8 +1195,9 @@ typedef struct llvs_version_options {
  *                      points to, and is left alone then when the call fails: a loop that saves on `&head` needs one variable
  * @param version       receives a list of the one version; may be NULL
  * Errors: LLVS_ERROR_UNKNOWN_PREDECESSOR, LLVS_ERROR_DUPLICATE_ID, LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_INVALID_UTF8,
- * LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_REFERENCE, LLVS_ERROR_INVALID_METADATA, LLVS_ERROR_VERSION_MISMATCH, storage errors;
- * LLVS_ERROR_USER and others that a value's `read` gave.
+ * LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_REFERENCE, LLVS_ERROR_INVALID_METADATA, LLVS_ERROR_VERSION_MISMATCH,
+ * LLVS_ERROR_UNPORTABLE_ID (`no_other_readers` of llvs_exchange_options), storage errors; LLVS_ERROR_USER and others that a value's `read`
+ * gave.
  * Cost: the changes; O(log n) in the number of values.
  * Since 0.1.
  */
@@ -2284,11 +2286,20 @@ typedef struct llvs_exchange_options {
         without control characters and marks of direction; goes with the next send that has something to send. Who can read the place can
         read it. Empty: it says nothing. */
     llvs_bytes device_name;
+    /**
+     * 1: no other implementation reads the place, as the caller knows. 0: while the exchange is open, and the place has two files for each
+     * version (LLVS_LAYOUT_INTERCHANGE, LLVS_LAYOUT_BRIDGED), saving into the store is LLVS_ERROR_UNPORTABLE_ID for what another
+     * implementation fails at for good: a new value id that would take more than 255 bytes in its file names or holds a NUL, and metadata
+     * with two keys that differ by Unicode's normalization alone (docs/interchange.md). What comes from elsewhere is sent all the same.
+     * A place of a `host_transport` that carries versions, and one in memory, refuse nothing.
+     */
+    llvs_bool no_other_readers;
+    uint32_t reserved;
 } llvs_exchange_options;
 #define LLVS_EXCHANGE_OPTIONS_INIT                                                                                                      \
     { (uint32_t)sizeof(llvs_exchange_options), 0, 0, 0, 0, 0, 0, 0, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT,      \
       LLVS_NONE_INIT, 0, 0, 0, 0, 0, LLVS_NONE_INIT, 0, 0, 0, 0, LLVS_NONE_INIT, 0, 0, 0, LLVS_NONE_INIT,              \
-      LLVS_NONE_INIT, LLVS_NONE_INIT }
+      LLVS_NONE_INIT, LLVS_NONE_INIT, 0, 0 }
 
 /**
  * Opens an exchange with the place that a URL names, or through a transport of the host.
@@ -3317,7 +3328,9 @@ LLVS_API void llvs_projection_free(LLVS_OWNED llvs_projection *projection);
 /**
  * Keeps a coordinator in step with its exchanges by itself: decides when a round of llvs_coordinator_sync is due, does it on a thread of
  * its own, and tells what happened (docs/background-sync.md). Saves by the coordinator, by other handles and by other processes, exchanges
- * attached later, and news of exchanges are noticed without being told. Safe from all threads. Since 0.1.
+ * attached later, and news of exchanges are noticed without being told. What comes over a direct connection, by another process or by an
+ * import is merged at once, also if no exchange is attached: that is a round, too, whose result has no exchanges. Safe from all threads.
+ * Since 0.1.
  */
 typedef struct llvs_syncer llvs_syncer;
 /** What a syncer does. Since 0.1. */
@@ -4216,7 +4229,7 @@ LLVS_LAYOUT(llvs_merge_options, 72);
 LLVS_LAYOUT(llvs_conflict, 152);
 LLVS_LAYOUT(llvs_merged_value, 56);
 LLVS_LAYOUT(llvs_merge_values_options, 32);
-LLVS_LAYOUT(llvs_exchange_options, 296);
+LLVS_LAYOUT(llvs_exchange_options, 304);
 LLVS_LAYOUT(llvs_problem, 40);
 LLVS_LAYOUT(llvs_member, 56);
 LLVS_LAYOUT(llvs_member_list, 24);

@@ -122,8 +122,8 @@ final class HostTokenCallback: Sendable {
     }
 }
 
-/// Before `recipients`, before `tokens`, before `key_file` and before `device_name` were appended.
-private let earlierSizesOfExchangeOptions = [176, 224, 248, 280]
+/// Before `recipients`, before `tokens`, before `key_file`, before `device_name` and before `no_other_readers` were appended.
+private let earlierSizesOfExchangeOptions = [176, 224, 248, 280, 296]
 
 private func layout(_ input: llvs_layout) throws -> Exchange.Layout {
     switch input {
@@ -160,6 +160,8 @@ struct ExchangeSettings {
         place.askForCredentials = HostCredentials(input.credentials, Payload(input.credentials_payload, input.credentials_free))?.ask
         place.tokens = HostTokenCallback(input.tokens, Payload(input.tokens_payload, input.tokens_free))?.tokens
         exchange.reportsUnportableIDs = try flag(input.report_unportable, "report_unportable")
+        guard input.reserved == 0 else { throw InputError.reserved("llvs_exchange_options") }
+        exchange.hasNoOtherReaders = try flag(input.no_other_readers, "no_other_readers")
         place.durability = try durability(input.durability, "durability")
         place.mustExist = try flag(input.must_exist, "must_exist")
         hostTransport = try optionalHandle(input.host_transport, TransportHandle.self, "host_transport")

@@ -145,6 +145,7 @@ public final class FaultyTransport: ExchangeTransport, @unchecked Sendable {
         get { base.restorationState }
         set { base.restorationState = newValue }
     }
+    public func isReadByOthers(_ store: Store) -> Bool { base.isReadByOthers(store) }
     public func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? { try base.observe(changed) }
     public func close() {
         let first = lock.withLock {

@@ -326,6 +326,8 @@ FIELD(llvs_exchange_options, tokens_free);
 FIELD(llvs_exchange_options, key_file);
 FIELD(llvs_exchange_options, known_hosts);
 FIELD(llvs_exchange_options, device_name);
+FIELD(llvs_exchange_options, no_other_readers);
+FIELD(llvs_exchange_options, reserved);
 STRUCT(llvs_problem);
 FIELD(llvs_problem, struct_size);
 FIELD(llvs_problem, code);

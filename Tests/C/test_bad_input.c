@@ -322,6 +322,14 @@ static void unknown_constants_and_reserved_fields(void **state) {
     FAILS_NAMING(LLVS_ERROR_INVALID_ARGUMENT, "report_unportable",
                  llvs_exchange_open(store, llvs_str("memory:x"), &travel, &exchange, &error));
     travel.report_unportable = 0;
+    travel.no_other_readers = 2;
+    FAILS_NAMING(LLVS_ERROR_INVALID_ARGUMENT, "no_other_readers",
+                 llvs_exchange_open(store, llvs_str("memory:x"), &travel, &exchange, &error));
+    travel.no_other_readers = 0;
+    travel.reserved = 1;
+    FAILS_NAMING(LLVS_ERROR_INVALID_ARGUMENT, "llvs_exchange_options",
+                 llvs_exchange_open(store, llvs_str("memory:x"), &travel, &exchange, &error));
+    travel.reserved = 0;
     travel.must_exist = 2;
     FAILS_NAMING(LLVS_ERROR_INVALID_ARGUMENT, "must_exist", llvs_exchange_open(store, llvs_str("memory:x"), &travel, &exchange, &error));
     heads.reserved = 1;

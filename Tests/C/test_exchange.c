@@ -795,6 +795,32 @@ static void ids_that_others_cannot_hold_are_listed_and_sent(void **state) {
     free_place(&p);
 }
 
+/* Only a place in single files keeps a save from what others fail at, and only as long as the exchange is open. */
+static void what_others_fail_at_is_not_saved(void **state) {
+    place p = new_place(FOLDER);
+    llvs_store *store = memory_store();
+    llvs_exchange_options options = LLVS_EXCHANGE_OPTIONS_INIT;
+    llvs_exchange *exchange;
+    char id[400];
+    llvs_change change;
+    (void)state;
+    memset(id, 'x', sizeof id - 1);
+    id[sizeof id - 1] = 0;
+    change = insert(id, "1");
+    options.no_other_readers = 1;
+    OK(llvs_exchange_open(store, llvs_str(p.url), &options, &exchange, &error));
+    save(store, NULL, change);
+    llvs_exchange_free(exchange);
+    options.no_other_readers = 0;
+    OK(llvs_exchange_open(store, llvs_str(p.url), &options, &exchange, &error));
+    FAILS_NAMING(LLVS_ERROR_UNPORTABLE_ID, "no_other_readers",
+                 llvs_store_make_version(store, LLVS_NONE, &change, 1, sizeof change, NULL, NULL, NULL, &error));
+    llvs_exchange_free(exchange);
+    save(store, NULL, change);
+    llvs_store_free(store);
+    free_place(&p);
+}
+
 static void imports_take_a_decoder(void **state) {
     llvs_store *store = memory_store();
     llvs_import_options options = LLVS_IMPORT_OPTIONS_INIT;
@@ -862,6 +888,7 @@ int main(void) {
         cmocka_unit_test(a_transport_serves_one_exchange_and_keeps_state),
         cmocka_unit_test(bad_files_cost_their_own_version_only),
         cmocka_unit_test(ids_that_others_cannot_hold_are_listed_and_sent),
+        cmocka_unit_test(what_others_fail_at_is_not_saved),
         cmocka_unit_test(imports_take_a_decoder),
         cmocka_unit_test(a_changed_file_of_a_version_that_is_here_is_found_and_mended_when_asked_for),
         cmocka_unit_test(a_transport_of_the_host_tells_of_files_that_are_there_in_part),

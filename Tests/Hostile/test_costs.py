@@ -27,15 +27,13 @@ def aged(folder: Path) -> None:
         os.utime(folder / inner, (time.time() - 3_600,) * 2)
 
 
-def test_a_folder_full_of_names_tells_of_some_of_them(tmp_path: Path) -> None:
+def test_a_folder_full_of_names_that_are_no_versions(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     fill(folder, 3 * TOLD_NAMES)
     (folder / "versions" / ".left-by-a-syncer").touch()
     with llvs.Store(tmp_path / "store") as store, llvs.Exchange(store, folder.as_uri()) as exchange:
         for _ in range(2):
-            problems = exchange.retrieve().problems
-            assert len(problems) == TOLD_NAMES + 1
-            assert any(f"{2 * TOLD_NAMES} further names" in str(problem) for problem in problems)
+            assert not exchange.retrieve().problems
         store.make_version(insert={"x": b"1"})
         exchange.send()
     with llvs.Store(tmp_path / "other") as other, llvs.Exchange(other, folder.as_uri()) as exchange:

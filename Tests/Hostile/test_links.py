@@ -74,6 +74,17 @@ def test_the_folder_itself_may_be_a_link(tmp_path: Path) -> None:
     assert (tmp_path / "real" / "versions" / version).is_file()
 
 
+@pytest.mark.parametrize("layout", ["interchange", "packed"])
+def test_a_link_that_leads_nowhere_is_no_place(tmp_path: Path, layout: str) -> None:
+    """A drive that is not mounted, say. Nothing is made where it leads."""
+    (tmp_path / "here").symlink_to(tmp_path / "away")
+    with llvs.Store(storage="memory") as store:
+        for create in (True, False):
+            with pytest.raises(llvs.NotFoundError, match="here"):
+                llvs.Exchange(store, f"file://{tmp_path}/here?layout={layout}", create=create)
+    assert not (tmp_path / "away").exists()
+
+
 @pytest.mark.parametrize("linked", ["snapshots", "snapshots/llvs-v1"])
 def test_linked_snapshots_are_not_restored(tmp_path: Path, private: Path, linked: str) -> None:
     shared = tmp_path / "shared"

@@ -370,6 +370,17 @@ class TestLists:
         problems = retrieve(second, filled).problems
         assert ids(second) == ids(store) and bool(problems) == is_there
 
+    @pytest.mark.parametrize("call", [retrieve, send])
+    def test_a_listing_that_the_server_cuts(self, filled: DavServer, new_store: Any, call: Any) -> None:
+        """What it does not list is neither taken for gone nor sent again."""
+        store = new_store()
+        store.make_version(insert={"own": b"1"})
+        own = "<D:response><D:href>/dav/notes/versions/</D:href><D:status>HTTP/1.1 507 Insufficient Storage</D:status></D:response>"
+        listed = filled.listing("/dav/notes/versions").replace(b"</D:multistatus>", own.encode() + b"</D:multistatus>")
+        self.answer(filled, listed)
+        with pytest.raises(llvs.TransportError, match="is not whole.* 507"):
+            call(store, filled)
+
     def test_a_status_that_is_none_of_webdav(self, filled: DavServer, new_store: Any) -> None:
         self.answer(filled, b"<html/>", 200)
         with pytest.raises(llvs.TransportError):

@@ -219,10 +219,12 @@ def test_problems_of_a_round_are_told_once(tmp_path: Path) -> None:
         one.save(update={"a": b"1"})
         two.save(update={"b": b"2"})
         one.sync()
+        (shared / "versions" / "cut").write_bytes(b"")
         (shared / "versions" / "no version").write_bytes(b"")
         done = two.sync()
         assert done.after is not None and done.before.problems and done.after.problems
-        assert [(problem.name, problem.code) for problem in done.problems] == [("no version", llvs.ErrorCode.FOREIGN_FILE)]
+        assert [(problem.name, problem.code) for problem in done.problems] == [("cut", llvs.ErrorCode.CUT_SHORT)]
+        (shared / "versions" / "cut").unlink()
         (shared / "versions" / "no version").unlink()
 
 

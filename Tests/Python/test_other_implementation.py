@@ -21,6 +21,8 @@ from typing import Any, Callable, Iterator, Optional
 import pytest
 from conftest import ROOT
 
+from test_remote_files import Shelf
+
 import llvs
 from llvs import _lzfse
 
@@ -386,7 +388,7 @@ def test_ids_that_others_cannot_hold_are_listed_and_sent(
 ) -> None:
     fine = {"a": b"1", "note:1/body": b"2", "x" * 257: b"3", "\u00e9": b"5", ".x": b"6"}
     first = memory.make_version(insert=fine)
-    with llvs.Exchange(memory, tmp_path / "shared", report_unportable=True) as exchange:
+    with llvs.Exchange(memory, tmp_path / "shared", report_unportable=True, no_other_readers=True) as exchange:
         assert not exchange.send().problems
         version = memory.make_version(first, insert={id: b""}, remove=["a"])
         again = memory.make_version(version, update={id: b"2"})
@@ -403,7 +405,7 @@ def test_ids_that_others_cannot_hold_are_listed_and_sent(
 
 
 def test_a_coordinator_lists_what_others_cannot_hold(tmp_path: Path) -> None:
-    with llvs.Coordinator(storage="memory", exchange=tmp_path / "a", report_unportable=True) as notes:
+    with llvs.Coordinator(storage="memory", exchange=tmp_path / "a", report_unportable=True, no_other_readers=True) as notes:
         notes.attach(tmp_path / "b")
         notes.save(update={"a": b"1"})
         assert not notes.exchange().problems
@@ -418,6 +420,62 @@ def test_a_coordinator_lists_what_others_cannot_hold(tmp_path: Path) -> None:
         assert not notes.exchange().problems
     with llvs.Coordinator(storage="memory", exchange=tmp_path / "a") as notes:
         assert not notes.exchange().problems and notes.store.history()
+
+
+TOO_LONG = {"x" * 300: b"1"}
+TWINS: dict[str, bytes] = {"\u00e9": b"1", "e\u0301": b"2"}
+
+
+@pytest.mark.parametrize("layout", ["", "?layout=bridged", "files"])
+def test_what_others_fail_at_is_not_saved(tmp_path: Path, memory: llvs.Store, layout: str) -> None:
+    first = memory.make_version(insert={"a": b"1"})
+    place: Any = f"file://{tmp_path}/shared{layout}"
+    if layout == "files":
+        place = llvs.Remote(Shelf({}), layout="interchange")
+    with llvs.Exchange(memory, place) as exchange:
+        exchange.send()
+        count = len(list(memory.history()))
+        for id, why in (("x" * 258, "256 bytes"), ("/" * 29, "255 are the most"), ("a\0b", "NUL")):
+            for change in ({"insert": {id: b""}}, {"update": {id: b"", "b": b"2"}}):
+                with pytest.raises(llvs.ExchangeDataError, match=why) as caught:
+                    memory.make_version(first, **change)  # type: ignore[arg-type]
+                assert caught.value.code == llvs.ErrorCode.UNPORTABLE_ID and ("shared" in str(caught.value) or layout == "files")
+        with pytest.raises(llvs.ExchangeDataError, match="composed"):
+            memory.make_version(first, update={"a": b"2"}, metadata=TWINS)
+        assert len(list(memory.history())) == count
+        # What it only confuses is saved, and so is the longest that it stores.
+        made = memory.make_version(first, update={"x" * 257: b"", "e\u0301": b"", "\u00e9": b"", "LLVSSLASH": b""})
+        exchange.send()
+        # Two exchanges of one store: each counts.
+        with llvs.Exchange(memory, tmp_path / "other", no_other_readers=True), pytest.raises(llvs.ExchangeDataError):
+            memory.make_version(made, update=TOO_LONG)
+    made = memory.make_version(made, update=TOO_LONG)
+    with llvs.Exchange(memory, place) as exchange:
+        # Who has such an id already goes on.
+        made = memory.make_version(made, update={"x" * 300: b"2"})
+        made = memory.make_version(made, remove=["x" * 300])
+        with pytest.raises(llvs.ExchangeDataError):
+            memory.make_version(made, update=TOO_LONG)
+
+
+def test_where_no_other_implementation_reads_all_is_saved(tmp_path: Path, memory: llvs.Store) -> None:
+    places: list[Any] = [f"file://{tmp_path}/packed?layout=packed", "memory:others"]
+    for place in places:
+        with llvs.Exchange(memory, place):
+            memory.make_version(insert=TOO_LONG, metadata=TWINS, root=True)
+    with llvs.Coordinator(storage="memory", exchange=tmp_path / "a", no_other_readers=True) as notes:
+        notes.attach(tmp_path / "b")
+        assert notes.save(update=TOO_LONG, metadata=TWINS) is not None
+        assert not notes.exchange().problems
+    with llvs.Coordinator(storage="memory", exchange=tmp_path / "a") as notes:
+        notes.sync()
+        assert "x" * 300 in notes
+        for call in (
+            lambda: notes.save(update={"y" * 300: b"1"}), lambda: notes.save(update={"a": b"1"}, metadata=TWINS),
+            lambda: notes.merge(metadata=TWINS),
+        ):
+            with pytest.raises(llvs.ExchangeDataError):
+                call()
 
 
 def sent_on(folder: Path, store: llvs.Store, merge: llvs.Version, gone: set[str], **more: str) -> None:

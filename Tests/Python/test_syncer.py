@@ -425,6 +425,64 @@ def test_many_threads(laptop: llvs.Coordinator, phone: llvs.Coordinator) -> None
     assert len(phone) == 80
 
 
+@pytest.mark.parametrize("place", ["", "memory:a place of its own"])
+@pytest.mark.parametrize("conditions", [SyncConditions.NONE, SyncConditions.OFFLINE | SyncConditions.BACKGROUND])
+def test_what_comes_over_a_link_is_merged_at_once(place: str, conditions: SyncConditions) -> None:
+    pairing, events = llvs.make_pairing(), Events()
+    with llvs.Coordinator(storage="memory") as a, llvs.Coordinator(storage="memory", exchange=place or None) as b:
+        a.save(update={"before": b"1"})
+        b.save(update={"own": b"1"})
+        with (
+            llvs.Syncer(b, events, conditions=conditions, **SELDOM) as syncer,
+            llvs.listen({pairing: a.store}, ("127.0.0.1", 0)) as listener,
+            llvs.connect(b.store, listener.address, pairing) as link,
+        ):
+            link.wait(GUARD)
+            eventually(lambda: "before" in b and "own" in b)
+            b.save(update={"own": b"2"})
+            a.save(update={"x": b"1"})
+            eventually(lambda: "x" in b)
+            assert b["own"] == b"2"
+            moved = eventually(lambda: [one for one in events.rounds if one.moved and one.to_version == b.current_version.id])
+            eventually(lambda: syncer.status.state != SyncState.RUNNING)
+            if not place or conditions:
+                assert not any(one.before.exchanges for one in moved) and syncer.status.last_success is None
+
+
+def test_what_was_there_before_and_what_is_imported_is_merged_without_a_place(tmp_path: Path) -> None:
+    with llvs.Coordinator(tmp_path / "s.llvs") as notes:
+        base = notes.save(update={"a": b"1"})
+        notes.store.make_version(base, update={"b": b"1"})
+        notes.save(update={"c": b"1"})
+        with llvs.Syncer(notes, **SELDOM) as syncer:
+            eventually(lambda: "b" in notes and "c" in notes)
+            script = "import llvs, sys; s = llvs.Store(sys.argv[1]); s.make_version(sys.argv[2], insert={'other': b'process'})"
+            subprocess.run([sys.executable, "-c", script, str(tmp_path / "s.llvs"), base.id], check=True)
+            eventually(lambda: "other" in notes and "c" in notes)
+            notes.save(update={"d": b"1"})
+            notes.store.make_version(base, update={"e": b"1"})
+            eventually(lambda: "e" in notes)
+            assert "d" in notes
+            syncer.conditions = SyncConditions.PAUSE
+            notes.store.make_version(base, update={"f": b"1"})
+            syncer.conditions = SyncConditions.NONE
+            eventually(lambda: "f" in notes)
+
+
+@pytest.mark.parametrize("layout", ["interchange", "packed", "encrypted", "bridged"])
+def test_folders_tell_a_syncer_of_news(tmp_path: Path, layout: str) -> None:
+    url = f"file://{tmp_path}/shared"
+    place = llvs.Remote(url, passphrase="a phrase") if layout == "encrypted" else f"{url}?layout={layout}"
+    with llvs.Coordinator(tmp_path / "a.llvs", exchange=place) as a, llvs.Coordinator(tmp_path / "b.llvs", exchange=place) as b:
+        with llvs.Syncer(b, **SELDOM) as syncer:
+            eventually(lambda: syncer.status.rounds >= 1 and syncer.status.state == SyncState.IDLE)
+            # From an empty folder on, and then each time.
+            for i in range(3):
+                a.save(update={f"x{i}": b"1"})
+                a.exchange()
+                eventually(lambda: f"x{i}" in b)
+
+
 def test_storms_of_merges_end(tmp_path: Path) -> None:
     """Eight devices with an edit each come to one version, with fewer merges than one for each pair of them."""
     devices = [llvs.Coordinator(tmp_path / f"{i}.llvs", exchange=tmp_path / "shared") for i in range(8)]

@@ -49,6 +49,13 @@ extension StoreCoordinator {
         return outcome
     }
 
+    /// Whether there are other heads for `merge` than the current version. It may make nothing of them all the same.
+    func hasHeadsToMerge(_ selection: HeadSelection) throws -> Bool {
+        try store.reloadHistory()
+        let at = currentVersion
+        return try at == EmptyRoot.id ? startingVersion() != nil : store.hasOtherHeads(than: at, selection)
+    }
+
     /// Before the first save, content that arrived becomes the current version; nil when it is something else already.
     func adoptFirstContent() throws -> Move? {
         guard currentVersion == EmptyRoot.id else { return nil }

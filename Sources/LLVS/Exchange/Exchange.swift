@@ -24,6 +24,11 @@ public final class Exchange: @unchecked Sendable {
         /// which are sent all the same. Each id once for each exchange. Reads the change tables of what is sent once more, and
         /// for ids beyond ASCII, once, the ids at all heads.
         public var reportsUnportableIDs = false
+        /// Whether no other implementation reads the place, as the host knows. Unless it says so, nothing is saved into the store, while an
+        /// exchange of single files is open, at which another implementation fails for good: a new value id that would take more than 255
+        /// bytes in its file names or holds a NUL, and metadata with two keys that differ by normalization alone (`.unportableID`). What
+        /// comes from elsewhere is sent all the same.
+        public var hasNoOtherReaders = false
         /// For what is compressed (`LLZF`) in a snapshot of another implementation.
         public var decode: ForeignDecoder?
         /// Nothing is told of ids that others cannot hold, and snapshots of others are read where they are not compressed.
@@ -35,6 +40,7 @@ public final class Exchange: @unchecked Sendable {
         self.store = store; self.transport = transport; self.options = options
         memory = ExchangeMemory(checkedRows: store.rowCount)
         gate = Gate("exchange") { transport.close() }
+        if !options.hasNoOtherReaders { store.savingGuards.add(self) }
     }
 
     /// Fetches the versions that are not here, and adds them, predecessors first, in batches of about 5 MB.
@@ -111,6 +117,7 @@ public final class Exchange: @unchecked Sendable {
         for _ in 0..<100 {
             do {
                 let hasNews = try gate.runUnlessBusy("Listing what is in \(transport.description)") {
+                    if let transport = transport as? any StoreTransport, let hasNews = try transport.hasNews(for: store) { return hasNews }
                     let listing = try transport.list(OperationControl())
                     return try !store.unknown(among: listing.versions + listing.changesOnly).isEmpty
                 }
@@ -132,6 +139,7 @@ public final class Exchange: @unchecked Sendable {
 
     /// Closes the transport once a running retrieve or send is over. Later calls throw `.closed`; closing again does nothing.
     public func close() {
+        store.savingGuards.remove(self)
         gate.close()
         ended.tell(())
     }
@@ -153,6 +161,27 @@ public final class Exchange: @unchecked Sendable {
         )
         for problem in result.problems { Log.write(.warning, problem.error.message) }
         return result
+    }
+}
+
+extension Exchange: SavingGuard {
+    func refusal(of id: UnsafeRawBufferPointer) -> StoreError? {
+        guard let failure = UnportableIDs.failure(id), transport.isReadByOthers(store) else { return nil }
+        let value = ValueID(unchecked: id)
+        return StoreError(
+            .unportableID,
+            "Nothing was saved under the value id \"\(value)\": \(failure). Another implementation that reads \(transport.description) "
+                + "would retrieve neither the version nor those that build on it. Use another id; or, if no other implementation reads "
+                + "that place, open the exchange with no_other_readers.",
+            valueID: value)
+    }
+    func refusal(of metadata: Metadata) -> StoreError? {
+        guard let (key, other) = UnportableIDs.twinKeys(metadata), transport.isReadByOthers(store) else { return nil }
+        return StoreError(
+            .unportableID,
+            "Nothing was saved with the metadata keys \"\(key)\" and \"\(other)\", which have the same characters, composed in another "
+                + "way. Another implementation that reads \(transport.description) would retrieve neither the version nor those that build "
+                + "on it. Use one of them; or, if no other implementation reads that place, open the exchange with no_other_readers.")
     }
 }
 

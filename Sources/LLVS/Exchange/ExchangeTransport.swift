@@ -56,6 +56,10 @@ public protocol ExchangeTransport: AnyObject, Sendable {
     func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)?
     /// Whether `observe` also tells of what this transport itself sent.
     var hearsItself: Bool { get }
+    /// Whether the other side has two files for each version, which another implementation may read, as far as is known without asking
+    /// it: then nothing is saved at which that fails (`Exchange.Options.hasNoOtherReaders`). False by default.
+    /// - Parameter store: of the exchange.
+    func isReadByOthers(_ store: Store) -> Bool
     /// Lets go of what the transport holds. Later calls may throw `.closed`.
     func close()
 }
@@ -63,6 +67,7 @@ public protocol ExchangeTransport: AnyObject, Sendable {
 extension ExchangeTransport {
     public func listToSend(_ control: OperationControl) throws -> ExchangeListing { try list(control) }
     public var hearsItself: Bool { false }
+    public func isReadByOthers(_ store: Store) -> Bool { false }
     public func unusable(among names: [String], _ control: OperationControl) throws -> [String] { [] }
     public var holdsOldForm: Bool { false }
     public func takeChanged() -> [ChangedFiles] { [] }
@@ -92,10 +97,13 @@ public struct ExchangeListing: Sendable {
     public var changesOnly: [VersionID]
     /// Those of `versions` without a changes file, where the transport can tell cheaply: `Exchange.send` writes them anew.
     public var versionsOnly: [VersionID] = []
-    /// Names that are no version ids, but for those that syncing programs leave behind; `ExchangeLimits.foreignCount` at most.
+    /// Names that are no version ids, but for those that syncing programs leave behind; `ExchangeLimits.foreignCount` at most. An exchange
+    /// ignores them.
     public private(set) var foreign: [Foreign]
     /// How many more there are.
     public private(set) var furtherForeign = 0
+    /// Whether foreign names are problems: in what nobody but the other implementation writes to.
+    var reportsForeign = false
     /// Equal in two listings of one transport when no name came or went between them. Nil when that is not known.
     public var mark: UInt64?
 

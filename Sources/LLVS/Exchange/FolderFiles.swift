@@ -29,7 +29,16 @@ enum FolderFiles {
     /// Makes the last component of the path; no error when it is there, and is a directory.
     static func makeDirectory(_ path: String) throws {
         do throws(Errno) { try System.mkdir(path) } catch {
-            if error.code == EEXIST, try isDirectory(path) { return }
+            if error.code == EEXIST {
+                if try isDirectory(path) { return }
+                if let status = try? System.statusOfLink(path), status.isLink {
+                    throw StoreError(
+                        .notFound,
+                        "Making the folder \(path) failed: it is a symbolic link that leads nowhere. Check that the volume it leads to is "
+                            + "mounted, or remove the link.",
+                        path: path)
+                }
+            }
             throw self.error(error, "Making the folder", path)
         }
     }

@@ -337,7 +337,8 @@ public final class FolderTransport: ExchangeTransport, AddressedTransport, @unch
     public var hearsItself: Bool { true }
     public func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? {
         try? FolderFiles.makeDirectory(versions) // not in a folder that we may only read
-        return try FolderWatch.start(path + "/versions", changed)
+        return try FolderWatch.start([WatchedDirectory(path + "/versions")], changed)
     }
+    public func isReadByOthers(_ store: Store) -> Bool { true }
     public func close() {}
 }

@@ -122,13 +122,13 @@ struct Retrieval {
 
     // MARK: Names
 
-    /// The ids to fetch, in a fixed order; foreign names and changes without a version become problems.
+    /// The ids to fetch, in a fixed order; changes without a version become problems, and so do foreign names if the listing says so.
     /// - Parameters:
     ///   - damaged: those that are here and to be fetched all the same.
     ///   - isSame: no name came or went since a retrieve looked at all of them.
     private mutating func sortOut(_ listing: ExchangeListing, _ damaged: Set<VersionID>, isSame: Bool) throws -> [VersionID] {
         var told: Set<String> = []
-        for foreign in listing.foreign where told.insert(foreign.name).inserted {
+        for foreign in listing.foreign where listing.reportsForeign && told.insert(foreign.name).inserted {
             tell(
                 ExchangeProblem(
                     name: foreign.name,
@@ -138,7 +138,7 @@ struct Retrieval {
                             + "move it away, since other programs may take it for a version.",
                         path: foreign.name)))
         }
-        if listing.furtherForeign > 0 {
+        if listing.furtherForeign > 0, listing.reportsForeign {
             tell(
                 ExchangeProblem(
                     name: "",
@@ -236,7 +236,13 @@ struct Retrieval {
                     versionID: id.description))
         case .unreadable(let error): try unreadable(id, error)
         case .data, .pieces:
-            guard let found = try decode(id, file, { try InterchangeDecoder.versionFile($0, name: id) }) else { return nil }
+            let read = try decode(id, file) { document -> InterchangeDecoder.VersionFile? in
+                let file = "versions/\(id)", found = try InterchangeDecoder.versionFile(document, file: file)
+                if StrayNames.isCopy(id, of: found.version.id) { return nil }
+                try InterchangeDecoder.check(found, isNamed: id, file: file)
+                return found
+            }
+            guard let found = read ?? nil else { return nil }
             digests[id] = found.digest
             if found.isOldForm { memory.oldForm.insert(id) }
             return found.version

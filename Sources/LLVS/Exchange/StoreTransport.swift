@@ -4,6 +4,13 @@ package protocol StoreTransport: ExchangeTransport {
     func retrieve(into store: Store, verifyKnown: Bool, _ control: OperationControl) throws -> ExchangeResult?
     /// As `Exchange.send`; nil: likewise.
     func send(from store: Store, _ control: OperationControl) throws -> ExchangeResult?
+    /// Whether something is listed on the other side that the store has not got, or that may complete what could not be taken; nil: the
+    /// other side has files of versions, and their listing tells. Asked by an exchange whose transport `hearsItself`.
+    func hasNews(for store: Store) throws -> Bool?
+}
+
+extension StoreTransport {
+    package func hasNews(for store: Store) throws -> Bool? { nil }
 }
 
 /// A transport that leaves some versions to others to send.

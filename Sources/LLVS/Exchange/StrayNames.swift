@@ -14,6 +14,14 @@ enum StrayNames {
         return isNumberedCopy(bytes)
     }
 
+    /// Whether a name that could be a version id is that of a copy which a syncing program made of a version file: `ID-COMPUTER`,
+    /// `ID_conflict-20240102`.
+    /// - Parameter id: of the version that the file holds.
+    static func isCopy(_ name: VersionID, of id: VersionID) -> Bool {
+        let name = Array(name.description.utf8), id = Array(id.description.utf8)
+        return name.count > id.count && name.starts(with: id) && [UInt8(ascii: "-"), UInt8(ascii: "_")].contains(name[id.count])
+    }
+
     /// "NAME (2)"
     private static func isNumberedCopy(_ name: [UInt8]) -> Bool {
         guard name.last == UInt8(ascii: ")"), let open = name.lastIndex(of: UInt8(ascii: "(")), open > 1,

@@ -17,6 +17,7 @@ struct UnportableIDs {
     /// Two keys of one version's metadata that another implementation takes for one: the same characters, composed in another way.
     static func twinKeys(_ metadata: Metadata) -> (String, String)? {
         var seen: [String: [UInt8]] = [:]
+        guard metadata.entries.contains(where: { $0.key.contains { $0 >= 0x80 } }) else { return nil }
         for entry in metadata.entries {
             let text = String(decoding: entry.key, as: UTF8.self)
             if let other = seen.updateValue(entry.key, forKey: text) { return (String(decoding: other, as: UTF8.self), text) }
@@ -24,15 +25,27 @@ struct UnportableIDs {
         return nil
     }
 
+    /// Why another implementation fails at the id; nil when it does not.
+    static func failure(_ id: UnsafeRawBufferPointer) -> String? {
+        if id.contains(0) { return "it holds a NUL, which no file name can" }
+        // A byte is nine at most.
+        guard id.count > longestName / 9 else { return nil }
+        let longest = parts(String(decoding: id, as: UTF8.self)).map(\.count).max() ?? 0
+        return longest > longestName ? "it would take \(longest) bytes in a file name, and \(longestName) are the most" : nil
+    }
+    private static let longestName = 255
+
+    private static func parts(_ text: String) -> [Substring.UTF8View] {
+        ForeignFileNames.split(ForeignFileNames.escaped(text), 2).utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+            .map { Substring($0).utf8 }
+    }
+
     /// What is wrong with the id by itself.
     static func reason(_ id: UnsafeRawBufferPointer) -> String? {
+        if let failure = failure(id) { return "\(failure). \(whatFails)" }
         let text = String(decoding: id, as: UTF8.self)
-        if id.contains(0) { return "it holds a NUL, which no file name can. \(whatFails)" }
         for word in ["LLVSSLASH", "LLVSCOLON"] where text.contains(text: word) { return "it holds \(word), by which file names say / or :" }
-        for part in ForeignFileNames.split(ForeignFileNames.escaped(text), 2).utf8.split(
-            separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
-        {
-            if part.count > 255 { return "it would take \(part.count) bytes in a file name, and 255 are the most. \(whatFails)" }
+        for part in parts(text) {
             if part.elementsEqual(".".utf8) || part.elementsEqual("..".utf8) {
                 return "a file name made of it would be \"\(String(decoding: part, as: UTF8.self))\""
             }

@@ -43,9 +43,12 @@ struct InterchangeDecoder {
     /// All that a version file says.
     static func versionFile(_ document: Document, name: VersionID, file: String? = nil) throws -> VersionFile {
         let file = file ?? "versions/\(name)"
-        let found = try anyVersion(document, file: file)
-        try InterchangeDecoder(file: file).check(found.version, isNamed: name)
+        let found = try versionFile(document, file: file)
+        try check(found, isNamed: name, file: file)
         return found
+    }
+    static func check(_ found: VersionFile, isNamed name: VersionID, file: String) throws {
+        try InterchangeDecoder(file: file).check(found.version, isNamed: name)
     }
 
     /// What a version file says.
@@ -57,9 +60,10 @@ struct InterchangeDecoder {
         var isOldForm = false
     }
 
-    static func versionOfAnyName(_ document: Document, file: String) throws -> Version { try anyVersion(document, file: file).version }
+    static func versionOfAnyName(_ document: Document, file: String) throws -> Version { try versionFile(document, file: file).version }
 
-    private static func anyVersion(_ document: Document, file: String) throws -> VersionFile {
+    /// All that a version file says, whatever its name is.
+    static func versionFile(_ document: Document, file: String) throws -> VersionFile {
         let decoder = InterchangeDecoder(file: file, look: document.look)
         return try decoder.reading(document) { reader in
             var version: Version?, digest: [UInt8]?, digestBeside: [UInt8]?, isOldForm = false

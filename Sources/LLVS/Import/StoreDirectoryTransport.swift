@@ -17,7 +17,11 @@ final class StoreDirectoryTransport: ExchangeTransport, @unchecked Sendable {
 
     var description: String { "the store directory \(directory.path)" }
 
-    func list(_ control: OperationControl) throws -> ExchangeListing { ExchangeListing(versions: try directory.versionNames()) }
+    func list(_ control: OperationControl) throws -> ExchangeListing {
+        var listing = ExchangeListing(versions: try directory.versionNames())
+        listing.reportsForeign = true
+        return listing
+    }
 
     func fetchVersions(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
         try fetch(names, control) { id in

@@ -24,6 +24,7 @@ extension Store {
     ) throws -> Version {
         try checkOpen()
         try metadata.checkMade()
+        try savingGuards.check(metadata)
         let paced = control.paced(.reading, doing: "Merging versions \(a) and \(b) of \(self.description)")
         try paced.look()
         let x = try requireOrdinal(a, toBuildOn: true), y = try requireOrdinal(b, toBuildOn: true)
@@ -85,6 +86,7 @@ extension Store {
     ) throws -> Version? {
         try checkOpen()
         try metadata.checkMade()
+        try savingGuards.check(metadata)
         let target = try requireOrdinal(into, toBuildOn: true)
         let paced = control.within(.adding, 0, of: 0).paced(.adding, doing: "Merging heads")
         try paced.look()
@@ -328,6 +330,12 @@ extension Store {
             "There is no version of the branch \"\(unknown)\" in \(description), so its heads cannot be merged. "
                 + "Check the name, or retrieve it from where it was made."
         )
+    }
+
+    /// Whether `mergeHeads` has heads to merge into a version beside it.
+    func hasOtherHeads(than id: VersionID, _ selection: HeadSelection) throws -> Bool {
+        let target = try requireOrdinal(id, toBuildOn: true)
+        return try selectedHeads(target, selection, .none) != [target]
     }
 
     /// `target` and the selected heads without those that are ancestors of others, newest first.

@@ -192,6 +192,15 @@ package final class AutomaticTransport: StoreTransport, AddressedTransport, @unc
             }
         }
     }
+    /// Single files were met there, in this process or an earlier one.
+    package func isReadByOthers(_ store: Store) -> Bool {
+        let (isPacked, hadVersions) = lock.withLock { (self.isPacked, self.hadVersions) }
+        switch isPacked {
+        case .some(true): return packs.isReadByOthers(store)
+        case .some(false): return true
+        case nil: return hadVersions || (try? PlaceNotes.hadVersions(store, description, files.account(nil))) ?? false
+        }
+    }
     package func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? { nil }
     package func close() { files.close() }
 }

@@ -134,5 +134,24 @@ final class FolderRemoteFiles: RemoteFiles, @unchecked Sendable {
         }
     }
 
+    func observe(_ directories: [String], _ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? {
+        // Of those that others lie in, the one of the place included, only these count.
+        var parts: [String: Set<String>] = [:]
+        for directory in directories {
+            var rest = directory
+            while !rest.isEmpty {
+                let (above, name) = RemoteName.split(rest)
+                parts[above, default: []].insert(name)
+                rest = above
+            }
+        }
+        let around = parts.filter { !directories.contains($0.key) }.map { above, names in
+            // The folder itself may be reached by a link.
+            WatchedDirectory(above.isEmpty ? path + "/." : "\(path)/\(above)", names: { names.contains($0) })
+        }
+        return try FolderWatch.start(
+            around + directories.map { WatchedDirectory("\(path)/\($0)", names: { RemoteName.isComponent($0) }) }, changed)
+    }
+
     func prepareUploads(_ check: Check) throws { try FolderFiles.removeFiles(in: folder("tmp"), olderThan: 86_400) }
 }

@@ -1,5 +1,7 @@
 /// A pack at a remote, all of it in memory, or its end alone.
-enum PackSource {
+///
+/// Indirect: a copy of one in place looks at bytes of the larger case that the smaller one never wrote, which valgrind reports.
+indirect enum PackSource {
     case whole(PackFile)
     case part(PartialPack)
 

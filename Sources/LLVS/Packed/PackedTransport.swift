@@ -117,7 +117,10 @@ package final class PackedTransport: StoreTransport, TellingTransport, @unchecke
     private func exchangeBeside(_ store: Store) -> Exchange {
         if let known = lock.withLock({ beside }), known.store === store { return known }
         // One call of an exchange at a time.
-        let versions = RemoteTransport(files, choose: bridge.toSend), made = Exchange(store: store, transport: versions)
+        var options = Exchange.Options()
+        // That is up to the exchange that this one is a part of.
+        options.hasNoOtherReaders = true
+        let versions = RemoteTransport(files, choose: bridge.toSend), made = Exchange(store: store, transport: versions, options: options)
         versions.restorationState = lock.withLock { besideState }
         lock.withLock { beside = made }
         return made
@@ -157,6 +160,29 @@ package final class PackedTransport: StoreTransport, TellingTransport, @unchecke
             }
         }
     }
-    package func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? { nil }
+    /// Tells of every new name where packs lie, whoever wrote it, this device included.
+    package var hearsItself: Bool { true }
+    package func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? {
+        // Each device leaves its newest pack in `log/`: what is in `base/` alone is none of the news.
+        try files.observe(["pack1", "pack1/log", "pack1/blob", "pack1/keys", "versions"], changed)
+    }
+    package func hasNews(for store: Store) throws -> Bool? {
+        let known = try PackedNotes.known(of: store, remote: files.description, account: files.account(nil))
+        guard let state = known, !state.roots.isEmpty else { return true }
+        // What came may be what these wait for: a pack that came in part, a root, keys, a large value.
+        if !state.bad.isEmpty || !state.waiting.isEmpty || !state.missingBlobs.isEmpty || (isKeyed && state.pin == nil) { return true }
+        for entry in try files.list("pack1/log", withTimes: false, {}) ?? [] {
+            if let name = PackName(PackKind.log.prefix + entry.name), !state.isKnown(name) { return true }
+        }
+        guard state.roots.contains(where: \.isBridged) else { return false }
+        let listing = try exchangeBeside(store).transport.list(OperationControl())
+        return try !store.unknown(among: listing.versions + listing.changesOnly).isEmpty
+    }
+    /// Single files lie beside the packs.
+    package func isReadByOthers(_ store: Store) -> Bool {
+        if isToBeBridged || lock.withLock({ beside != nil }) { return true }
+        let known = try? PackedNotes.known(of: store, remote: files.description, account: files.account(nil))
+        return known?.roots.contains(where: \.isBridged) ?? false
+    }
     package func close() { files.close() }
 }

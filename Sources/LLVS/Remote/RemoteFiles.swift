@@ -31,11 +31,15 @@ package protocol RemoteFiles: AnyObject, Sendable {
     func prepareUploads(_ check: Check) throws
     /// Whether it takes another file than one that it refused; false where nobody can tell.
     func takesAnother(_ check: Check) throws -> Bool
+    /// Calls back, on a thread of its own, after files may have come into one of some directories, whoever put them there, until the
+    /// observation is cancelled; nil where nobody can tell. A directory that is not there is observed once it is.
+    func observe(_ directories: [String], _ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)?
     /// Lets go of connections.
     func close()
 }
 
 extension RemoteFiles {
+    package func observe(_ directories: [String], _ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? { nil }
     package func account(_ check: Check?) throws -> String? { nil }
     package func changes(since token: [UInt8], _ check: Check) throws -> RemoteChanges? { nil }
     package func prepareUploads(_ check: Check) throws {}

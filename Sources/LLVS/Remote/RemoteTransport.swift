@@ -365,6 +365,7 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, Address
     }
 
     /// A server does not tell.
+    public func isReadByOthers(_ store: Store) -> Bool { true }
     public func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? { nil }
     public func close() { if choose == nil { files.close() } }
 }

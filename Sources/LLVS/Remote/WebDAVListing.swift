@@ -18,6 +18,8 @@ final class WebDAVListing: XMLReader.Handler, HTTPBodyReader {
     private var href: [UInt8]?, size: Int?, modified: Int64?, isDirectory = false
     /// The response has a status of its own by which it is not there.
     private var isGone = false
+    /// The server says that it lists no more, although there is more.
+    private var isCut = false
 
     private var listed: [(entry: RemoteEntry, modified: Int64?)] = []
     private var hasSeenOwn = false
@@ -38,6 +40,13 @@ final class WebDAVListing: XMLReader.Handler, HTTPBodyReader {
     func entries(at date: Int64?) throws -> [RemoteEntry] {
         try reader?.finish()
         reader = nil // which holds this one
+        guard !isCut else {
+            throw StoreError(
+                .transport,
+                "\(what) is not whole: after \(listed.count + elsewhere.count) entries the server answers 507, since it lists no more at "
+                    + "once. Nothing was exchanged. Raise the server's limit, or use packs (layout=packed) at an empty address, which are "
+                    + "few files.")
+        }
         if !hasSeenOwn, listed.isEmpty, let longest = elsewhere.map(\.parent).max(by: { $0.count < $1.count }) {
             // Behind a proxy that shows the server under another path.
             listed = elsewhere.filter { $0.parent == longest && longest + [slash] + Array($0.entry.name.utf8) != longest }.map {
@@ -91,7 +100,10 @@ final class WebDAVListing: XMLReader.Handler, HTTPBodyReader {
         case "DAV: getlastmodified": modified = text.flatMap { HTTPDate.seconds(String(decoding: $0, as: UTF8.self)) } ?? modified
         case "DAV: status" where path.last == "DAV: response":
             let words = (text ?? []).split(separator: UInt8(ascii: " "))
-            isGone = words.count > 1 && ["404", "410"].contains(String(decoding: words[1], as: UTF8.self))
+            let status = words.count > 1 ? String(decoding: words[1], as: UTF8.self) : ""
+            isGone = ["404", "410", "507"].contains(status)
+            // RFC 5323, 5.9.1, and RFC 6578, 3.6: of the collection itself.
+            if status == "507" { isCut = true }
         case "DAV: response": if !isGone { try add() }
         default: return
         }

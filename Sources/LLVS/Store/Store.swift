@@ -87,6 +87,8 @@ public final class Store: @unchecked Sendable {
     let schemas = SchemaCache(), validSchemas = ValidSchemas()
     /// What the layers above keep with it.
     let attachments = Attachments()
+    /// What may refuse versions before they are made.
+    let savingGuards = SavingGuards()
 
     /// Opens the store at `path`, or makes it.
     /// - Parameters:

@@ -37,16 +37,20 @@ final class PathWatch: @unchecked Sendable {
     private var wasLost = false
     /// What is asked of inotify.
     private let events: UInt32
+    /// Whether only files matter that are closed, or get their name.
+    private let isWhole: Bool
 
     /// - Parameters:
     ///   - asks: false: as where there is no inotify.
-    ///   - whole: whether only files matter that are closed, or get their name; links at the end of the paths are not followed then.
+    ///   - whole: whether of files only those matter that are closed, or get their name; links at the end of the paths are not followed
+    ///     then.
     /// - Throws: what having no descriptors throws.
     init(_ places: [WatchedDirectory], asks: Bool = true, whole: Bool = false) throws {
         self.places = places
+        isWhole = whole
         #if os(Linux)
-        let all = IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF
-        events = UInt32(IN_ONLYDIR) | (whole ? UInt32(all) | UInt32(IN_DONT_FOLLOW) : UInt32(all | IN_MODIFY | IN_CREATE))
+        let all = IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_CREATE
+        events = UInt32(IN_ONLYDIR) | (whole ? UInt32(all) | UInt32(IN_DONT_FOLLOW) : UInt32(all | IN_MODIFY))
         #else
         events = 0
         #endif
@@ -206,6 +210,8 @@ final class PathWatch: @unchecked Sendable {
             return false
         }
         guard let i = watched[event.wd] else { return false }
+        // A file that is made is not whole yet; a directory is there.
+        if isWhole, event.mask & UInt32(IN_CREATE) != 0, event.mask & UInt32(IN_ISDIR) == 0 { return false }
         return places[i].names?(name) ?? true
     }
     #endif

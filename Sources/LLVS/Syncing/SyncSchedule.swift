@@ -11,7 +11,8 @@ struct SyncSchedule {
         var lively = 300.0
         /// Saves are only sent to who was retrieved from within this time.
         var freshness = 30.0
-        /// Rounds because the application came to the front, and because of news, are at least this far apart.
+        /// Rounds because the application came to the front, and because of news, are at least this far apart; so are merges of what came
+        /// otherwise, as rounds because of news.
         var frontSpacing = 5.0, newsSpacing = 1.0
         /// Of failures: the first pause, and the longest.
         var firstPause = 1.0, longestPause = 900.0
@@ -19,8 +20,12 @@ struct SyncSchedule {
         var roomPause = 3_600.0
     }
 
-    /// A round that the host asks for.
-    enum Trigger: Sendable { case save, front, news, user }
+    /// What leads to a round.
+    enum Trigger: Sendable {
+        case save, front, news, user
+        /// Versions came into the store otherwise than in a round: over a link, by another process, by an import.
+        case arrival
+    }
 
     typealias Reason = Syncer.Reason
     typealias Conditions = Syncer.Conditions
@@ -52,6 +57,9 @@ struct SyncSchedule {
         var onlySends: Bool
         /// Those of the places to which nothing is sent.
         var onlyReceive: Set<String> = []
+        /// Whether nothing is exchanged: what came otherwise is merged.
+        var onlyMerges: Bool { places.isEmpty }
+        static let merging = Round(places: [], onlySends: false)
     }
 
     /// The next thing to do.
@@ -69,6 +77,9 @@ struct SyncSchedule {
     /// When something is to be sent that was left to others until then.
     var lateSend: Double?
     private var asked: (front: Bool, news: Bool, user: Bool) = (true, false, false)
+    /// Something came that no round has merged.
+    private var hasArrivals = false
+    private var lastMerge = -Double.infinity
     /// How many wait for a round.
     private var waiting = 0
     /// Whether saves led to the round that runs.
@@ -103,6 +114,7 @@ struct SyncSchedule {
             lastSave = now
         case .news: asked.news = true
         case .user: asked.user = true
+        case .arrival: hasArrivals = true
         case .front:
             asked.front = true
             for i in places.indices {
@@ -115,8 +127,21 @@ struct SyncSchedule {
     /// Whether somebody asks for a round now.
     var isAsked: Bool { asked.user || waiting > 0 }
 
-    /// What is to be done at `now`.
+    /// What is to be done at `now`. What came is merged by a whole round if one is due, else apart, also without places and offline.
     func next(_ now: Double) -> Next {
+        let exchange = nextExchange(now)
+        guard hasArrivals, !conditions.contains(.paused) else { return exchange }
+        if case .now(let round) = exchange, !round.onlySends { return exchange }
+        let due = lastMerge + pace.newsSpacing
+        if due <= now { return .now(.merging) }
+        return switch exchange {
+        case .now: exchange
+        case .at(let moment): .at(min(moment, due))
+        case .whenTold: .at(due)
+        }
+    }
+
+    private func nextExchange(_ now: Double) -> Next {
         if places.isEmpty { return .whenTold }
         if isAsked {
             let ready = places.filter { $0.notBefore <= now }.map(\.name)
@@ -177,6 +202,8 @@ struct SyncSchedule {
 
     /// A round begins: what asked for it is served by it. What is told from here on asks for another.
     mutating func begin(_ round: Round) {
+        if !round.onlySends { hasArrivals = false }
+        if round.onlyMerges { return }
         isOfSaves = firstSave != nil
         firstSave = nil
         lastSave = nil
@@ -186,6 +213,9 @@ struct SyncSchedule {
             waiting = 0
         }
     }
+
+    /// A round that merged alone is over.
+    mutating func finishMerging(at now: Double) { lastMerge = now }
 
     /// A round is over.
     mutating func finish(_ outcomes: [Outcome], at now: Double, isInterrupted: Bool = false) {

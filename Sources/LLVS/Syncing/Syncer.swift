@@ -3,6 +3,7 @@
 ///
 /// It lasts until it is stopped or let go of, or the coordinator is closed. Saves by the coordinator, by other handles and by other
 /// processes, exchanges attached later and news of exchanges are noticed without being told.
+/// What comes over a direct connection, by another process or by an import is merged at once, also if no exchange is attached.
 ///
 /// Threads: everything may be called from any thread. Events come one at a time, on the syncer's thread; from within, all may be called
 /// but `run`.

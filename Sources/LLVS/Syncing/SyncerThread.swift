@@ -25,6 +25,8 @@ final class SyncerThread: @unchecked Sendable {
     private var roundsBegun: UInt64 = 0, wasInterrupted = false, wasWhole = false
     /// Rows of the history that a round has sent, or was there for.
     private var seenRows = 0
+    /// Whether the running round merges alone, and sends nothing of what it makes.
+    private var onlyMerges = false
     private var attachedChanged = true
     /// Used by the thread alone; by `start` before there is one.
     private var news: [String: (exchange: Exchange, observation: (any ExchangeObservation)?)] = [:]
@@ -52,6 +54,8 @@ final class SyncerThread: @unchecked Sendable {
 
     private func listenAndWork() throws {
         seenRows = coordinator.store.rowCount
+        // What came before: there may be no place, or no network.
+        schedule.tell(.arrival, at: Clock.steady())
         observations.append(coordinator.ended.add { [weak self] in self?.end() })
         observations.append(coordinator.attachments.add { [weak self] in self?.attachmentsChanged() })
         observations.append(coordinator.observe { [weak self] _ in self?.currentMoved() })
@@ -100,7 +104,7 @@ final class SyncerThread: @unchecked Sendable {
     private func currentMoved() {
         let me = pthread_self()
         lock.withLock {
-            if let thread, token != nil, pthread_equal(thread, me) != 0 { return }
+            if let thread, token != nil, !onlyMerges, pthread_equal(thread, me) != 0 { return }
             schedule.tell(.save, at: Clock.steady())
             changed.broadcast()
         }
@@ -110,9 +114,10 @@ final class SyncerThread: @unchecked Sendable {
         let rows = coordinator.store.rowCount
         lock.withLock {
             // What comes while a round runs is looked at when it is over.
-            guard token == nil, rows > seenRows else { return }
+            guard token == nil || onlyMerges, rows > seenRows else { return }
             seenRows = rows
             schedule.tell(.save, at: Clock.steady())
+            schedule.tell(.arrival, at: Clock.steady())
             changed.broadcast()
         }
     }
@@ -231,6 +236,10 @@ final class SyncerThread: @unchecked Sendable {
             guard !isStopped else { lock.unlock(); break }
             if attachedChanged { lock.unlock(); continue }
             switch schedule.next(Clock.steady()) {
+            case .now(let round) where round.onlyMerges:
+                schedule.begin(round)
+                lock.unlock()
+                mergeArrivals()
             case .now(let round):
                 let isAsked = schedule.isAsked
                 schedule.begin(round)
@@ -372,6 +381,7 @@ final class SyncerThread: @unchecked Sendable {
         let late = LateArrivals.of(coordinator.store).nextDue()
         let after = coordinator.store.rowCount, sentUpTo = firstUnsent(outcome, round, from: rows), asked = counts(names)
         let isLeft = isAnythingLeft(outcome, from: rows, upTo: after)
+        let hasSent = outcome.map { ($0.before.exchanges + ($0.after?.exchanges ?? [])).contains(where: \.hasSent) } ?? false
         lock.lock()
         schedule.lateSend = late
         let now = Clock.steady(), time = Clock.now()
@@ -432,10 +442,57 @@ final class SyncerThread: @unchecked Sendable {
         if isWhole && !isInterrupted { told.lastSuccess = time }
         // What came in between by others' hands was perhaps not sent.
         if isLeft { schedule.tell(.save, at: now) }
+        // It may have come after the merge, if there was one.
+        if after > rows, isLeft || !hasSent { schedule.tell(.arrival, at: now) }
         seenRows = max(seenRows, after)
         refresh()
         self.token = nil
         (wasWhole, wasInterrupted) = (isWhole, isInterrupted)
+        let waits: Double?
+        if case .at(let moment) = schedule.next(now) { waits = moment } else { waits = nil }
+        _ = settle(until: waits)
+        if failure?.code == .closed { isStopped = true }
+        let event = Syncer.Event(status: told, round: outcome)
+        changed.broadcast()
+        lock.unlock()
+        tell(event)
+    }
+
+    /// Merges what came otherwise than in a round, if that is anything but the current version.
+    private func mergeArrivals() {
+        guard (try? coordinator.hasHeadsToMerge(selection)) ?? true else { return }
+        let token = CancelToken(end: .infinity)
+        let status = lock.withLock { () -> Syncer.Status? in
+            if isStopped { return nil }
+            (self.token, onlyMerges) = (token, true)
+            told.state = .running
+            told.nextRound = nil
+            return told
+        }
+        guard let status else { return }
+        tell(Syncer.Event(status: status))
+        let bytes = ByteProgress(), last = Moment()
+        let control = OperationControl(
+            progress: { [weak self] progress in
+                self?.came(progress, bytes, last)
+                return true
+            }, token: token)
+        let at = coordinator.currentVersion
+        var outcome = StoreCoordinator.SyncOutcome(
+            before: StoreCoordinator.ExchangeOutcome(move: StoreCoordinator.Move(from: at, to: at)),
+            move: StoreCoordinator.Move(from: at, to: at))
+        do {
+            let merged = try coordinator.mergeAll(selection: selection, control)
+            (outcome.move, outcome.hasMerged, outcome.mergeFailure) = (merged.move, merged.move.isMove, merged.failure)
+        } catch { outcome.mergeFailure = error }
+        let failure = outcome.mergeFailure.map { StoreError.of($0) }, isInterrupted = failure?.code == .cancelled || failure?.code == .busy
+        lock.lock()
+        let now = Clock.steady()
+        (self.token, onlyMerges) = (nil, false)
+        schedule.finishMerging(at: now)
+        told.mergeFailure = isInterrupted ? nil : failure
+        if isInterrupted { schedule.tell(.arrival, at: now) }
+        told.rounds &+= 1
         let waits: Double?
         if case .at(let moment) = schedule.next(now) { waits = moment } else { waits = nil }
         _ = settle(until: waits)

@@ -32,6 +32,40 @@ import Testing
 
     @Test func withoutPlacesNothingIsDue() { #expect(schedule().next(0) == .whenTold) }
 
+    /// What comes otherwise than in a round is merged at once, whatever the places do; only `paused` keeps it from that.
+    @Test func whatComesIsMergedAtOnce() throws {
+        let merging = SyncSchedule.Next.now(.merging)
+        var none = schedule(conditions: [.offline, .background])
+        none.tell(.arrival, at: 1)
+        #expect(none.next(1) == merging)
+        none.begin(.merging)
+        none.finishMerging(at: 1)
+        #expect(none.next(1) == .whenTold)
+        // Not more often than once a second.
+        none.tell(.arrival, at: 1.2)
+        #expect(none.next(1.2) == .at(2) && none.next(2) == merging)
+        none.conditions = .paused
+        #expect(none.next(2) == .whenTold)
+
+        // A whole round merges as well; one that only sends does not, and what is saved meanwhile is still to be sent.
+        var schedule = schedule("a")
+        schedule.tell(.arrival, at: 0)
+        #expect(try run(&schedule, 0) == SyncSchedule.Round(places: ["a"], onlySends: false))
+        #expect(schedule.next(0.5) == .at(30))
+        schedule.tell(.save, at: 1)
+        schedule.tell(.arrival, at: 1)
+        #expect(schedule.next(1) == merging)
+        schedule.begin(.merging)
+        schedule.finishMerging(at: 1.5)
+        #expect(schedule.next(1.5) == .at(3))
+        schedule.tell(.arrival, at: 2)
+        #expect(schedule.next(2) == .at(2.5))
+        #expect(schedule.next(3) == merging)
+        schedule.begin(.merging)
+        schedule.finishMerging(at: 3)
+        #expect(try run(&schedule, 3) == SyncSchedule.Round(places: ["a"], onlySends: true))
+    }
+
     @Test func itBeginsWithARoundAndPollsEverMoreSeldom() throws {
         var schedule = schedule("a")
         #expect(try run(&schedule, 0, moved: true) == SyncSchedule.Round(places: ["a"], onlySends: false))

@@ -8,7 +8,8 @@ extension Store {
     /// (docs/format.md). With one predecessor at most no version records a `preserve`: the bytes are
     /// recorded, since other implementations relay such a version with the bytes as its own, and a `preserveRemoval` is a
     /// `remove`. With an `id`, making the same version again returns the one that is there.
-    /// - Throws: `.unknownPredecessor`, `.duplicateID`, `.invalidValueID`, `.invalidUTF8`, `.tooLarge`,
+    /// - Throws: `.unknownPredecessor`, `.duplicateID`, `.invalidValueID`, `.invalidUTF8`, `.tooLarge`, `.unportableID` (refused by an
+    ///   exchange that is open: `Exchange.Options.hasNoOtherReaders`),
     ///   `.invalidVersionID` (also for one that differs from a known one by case, that cannot be a file name everywhere, or that has the
     ///   form of those that follow from content and is none), `.versionMismatch` (the id is
     ///   taken by another version), `.invalidReference`, `.readOnly`, `.noSpace`, `.io`, and `.unknownOutcome` when
@@ -42,6 +43,7 @@ extension Store {
         if storage.isReadOnly { try checkWritable("Making a version") }
         try metadata.checkMade()
         let sorted = try ChangeOrder(checking: changes)
+        try checkAllowed(changes, metadata, on: predecessor)
         var first = known?.ordinal ?? History.none
         var isFirstSave = false
         if let predecessor, known == nil {
@@ -71,6 +73,15 @@ extension Store {
             draft.version.id = draft.version.contentID(recorded, digests: &draft.digests)
             if isFirstSave { try commitWithEmptyRoot(&draft) } else { try commit(&draft, view) }
             return (draft.version, true)
+        }
+    }
+
+    /// - Throws: the refusal of an exchange: `.unportableID`.
+    func checkAllowed(_ changes: BorrowedChanges, _ metadata: Metadata, on predecessor: VersionID?) throws {
+        try savingGuards.check(metadata)
+        try savingGuards.check(changes) { id in
+            guard let predecessor, predecessor != EmptyRoot.id else { return false }
+            return try reference(ValueID(unchecked: id), at: predecessor) != nil
         }
     }
 

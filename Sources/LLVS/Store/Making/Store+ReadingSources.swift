@@ -42,6 +42,7 @@ extension Store {
         return try withExtendedLifetime(ids) {
             _ = try ChangeOrder(checking: BorrowedChanges(named))
             if let predecessor, predecessor != EmptyRoot.id { _ = try requireOrdinal(predecessor, .unknownPredecessor, toBuildOn: true) }
+            try checkAllowed(BorrowedChanges(named), metadata, on: predecessor)
             var pulled: [Pulled] = []
             do {
                 for source in sources { pulled.append(try pull(source)) }

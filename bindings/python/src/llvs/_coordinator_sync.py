@@ -25,6 +25,7 @@ class CoordinatorSync(CoordinatorStore):
 
     _exchange_durability: Durability
     _report_unportable: bool
+    _no_other_readers: bool
     _transports: list[TransportHandle]
 
     def attach(self, place: Place, *, name: Optional[str] = None) -> None:
@@ -35,7 +36,7 @@ class CoordinatorSync(CoordinatorStore):
         """
         place = place_of(place)
         with exchange_options(
-            place, self._exchange_durability, report_unportable=self._report_unportable
+            place, self._exchange_durability, report_unportable=self._report_unportable, no_other_readers=self._no_other_readers
         ) as options, self._call as pointer:
             where = name if name is not None and carrier_of(place) is not None else name_of(place)
             lib.llvs_coordinator_attach(pointer, encode(where), options.reference)

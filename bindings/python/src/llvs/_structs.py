@@ -484,6 +484,8 @@ class llvs_exchange_options(ctypes.Structure):
         ("key_file", llvs_bytes),
         ("known_hosts", llvs_bytes),
         ("device_name", llvs_bytes),
+        ("no_other_readers", c_uint32),
+        ("reserved", c_uint32),
     ]
 
 

@@ -69,6 +69,7 @@ class Coordinator(CoordinatorValues, CoordinatorRules, CoordinatorUndo, Coordina
         snapshots: SnapshotPolicy = "off",
         exchange_durability: Durability = "full",
         report_unportable: bool = False,
+        no_other_readers: bool = False,
         storage: Union[StorageKind, Storage] = "file",
         durability: Durability = "full",
         memory_budget: int = 0,
@@ -96,6 +97,8 @@ class Coordinator(CoordinatorValues, CoordinatorRules, CoordinatorUndo, Coordina
         exchange_durability: of exchanges that are given as URLs; see the `durability` of `Exchange`.
         report_unportable: of all exchanges of this coordinator, as for `Exchange`: each sync lists ids that another implementation cannot
         store as problems of what was sent.
+        no_other_readers: True if no other implementation reads the places of this coordinator's exchanges; unless it is, what another
+        implementation would fail at is not saved while a place with single files is attached, as for `Exchange`.
         The rest is as for `Store`. Errors: those of `Store` and `Exchange`, InvalidMetadataError.
         """
         self._path, self._kind = os.fsdecode(path) if path is not None else "", storage
@@ -109,6 +112,7 @@ class Coordinator(CoordinatorValues, CoordinatorRules, CoordinatorUndo, Coordina
         if path is None and storage in ("file", "sqlite"):
             raise errors.InvalidArgumentError(f"a store with the storage {storage!r} needs a path")
         self._exchange_durability, self._report_unportable = exchange_durability, report_unportable
+        self._no_other_readers = no_other_readers
         durability_number(exchange_durability)
         entries = _metadata.Entries(metadata)
         pieces = Column([encode(name), encode(device)])

@@ -283,7 +283,9 @@ class ExchangeDataError(
         c.ERROR_CLOCK_AHEAD,
     ],
 ):
-    """What the other side holds cannot be used. Appears as a problem of an exchange's result."""
+    """What the other side holds cannot be used: a problem of an exchange's result. Or, with `ErrorCode.UNPORTABLE_ID`, what others on the
+    other side would fail at is not saved.
+    """
 
 
 class EncryptionError(Error, ValueError, codes=[c.ERROR_WRONG_KEY, c.ERROR_KEY_MISSING, c.ERROR_KEYS_FORKED]):

@@ -37,12 +37,14 @@ class exchange_options:
         create: bool = True,
         report_unportable: bool = False,
         decode: Optional[Decoder] = None,
+        no_other_readers: bool = False,
     ) -> None:
         self._struct = _structs.llvs_exchange_options(
             struct_size=ctypes.sizeof(_structs.llvs_exchange_options),
             durability=durability_number(durability),
             must_exist=int(not create),
             report_unportable=int(report_unportable),
+            no_other_readers=int(no_other_readers),
         )
         self._decode = decode
         carrier = carrier_of(place)
@@ -96,6 +98,7 @@ class Exchange(Handle):
         durability: Durability = "full",
         create: bool = True,
         report_unportable: bool = False,
+        no_other_readers: bool = False,
         decode: Optional[Decoder] = None,
     ) -> None:
         """Opens an exchange.
@@ -108,8 +111,12 @@ class Exchange(Handle):
         folder gets. "full": files are on disk before anybody sees them; "normal": faster, but a power cut may leave files without their
         bytes, which whoever has the version writes anew. create: False: a folder that is not there is a NotFoundError.
         report_unportable: `send` lists value ids that another implementation of this design cannot hold or tell apart as problems with the
-        code `ErrorCode.UNPORTABLE_ID`, each once, named by the version that has them, which is sent all the same. decode: as for
-        `Store.import_store`, for snapshots of another implementation.
+        code `ErrorCode.UNPORTABLE_ID`, each once, named by the version that has them, which is sent all the same.
+        no_other_readers: True if no other implementation reads the place. Unless it is, and while the exchange is open, a save into the
+        store raises `ExchangeDataError` with that code if the place has two files for each version and another implementation would fail
+        at the version for good: for a new value id that would take more than 255 bytes in its file names or holds a NUL, and for metadata
+        with two keys that differ by normalization alone (docs/interchange.md). decode: as for `Store.import_store`, for snapshots of
+        another implementation.
 
         Raises InvalidArgumentError (no URL), UnsupportedError (scheme), StorageError, TransportError, BusyError (a transport
         that serves another exchange).
@@ -120,7 +127,10 @@ class Exchange(Handle):
         self._observers: set[Observer] = set()
         self._transport: TransportHandle | None = None
         pointer = ctypes.c_void_p()
-        with store._call as store_pointer, exchange_options(place, durability, create, report_unportable, decode) as options:
+        with (
+            store._call as store_pointer,
+            exchange_options(place, durability, create, report_unportable, decode, no_other_readers) as options,
+        ):
             lib.llvs_exchange_open(
                 store_pointer, encode(name_of(place)) if carrier is None else b"", options.reference, ctypes.byref(pointer)
             )

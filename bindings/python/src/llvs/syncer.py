@@ -176,7 +176,8 @@ class Syncer(Handle):
                 ...                               # save and read as ever
 
     It begins with a round (exchange, merge, exchange), and does one after saves, when an exchange has news, and from time to time. Saves
-    of other processes and exchanges attached later are noticed, too. It ends when it is closed, or its coordinator is.
+    of other processes and exchanges attached later are noticed, too. What comes over a direct connection, by another process or by an
+    import is merged at once, also if no exchange is attached: a round without exchanges. It ends when it is closed, or its coordinator is.
 
     Safe from all threads. The callback is called on the library's thread, one event at a time; what it raises goes to
     `sys.unraisablehook`. From within, everything may be called but `run`.
