@@ -167,7 +167,7 @@ def test_a_value_is_played_through_time(show: Open) -> None:
     page.wait(lambda: "2 of 6" in page.text(".told"))
     page.wait(lambda: [cell.text for cell in page.all(".differences td")][:3] == ["town", '"Ulm"', '"Bonn"'])
     assert page.all(".differences del")[0].text == "Ulm"
-    page.click("Play")
+    page.click("Play", ".slider button")
     page.wait(lambda: "6 of 6" in page.text(".told") and page.text(".slider button:nth-child(2)") == "Play")
     page.go("#/values/@?id=photo%2Fann.png", "96 × 96 pixels")
     look(page, "picture")
