@@ -20,8 +20,13 @@ from conftest import PICTURES
 Open = Callable[..., tuple[Page, llvs.Store, Any]]
 
 
-def look(page: Page, name: str) -> None:
-    """Takes a picture, light and dark, and checks both for what keeps somebody from using the page."""
+def look(page: Page, name: str, *, narrow: bool = False) -> None:
+    """Takes a picture, light and dark, and checks both for what keeps somebody from using the page; narrow: at 1,400 and 390 pixels."""
+    if narrow:
+        for wide in (390, 1400):
+            resize(page.driver, wide, 900)
+            look(page, f"{name}-{wide}")
+        return resize(page.driver, 1440, 900)
     for scheme in ("light", "dark"):
         page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme},
                                                                                 {"name": "prefers-reduced-motion", "value": "reduce"}]})
@@ -41,7 +46,7 @@ def test_the_history(show: Open) -> None:
     times = [time.text for time in page.all(".version .when")]
     assert all(re.search(r"\b\d{1,2}:\d\d( [AP]M)?$", time) for time in times) and re.search("(13|1):00", times[0]), times
     assert all(not page.script("return arguments[0].scrollWidth > arguments[0].clientWidth", time) for time in page.all(".version .when"))
-    look(page, "history")
+    look(page, "history", narrow=True)
 
 
 def test_what_a_version_changed_is_shown_with_it(show: Open) -> None:
@@ -84,7 +89,7 @@ def test_keys_addresses_and_back(show: Open) -> None:
     page.press("j", "j")
     page.wait(lambda: "Number from the office list" in page.text("#view h2"))
     page.press("k")
-    page.wait(lambda: page.text("#view h2") == "Merge")
+    page.wait(lambda: page.text("#view h2") == "Merge of tablet\u2019s and phone\u2019s changes")
     page.press("m")
     page.wait(lambda: "3 decisions" in page.text("#view"))
     address = page.script("return location.hash")
@@ -107,7 +112,7 @@ def test_keys_addresses_and_back(show: Open) -> None:
     page.press("/", "m", "o", "v", "e", "d", page.KEYS.ENTER)
     page.wait(lambda: "Ann has moved" in page.text("#view") and "Found for" in page.text("#view"))
     assert page.script("return location.hash") == "#/search?q=moved"
-    look(page, "search")
+    look(page, "search", narrow=True)
 
 
 def test_the_oldest_version_while_its_row_is_still_asked_for(show: Open, tmp_path: Path) -> None:
@@ -152,7 +157,7 @@ def test_a_value_is_played_through_time(show: Open) -> None:
     # By its whole name: "ann.png" may be there before it.
     page.wait(lambda: next(link for link in page.all(".tree a") if link.text.split("\n")[0] == "ann")).click()
     page.wait(lambda: "6 of 6" in page.text(".told") and '"visits": 4' in page.text("pre.value"))
-    look(page, "value")
+    look(page, "value", narrow=True)
     page.press("[")
     page.wait(lambda: "5 of 6" in page.text(".told") and "Sings alto" in page.text("pre.value"))
     # Four keys before the page comes to anything else: none of them is lost.
@@ -162,7 +167,7 @@ def test_a_value_is_played_through_time(show: Open) -> None:
     page.wait(lambda: "2 of 6" in page.text(".told"))
     page.wait(lambda: [cell.text for cell in page.all(".differences td")][:3] == ["town", '"Ulm"', '"Bonn"'])
     assert page.all(".differences del")[0].text == "Ulm"
-    page.click("Play")
+    page.click("Play", ".slider button")
     page.wait(lambda: "6 of 6" in page.text(".told") and page.text(".slider button:nth-child(2)") == "Play")
     page.go("#/values/@?id=photo%2Fann.png", "96 × 96 pixels")
     look(page, "picture")
@@ -179,7 +184,7 @@ def test_two_versions_are_compared_inside_values(show: Open) -> None:
     assert [piece.text for piece in page.all(".differences ins")] == ["Friday"]
     page.click("contact/ann", "summary")
     page.wait(lambda: "visits" in page.text("details[open]"))
-    look(page, "compare")
+    look(page, "compare", narrow=True)
     page.click("Swap")
     page.wait(lambda: page.script("return location.hash").endswith(made["first"].id))
 
@@ -191,9 +196,10 @@ def test_a_merge_is_explained_and_decided_otherwise(show: Open) -> None:
     page.go(f"#/merge/{made['merge'].id}", "The change of")
     assert "+49 228 9999" in page.text("article .second") and "The change of tablet stands." in page.text("article")
     look(page, "merge")
-    assert [card.text.split("\n")[0] for card in page.all(".sides .card")] == ["base", "tablet", "phone", "result"]
+    assert [card.text.split("\n")[0] for card in page.all(".sides .card")] == [
+        "last in common (base)", "tablet", "phone", "result"]
     assert [column.text.split("\n")[0] for column in page.all("article")[0].find_elements("css selector", ".four > div")] == [
-        "base", "tablet, newer change", "phone", "result"]
+        "before, in both", "tablet, newer change", "phone", "result"]
     page.click("Take the change of phone")
     page.wait(lambda: "llvs inspect" in page.text("#view") and "contact/ann" in page.text("#view"))
     store.reload()
@@ -206,8 +212,9 @@ def test_a_merge_is_explained_and_decided_otherwise(show: Open) -> None:
     head = store.most_recent_head
     assert head is not None and json.loads(store.at(head)["contact/ann"])["phone"] == "+49 228 1000"
     page.go("#/conflicts", "decision")
-    assert "plan/moving" in page.text("#view .list") and "contact/ann" not in page.text("#view .list")
-    look(page, "conflicts")
+    assert "plan/moving" in page.text("#view .list") and "contact/ann \u203a phone" in page.text("#view .list"), "open again"
+    assert page.find("#undoing button:last-child").get_attribute("title") == 'Redo: Decide a conflict in "contact/ann"'
+    look(page, "conflicts", narrow=True)
     page.go(f"#/values/{head.id}?id=settings%2Ftheme", '"dark"')
     page.click("Edit", ".shown button")
     field = page.wait(lambda: page.find("textarea"))
@@ -237,7 +244,7 @@ def test_news_of_others_appear_by_themselves(show: Open, tmp_path: Path) -> None
             here.retrieve()
     page.wait(lambda: page.text("#count") == "9 versions" and "From the watch" in page.text(".sizer"))
     page.go("#/exchanges", "watch")
-    look(page, "exchanges")
+    look(page, "exchanges", narrow=True)
     page.click("Verify the store")
     page.wait(lambda: "All of it is what was written." in page.text("#view"))
     page.go("#/heads", "2 heads")
@@ -443,7 +450,7 @@ def test_changes_one_after_the_other_while_the_application_is_closed(show: Open,
     look(page, "edited-here")
     page.click("Undo")
     page.wait(lambda: page.text("#count") == "8 versions")
-    assert page.script(said) == "The last change was taken back."
+    assert page.script(said) == 'Taken back: Decide a conflict in "contact/a".'
     store.reload()
     assert store.most_recent_head is not None
     assert json.loads(store.at(store.most_recent_head)["contact/a"]) in ({"x": 1, "y": 2}, {"x": 2, "y": 1})
@@ -458,7 +465,7 @@ def test_changes_one_after_the_other_while_the_application_is_closed(show: Open,
     page.wait(lambda: "This is not JSON (line 1, column" in page.text("#edit-problem"))
     page.driver.get_log("browser")  # it says that a request was refused
     assert page.script("return document.activeElement.tagName") == "TEXTAREA" and field.get_attribute("value") == '{"x": 1,}'
-    look(page, "no-json")
+    look(page, "no-json", narrow=True)
     field.clear()
     field.send_keys('{"x": 7}')
     assert page.text("#edit-problem") == ""
@@ -482,10 +489,122 @@ def test_large_json_has_lines_and_narrow_bytes_have_their_text(show: Open) -> No
               and '"end": "\ufffdend"' in page.text("pre.value"))
     assert len(page.all("pre.value *")) == 0
     page.go(f"#/merge/{merge.id}", "decision")
-    assert page.text("article .base pre") == "a cat\n"
+    assert page.text("article .base pre") == "a cat"
     resize(page.driver, 390, 800)
     try:
         page.go("#/values/@?id=raw", "00000000  00 01 02 03  \u00b7")
         assert page.script("const one = document.querySelector('pre.value'); return one.scrollWidth <= one.clientWidth")
     finally:
         resize(page.driver, 1440, 900)
+
+
+def test_a_merge_shows_pictures_words_and_who_wrote_them(show: Open) -> None:
+    def fill(store: llvs.Store) -> tuple[llvs.Version, llvs.Version, llvs.Version]:
+        notes = "Sings alto. Her studio is open on Mondays. Bring cake."
+        base = store.make_version(timestamp=stores.BEGIN, insert={
+            "__llvs_schema": stores.RULES, "photo": stores.picture(9, 9, (1, 2, 3)), " ": b"a space",
+            "contact/ann": stores.card(notes=notes)})
+        sides = [store.make_version(base, timestamp=stores.BEGIN + at, metadata={"author": who, "device": device}, update={
+            "photo": stores.picture(9, 9, (0, 0, at)),
+            "contact/ann": stores.card(notes=notes.replace("Mondays", day).replace("Bring", bring)),
+        }) for at, who, device, day, bring in ((5, "ada", "phone", "Sundays", "Bring"), (9, "ben", "laptop", "Fridays", "Take"))]
+        merge = store.merge(*sides)
+        other = store.make_version(base, timestamp=stores.BEGIN + 3, update={" ": b"b", "x": b"", "y": b""})
+        # Its clock was ahead, so it comes after what was made later; but it is shown as made when it was.
+        ahead = store.make_version(base, timestamp=time.time() + 9 * 86400, metadata={"message": "ahead"})
+        store.make_version(ahead, metadata={"message": "made first"})
+        store.make_version(base, metadata={"message": "made last"})
+        return merge, other, base
+
+    page, _, (merge, other, base) = show(fill, "--write")
+    page.go(f"#/merge/{merge.id}", "Who wrote what")
+    assert page.text("#view h2") == "Merge of ben on laptop\u2019s and ada on phone\u2019s changes"
+    page.wait(lambda: page.script("return [...document.querySelectorAll('article .thumb img')].map((one) => one.naturalWidth)") == [9] * 4)
+    marked = [[one.text for one in column.find_elements("css selector", "mark")] for column in page.all("article .four")[0].find_elements(
+        "css selector", ".first, .second")]
+    assert marked == [["Fridays", "Take"], ["Sundays"]]
+    columns = [one.text for one in page.all("article .four")[0].find_elements("css selector", ".first pre, .second pre")]
+    assert columns == [f"Sings alto. Her studio is open on {end}" for end in ("Fridays. Take cake.", "Sundays. Bring cake.")]
+    assert [(one.text, one.get_attribute("title")) for one in page.all(".written pre ins")] == [
+        ("Fridays", "ben on laptop"), ("Take", "ben on laptop")]
+    assert page.all("article .reason")[0].text == "both rewrote the same words"
+    look(page, "merge-of-pictures", narrow=True)
+    page.go("#/values/@?id=%20", "stored by")
+    assert page.script("const one = document.querySelector('.tree a bdi.blank'); return one.getBoundingClientRect().width") > 3
+
+    # Heads: the newest by the time that is shown is the first; a version without a description is named for what it changed.
+    page.go("#/heads", "4 heads")
+    assert [one.text for one in page.all("#view .list a > .clip")] == [
+        "made last", "made first", "Merge of ben on laptop\u2019s and ada on phone\u2019s changes", 'Change " ", x and more']
+    page.go(f"#/compare/{merge.id}/{other.id}", "Preview a merge of these two")
+    page.click("Preview a merge of these two")
+    page.wait(lambda: page.text("#view h2") == "Preview of a merge")
+    page.click("Make this merge")
+    page.wait(lambda: "The merge was made as a new version." in page.text("#said") and page.text("#count") == "9 versions")
+
+
+def test_a_head_that_is_chosen_is_in_sight(show: Open) -> None:
+    page, store, _ = show(lambda store: stores.long(store, 400, 50))
+    page.go("#/heads", "50 heads")
+    page.all("#view .list a")[-1].click()
+    page.wait(lambda: page.all(".version[aria-selected='true']"))
+    inside = ("const one = document.querySelector('.version[aria-selected=true]').getBoundingClientRect(),"
+              "all = document.getElementById('scroller').getBoundingClientRect(); return one.top >= all.top && one.bottom <= all.bottom")
+    page.wait(lambda: page.script(inside))
+
+
+def test_the_history_is_replayed(show: Open) -> None:
+    page, _, made = show()
+    rows = "return [...document.querySelectorAll('.version')].filter((one) => !one.hidden).length"
+    # What is shown, step by step; at the merge it is paused.
+    page.script("window.steps = []; addEventListener('hashchange', () => { steps.push(location.hash.split('/')[2]);"
+                "if (location.hash.startsWith('#/merge/')) document.getElementById('replay').click(); })")
+    page.click("Play", "#replay")
+    page.wait(lambda: "Who wrote what" in page.text("#view") and page.script(rows) == 7)
+    written = [(one.text, one.get_attribute("title")) for one in page.all(".written pre ins")]
+    for word, device in (("choir", "phone"), ("Friday", "tablet"), ("Sings alto", "tablet"), ("1000", "tablet")):
+        assert [who for text, who in written if word in text] == [device], (word, written)
+    assert page.text("#replay") == "Play"
+    assert page.script("return steps") == [made[name].id for name in ("first", "second", "third", "draft", "phone", "tablet", "merge")]
+    look(page, "replay")
+    page.press("p")
+    page.wait(lambda: page.text("#view h2") == "Cleo's birthday" and page.script(rows) == 8 and page.text("#replay") == "Play")
+
+
+def test_everything_with_the_keyboard_alone(show: Open) -> None:
+    page, store, made = show(stores.story, "--write")
+    focused = "const one = document.activeElement; return one.getAttribute('aria-label') || one.textContent"
+
+    def tab_to(text: str, most: int = 25) -> None:
+        """Goes on to what carries a text, in at most so many steps."""
+        for _ in range(most):
+            page.press(page.KEYS.TAB)
+            if text in page.script(focused):
+                return
+        raise AssertionError(f"{text} is not reached; the focus is at {page.script(focused)}")
+
+    # Through the history, and a search.
+    page.press("j")
+    page.wait(lambda: page.text("#view h2").startswith("Merge of"))
+    page.press("/", *"moved", page.KEYS.ENTER)
+    page.wait(lambda: "Found for" in page.text("#view"))
+    tab_to("Ann has moved")
+    page.press(page.KEYS.ENTER)
+    page.wait(lambda: page.text("#view h2") == "Ann has moved")
+    # Decide: the merge is two above, and its buttons come behind what it shows.
+    page.go(f"#/merge/{made['merge'].id}", "Who wrote what")
+    tab_to("Take the change of phone")
+    page.press(page.KEYS.ENTER)
+    page.wait(lambda: page.text("#view h2") == 'Decide a conflict in "contact/ann"')
+    # Undo.
+    page.press("u")
+    page.wait(lambda: page.text("#view h2") == 'Undo: Decide a conflict in "contact/ann"')
+    # Edit.
+    page.go("#/values/@?id=settings%2Ftheme", '"dark"')
+    tab_to("Edit")
+    page.press(page.KEYS.ENTER)
+    page.wait(lambda: page.script("return document.activeElement.tagName") == "TEXTAREA")
+    page.press(page.KEYS.END, page.KEYS.BACKSPACE, *'er"')
+    tab_to("Save as a new version", 2)
+    page.press(page.KEYS.ENTER)
+    page.wait(lambda: '"darker"' in page.text(".differences"))

@@ -27,7 +27,7 @@ LOCO = ROOT / "examples" / "loco"
 
 
 class Running:
-    """Both devices, in processes of their own."""
+    """Both devices in a process of their own, and the window with both."""
 
     def __init__(self, folder: Path) -> None:
         command = [sys.executable, str(LOCO), str(folder), "--no-open"]
@@ -36,8 +36,8 @@ class Running:
         assert self.process.stdout is not None and self.process.stderr is not None
         self.addresses: dict[str, str] = {}
         self.tokens: dict[str, str] = {}
-        self._read_addresses(2)
-        for device, address in list(self.addresses.items()):
+        self._read_addresses(3)
+        for device, address in [(name, self.addresses[name]) for name in ("Laptop", "Phone")]:
             place, _, key = address.partition("/#key=")
             status, self.tokens[device] = enter(int(place.rsplit(":", 1)[1]), key)
             assert status == 200, self.tokens[device]
@@ -149,8 +149,30 @@ class Device(browser.Page):
         return dict(self.driver.execute_async_script(
             _GIVEN + "const done = arguments[0]; fetch('/api/book', given()).then((answer) => answer.json()).then(done)"))
 
-    def look(self, name: str) -> None:
-        """Takes a picture, light and dark, and checks both for what keeps somebody from using the page."""
+    def tab_to(self, text: str, most: int = 30) -> None:
+        """Goes on with the Tab key to what carries a text, in at most so many steps."""
+        focused = "const one = document.activeElement; return one.getAttribute('aria-label') || one.textContent"
+        for _ in range(most):
+            self.press(self.KEYS.TAB)
+            if text in self.script(focused):
+                return
+        raise AssertionError(f"{text} is not reached; the focus is at {self.script(focused)}")
+
+    def collisions(self) -> list[str]:
+        """The parts of the bar at the top that cover one another."""
+        return list(self.script("""
+            const all = [...document.querySelectorAll(".bar > *")];
+            const parts = all.map((one) => [one.className || one.tagName, one.getBoundingClientRect()]);
+            return parts.flatMap(([a, x], at) => parts.slice(at + 1).filter(([, y]) => Math.min(x.right, y.right) > Math.max(x.left, y.left)
+              && Math.min(x.bottom, y.bottom) > Math.max(x.top, y.top)).map(([b]) => a + " and " + b));"""))
+
+    def look(self, name: str, *, narrow: bool = False) -> None:
+        """Takes a picture, light and dark, and checks both for what keeps somebody from using the page; narrow: at 1,400 and 390 pixels."""
+        if narrow:
+            for wide in (390, 1400):
+                browser.resize(self.driver, wide, 800)
+                self.look(f"{name}-{wide}")
+            return browser.resize(self.driver, 1280, 800)
         for scheme in ("light", "dark"):
             features = [{"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": "reduce"}]
             self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
@@ -179,6 +201,27 @@ def running(tmp_path: Path) -> Iterator[Running]:
     finally:
         code = running.end()
     assert code == 0
+
+
+@pytest.fixture
+def window(driver: Any, running: Running) -> Iterator[Callable[[str], Device]]:
+    """Opens one window, of a device or of both. Nothing may run, fail or be refused meanwhile."""
+    first = driver.current_window_handle
+    opened: list[Device] = []
+
+    def make(name: str) -> Device:
+        opened.append(Device(driver, running.addresses[name], name))
+        return opened[-1]
+
+    yield make
+    try:
+        for one in opened:
+            assert one.look_at().complaints() == []
+    finally:
+        for one in opened:
+            one.look_at()
+            driver.close()
+        driver.switch_to.window(first)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 from typing import Any, Iterator
 
@@ -19,6 +20,7 @@ from running import enter
 sys.path.insert(0, str(LOCO))
 
 import book  # noqa: E402
+import llvs  # noqa: E402
 import told  # noqa: E402
 
 PATHS = ["/", "/main.js", "/api/book", "/api/news", "/photo/portrait-ada-ruiz", "/no/such/place"]
@@ -127,7 +129,7 @@ def test_a_shared_place_that_cannot_be(tmp_path: Path, place: str) -> None:
 
 
 def test_files_of_the_page() -> None:
-    files = list((LOCO / "page").iterdir())
+    files = [*(LOCO / "page").iterdir(), *(LOCO / "desk").iterdir()]
     assert len(files) > 8
     for path in files:
         text = path.read_text()
@@ -219,13 +221,70 @@ def test_a_conflict_shows_the_whole_of_what_it_is_about(laptop: book.Book) -> No
     assert ("+", "Mondays. Bring cake") in newer["words"] and "Her studio is open on " in newer["value"]
 
 
+def test_undo_says_what_it_takes_back(laptop: book.Book) -> None:
+    id = laptop.save(None, book.Contact(name="Ann", town="Ulm"), None)
+    laptop.save(id, book.Contact(name="Ann", town="Bonn"), None)
+    assert laptop.next_undo() == "Change the town of Ann" == told.book(laptop, "", "", "")["undo"]
+    key, now = f"contact/{id}", laptop.notes.current_version
+    for changed, left in (({"company": "Ann & Co"}, ""), ({"town": "Bern"}, "what is left of: ")):
+        now = laptop.notes.store.make_version(now, update={key: json.dumps({**json.loads(laptop.notes[key]), **changed}).encode()})
+        laptop.notes.merge()
+        assert laptop.next_undo() == left + "Change the town of Ann"
+    assert laptop.undo().startswith("There is nothing to undo of this: Change the town of Ann.") and laptop.people[id].town == "Bern"
+    assert laptop.next_undo() == "Add Ann" and laptop.next_undo(again=True) is None
+
+
+def test_the_book_at_another_time(laptop: book.Book) -> None:
+    ann = laptop.save(None, book.Contact(name="Ann"), None, b"\xff\xd8\xff1")
+    laptop.save_group(None, "Choir")
+    then = laptop.notes.current_version.id
+    laptop.remove(ann)
+    laptop.save(None, book.Contact(name="Ben"), None)
+    assert [(one["what"], one["by"]) for one in told.moments(laptop)][-4:] == [
+        (what, "Laptop") for what in ("Add Ann", "Add the group Choir", "Delete Ann", "Add Ben")]
+    was = told.book(laptop, "", "", "", then)
+    assert [one["name"] for one in was["contacts"]] == ["Ann"] and [one["name"] for one in was["groups"]] == ["Choir"]
+    assert told.contact(laptop, ann, then)["card"]["name"] == "Ann" and told.contact(laptop, ann)["card"] is None
+
+    def names() -> list[str]:
+        return [one["name"] for one in told.book(laptop, "", "", "")["contacts"]]
+
+    laptop.restore_all(then)
+    assert names() == ["Ann"] and laptop.notes.undo_description.startswith("Restore the book of ")
+    with pytest.raises(book.Refused, match="already as it was"):
+        laptop.restore_all(then)
+    laptop.undo()
+    assert names() == ["Ben"]
+    with pytest.raises(llvs.UnknownVersionError):
+        laptop.restore_all("nothing")
+
+
+def test_only_the_window_with_both_shows_devices_in_frames(running: Running) -> None:
+    def policy(name: str) -> tuple[str, Any]:
+        with urllib.request.urlopen(running.place(name)[0] + "/", timeout=300) as answer:
+            return answer.headers["content-security-policy"], answer.headers["x-frame-options"]
+
+    (both, _), (laptop, _), (phone, _) = (running.place(name) for name in ("Both", "Laptop", "Phone"))
+    for name in ("Laptop", "Phone"):
+        found, option = policy(name)
+        assert f"frame-ancestors {both};" in found + ";" and "frame-src" not in found and option is None
+    found, option = policy("Both")
+    assert "frame-ancestors 'none'" in found and found.endswith(f"frame-src {laptop} {phone}") and option == "DENY"
+    for path in ("/api/desk", "/api/enter", "/api/plug"):
+        assert running.ask("Laptop", path, {})[0] == 404, "a device is not asked for the other one"
+        connection = http.client.HTTPConnection("127.0.0.1", running.place("Both")[1], timeout=300)
+        connection.request("POST", path, "{}", {"origin": both, "content-type": "application/json"})
+        assert connection.getresponse().status == 401
+        connection.close()
+
+
 def test_the_sentence_around_a_part() -> None:
     text = "One. Her studio is open on Sundays. Two!\nThree"
-    assert told._sentence(text, "Sundays") == "Her studio is open on Sundays. "
-    assert told._sentence(text, "One") == "One. " and told._sentence(text, "Three") == "Three"
-    assert told._sentence(text, "nothing of it") == text and told._sentence(text, "") == text
+    assert told.sentence(text, "Sundays") == "Her studio is open on Sundays. "
+    assert told.sentence(text, "One") == "One. " and told.sentence(text, "Three") == "Three"
+    assert told.sentence(text, "nothing of it") == text and told.sentence(text, "") == text
     long = "x" * 1000
-    assert told._sentence(long, "nothing of it") == "nothing of it" and len(told._sentence(long, "x" * 10)) <= 310
+    assert told.sentence(long, "nothing of it") == "nothing of it" and len(told.sentence(long, "x" * 10)) <= 310
 
 
 def test_what_was_edited_is_shown_where_the_other_side_deleted(laptop: book.Book) -> None:

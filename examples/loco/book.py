@@ -7,11 +7,13 @@ import json
 import threading
 import uuid
 from contextlib import ExitStack
+from datetime import datetime
+from itertools import islice
 from typing import Any, Callable, Optional
 
 import llvs
 
-from models import BY_NAME, BY_TAG, WORDS, Contact, Group, Phone, Photo
+from models import BY_NAME, BY_TAG, CONTACTS, WORDS, Contact, Group, Phone, Photo
 
 #: Photos are no larger: the page makes them smaller before it sends them.
 LARGEST_PHOTO = 4_000_000
@@ -30,6 +32,10 @@ class Refused(Exception):
 
 #: What a save says as `confirmed` if it may bring back a contact that was deleted.
 BRING_BACK = "bring-back"
+#: What the ids of a book's values begin with.
+BOOK = (CONTACTS, "group/", "photo/")
+#: Versions that the slider of the book goes through.
+MOMENTS = 500
 #: What the ids of decisions begin with in the store. The value under one is there while the decision stands.
 DECISIONS = "decision/"
 
@@ -180,6 +186,55 @@ class Book:
             return f"There is nothing to {word} of this: {about}. It was changed again since."
         return f"Done again: {about}." if again else f"Taken back: {about}."
 
+    def next_undo(self, again: bool = False) -> Optional[str]:
+        """What `undo` takes back next, in words that can stand behind "Undo"; None if there is nothing."""
+        next = self.notes.next_redo() if again else self.notes.next_undo()
+        if next is None:
+            return None
+        about = next.description or "the last change"
+        return about if any(self._stands(version) for version in next.versions) else f"what is left of: {about}"
+
+    def _stands(self, version: str) -> bool:
+        """Whether something that a version changed is still as it made it: then an undo of it takes back something."""
+        store, now = self.notes.store, self.notes.current_version.id
+        before = store[version].predecessors[:1]
+        for change in store.changes(version, with_data=False):
+            was, made, found = (
+                _members(store.at(at).get(change.id) if at else None) for at in (*(before or [None]), version, now)
+            )
+            if any(made.get(name) != was.get(name) and found.get(name) == made.get(name) for name in {*made, *was}):
+                return True
+        return False
+
+    def photo(self, id: str) -> bytes:
+        """A photo, also one that only older versions have. Raises KeyError."""
+        found = self.photos.get(id) or next((one.object for one in self.photos.history(id) if one.object is not None), None)
+        if found is None:
+            raise KeyError(id)
+        return found.data
+
+    # The book at another time
+
+    def moments(self) -> list[llvs.Version]:
+        """The versions of the book, the oldest first: the newest `MOMENTS` of them."""
+        return list(islice(self.notes.store.history(self.notes.current_version), MOMENTS))[::-1]
+
+    def restore_all(self, version: str) -> None:
+        """Makes the book what it was at a version. One undo takes that back."""
+        store, now = self.notes.store, self.notes.current_version
+        differ = (change for prefix in BOOK for change in store.diff(now, version, prefix=prefix))
+        # What was restored before differs by the version that stored it alone.
+        changes = [change for change in differ if change.data is None or change.data != store.at(now).get(change.id)]
+        if not changes:
+            raise Refused("The book is already as it was then.")
+        update = {change.id: change.data for change in changes if change.data is not None}
+        remove = [change.id for change in changes if change.data is None]
+        then = datetime.fromtimestamp(store[version].made_at)
+        try:
+            self.notes.save(update=update, remove=remove, expected=now, description=f"Restore the book of {then:%d %B %Y, %H:%M}")
+        except llvs.MovedError:
+            raise Refused("The book was changed meanwhile: press Restore again.") from None
+
     def conflicts(self) -> dict[str, list[llvs.ObjectConflict]]:
         """What merges had to decide and nobody has decided otherwise, by contact: also where a decision was undone."""
         found = {id: list(records) for id, records in self.people.open_conflicts().items()}
@@ -283,6 +338,15 @@ class Book:
             except llvs.DecodeError:
                 continue
         return found
+
+
+def _members(data: Optional[bytes]) -> dict[str, Any]:
+    """The members of a value that is JSON; the value itself as one of them if it is none."""
+    try:
+        found = json.loads(data or b"{}")
+    except (ValueError, RecursionError):
+        found = data
+    return found if isinstance(found, dict) else {"": found}
 
 
 def type_of(photo: bytes) -> Optional[str]:

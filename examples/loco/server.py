@@ -8,7 +8,7 @@ import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Iterable, Mapping, Optional
 from urllib.parse import parse_qs, urlsplit
 
 import llvs
@@ -32,12 +32,16 @@ class News:
 
     def __init__(self) -> None:
         self._changed, self._number, self.is_closed = threading.Condition(), 0, False
+        #: News of whoever else shows what these are about.
+        self.also: list[News] = []
 
     def tell(self) -> None:
         """There is something new to show."""
         with self._changed:
             self._number += 1
             self._changed.notify_all()
+        for news in self.also:
+            news.tell()
 
     def close(self) -> None:
         """Lets all pages go."""
@@ -51,37 +55,56 @@ class News:
             return self._number
 
 
-class Server(ThreadingHTTPServer):
-    """Serves one device's book."""
+class Pages(ThreadingHTTPServer):
+    """Serves a page on 127.0.0.1 to the windows that were let in."""
 
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, port: int, open_book: Callable[[Callable[[], None]], Book]) -> None:
-        """port: 0 takes one that is free. open_book: opens the book, given what to call when it changes."""
-        super().__init__(("127.0.0.1", port), Handler)
+    def __init__(self, port: int, handler: type[Answering], files: Mapping[str, Path]) -> None:
+        """port: 0 takes one that is free. files: of the page, beside those that it shares with the inspector."""
+        super().__init__(("127.0.0.1", port), handler)
         self.news = News()
+        self.origin = f"http://127.0.0.1:{self.server_port}"
+        self.headers: Iterable[tuple[str, str]] = HEADERS
+        self.files = {**FILES, **files}
+        pages = ["/", "/favicon.ico", *(f"/{name}" for name in self.files)]
+        self.guard = Guard(port=self.server_port, pages=pages, what="a contact book")
+
+    def close(self) -> None:
+        """Ends the pages' streams and the server."""
+        self.news.close()
+        self.server_close()
+
+
+class Server(Pages):
+    """Serves one device's book."""
+
+    def __init__(self, port: int, open_book: Callable[[Callable[[], None]], Book]) -> None:
+        """open_book: opens the book, given what to call when it changes."""
+        super().__init__(port, Handler, files_of(PAGE))
         try:
             self.book = open_book(self.news.tell)
         except BaseException:
             self.server_close()
             raise
-        self.files = {**FILES, **{path.name: path for path in PAGE.iterdir() if path.suffix in TYPES}}
-        pages = ["/", "/favicon.ico", *(f"/{name}" for name in self.files)]
-        self.guard = Guard(port=self.server_port, pages=pages, what="a contact book")
 
     def close(self) -> None:
         """Ends the pages' streams, the server and the book."""
-        self.news.close()
-        self.server_close()
+        super().close()
         self.book.close()
 
 
-class Handler(BaseHTTPRequestHandler):
-    """One request."""
+def files_of(folder: Path) -> dict[str, Path]:
+    """The files of a page, by name."""
+    return {path.name: path for path in folder.iterdir() if path.suffix in TYPES}
+
+
+class Answering(BaseHTTPRequestHandler):
+    """One request, whatever the page."""
 
     protocol_version = "HTTP/1.1"
-    server: Server
+    server: Any
     timeout = 60
 
     def do_GET(self) -> None:
@@ -119,7 +142,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _send(self, status: int, kind: str, body: bytes) -> None:
         self.send_response(status)
-        for name, value in (("content-type", kind), ("content-length", str(len(body))), *HEADERS):
+        for name, value in (("content-type", kind), ("content-length", str(len(body))), *self.server.headers):
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)
@@ -128,24 +151,10 @@ class Handler(BaseHTTPRequestHandler):
         self._send(status, "application/json", json.dumps(content).encode())
 
     def _get(self, path: str, query: dict[str, str]) -> None:
-        book = self.server.book
-        if path == "/api/book":
-            self._json(told.book(book, query.get("q", ""), query.get("group", ""), query.get("tag", "")))
-        elif path == "/api/contact":
-            self._json(told.contact(book, query["id"]))
-        elif path == "/api/history":
-            self._json(told.history(book, query["id"]))
-        elif path == "/api/deleted":
-            self._json(told.deleted(book))
-        elif path == "/api/conflicts":
-            self._json(told.conflicts(book))
-        elif path == "/api/news":
+        if path == "/api/news":
             self._stream()
         elif path == "/favicon.ico":
             self._send(204, "text/plain", b"")  # the page has no icon; browsers ask for one
-        elif path.startswith("/photo/"):
-            data = book.photos[path.removeprefix("/photo/")].data
-            self._send(200, type_of(data) or "application/octet-stream", data)
         elif (file := self.server.files.get(path.removeprefix("/") or "index.html")) is not None:
             self._send(200, TYPES[file.suffix], file.read_bytes())
         else:
@@ -155,7 +164,7 @@ class Handler(BaseHTTPRequestHandler):
         """Server-sent events: a line whenever there is something new to show."""
         self.close_connection = True
         self.send_response(200)
-        for name, value in (("content-type", "text/event-stream"), ("connection", "close"), *HEADERS):
+        for name, value in (("content-type", "text/event-stream"), ("connection", "close"), *self.server.headers):
             self.send_header(name, value)
         self.end_headers()
         last = -1
@@ -171,7 +180,37 @@ class Handler(BaseHTTPRequestHandler):
         if self.headers.get("content-type", "").split(";")[0].strip() != "application/json":
             return self._json({"error": "A change is sent as application/json."}, 415)
         given = json.loads(body)
-        self._json(_do(self.server.book, path.removeprefix("/api/"), given) or {})
+        self._json(self._do(path.removeprefix("/api/"), given) or {})
+
+    def _do(self, what: str, given: dict[str, Any]) -> Optional[dict[str, Any]]:
+        raise KeyError(what)
+
+
+class Handler(Answering):
+    """One request of a device's page."""
+
+    def _get(self, path: str, query: dict[str, str]) -> None:
+        book = self.server.book
+        if path == "/api/book":
+            self._json(told.book(book, query.get("q", ""), query.get("group", ""), query.get("tag", ""), query.get("then")))
+        elif path == "/api/contact":
+            self._json(told.contact(book, query["id"], query.get("then")))
+        elif path == "/api/moments":
+            self._json(told.moments(book))
+        elif path == "/api/history":
+            self._json(told.history(book, query["id"]))
+        elif path == "/api/deleted":
+            self._json(told.deleted(book))
+        elif path == "/api/conflicts":
+            self._json(told.conflicts(book))
+        elif path.startswith("/photo/"):
+            data = book.photo(path.removeprefix("/photo/"))
+            self._send(200, type_of(data) or "application/octet-stream", data)
+        else:
+            super()._get(path, query)
+
+    def _do(self, what: str, given: dict[str, Any]) -> Optional[dict[str, Any]]:
+        return _do(self.server.book, what, given)
 
 
 #: What the page may choose.
@@ -188,6 +227,9 @@ def _do(book: Book, what: str, given: dict[str, Any]) -> Optional[dict[str, Any]
         book.remove(str(given["id"]))
     elif what == "restore":
         book.restore(str(given["id"]), str(given["version"]))
+    elif what == "restore-all":
+        book.restore_all(str(given["version"]))
+        return {"said": "The book is as it was then. Undo takes that back."}
     elif what == "undelete":
         return {"said": f"{book.undelete(str(given['id']))} is back."}
     elif what == "choose":

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from typing import Any, Mapping, Optional, Sequence
 
 import llvs
-from llvs.tools.differing import words
+from llvs.tools.differing import sentence, words
 
 from book import Book, mark_of
 from models import CONTACTS, WORDS, Contact, Phone
@@ -19,18 +18,14 @@ _WHY = {
     llvs.ConflictKind.OVERLAP: "Both devices rewrote the same words of the {what}.",
 }
 _ELSE = "The two devices disagree about the {what}."
-#: Characters of a text that are shown around what differs.
-_AROUND = 300
-#: Where a sentence ends.
-_ENDS = re.compile(r"[.!?]+\s+|\n")
 
 
-def book(book: Book, wanted: str, group: str, tag: str) -> dict[str, Any]:
-    """The list of contacts that are wanted, and all that is around it."""
-    at = book.notes.current_version.id
+def book(book: Book, wanted: str, group: str, tag: str, then: Optional[str] = None) -> dict[str, Any]:
+    """The list of contacts that are wanted, and all that is around it. then: the version at which; the current one unless given."""
+    at = then or book.notes.current_version.id
     people, unreadable = book.people.at(at).read_all()
     groups, _ = book.groups.at(at).read_all()
-    conflicts = book.conflicts()
+    conflicts = {} if then else book.conflicts()
     place = {_id(found): number for number, found in enumerate(book.by_name.find(at=at))}
     tagged: dict[str, set[str]] = {}
     for entry in book.by_tag.find(at=at).entries():
@@ -43,7 +38,8 @@ def book(book: Book, wanted: str, group: str, tag: str) -> dict[str, Any]:
         if (not group or (members is not None and id in members)) and (not tag or id in tagged.get(tag, ())) and _has(contact, sought)
     ]
     return {
-        "device": book.device, "at": at, "count": len(people), "unreadable": sorted(unreadable), "deleted": len(_deleted(book, people)),
+        "device": book.device, "at": at, "count": len(people), "unreadable": sorted(unreadable),
+        "deleted": 0 if then else len(_deleted(book, people)),
         "contacts": [
             {"id": id, "name": contact.name, "about": _about(contact), "photo": contact.photo,
              "conflicts": len(_questions(conflicts.get(id, ())))}
@@ -55,8 +51,8 @@ def book(book: Book, wanted: str, group: str, tag: str) -> dict[str, Any]:
         ],
         "tags": [{"name": name, "count": len(tagged[name])} for name in sorted(tagged, key=str.casefold)],
         "conflicts": sum(len(_questions(records)) for records in conflicts.values()),
-        "undo": _undo(book.notes.can_undo, book.notes.undo_description),
-        "redo": _undo(book.notes.can_redo, book.notes.redo_description),
+        "undo": book.next_undo(),
+        "redo": book.next_undo(again=True),
         "light": light(book),
     }
 
@@ -64,10 +60,6 @@ def book(book: Book, wanted: str, group: str, tag: str) -> dict[str, Any]:
 def _id(value_id: str) -> str:
     """The id of a contact, of that of its value."""
     return value_id.removeprefix(CONTACTS)
-
-
-def _undo(is_there: bool, description: Optional[str]) -> Optional[str]:
-    return (description or "the last change") if is_there else None
 
 
 def _about(contact: Contact) -> str:
@@ -115,26 +107,49 @@ def card(contact: Contact) -> dict[str, Any]:
     }
 
 
-def contact(book: Book, id: str) -> dict[str, Any]:
-    """One contact as it is now, with its groups and what merges had to decide. `card` is None where it was deleted or cannot be read.
+def contact(book: Book, id: str, then: Optional[str] = None) -> dict[str, Any]:
+    """One contact with its groups and what merges had to decide. `card` is None where it was deleted or cannot be read.
 
+    then: the version at which; the current one unless given.
     `problem` is None unless it cannot be read; then it is what a programmer wants to know.
     """
-    at = book.notes.current_version.id
+    at = then or book.notes.current_version.id
     found, problem = None, None
     try:
         found = book.people.at(at).get(id)
     except llvs.DecodeError as raised:
         problem = str(raised)
-    groups, _ = book.groups.read_all()
+    groups, _ = book.groups.at(at).read_all()
     return {
-        "id": id, "at": at, "card": None if found is None else card(found), "problem": problem,
+        "id": id, "at": at, "isPast": then is not None, "card": None if found is None else card(found), "problem": problem,
         "groups": [
             {"id": group, "name": one.name, "isMember": id in one.members}
             for group, one in sorted(groups.items(), key=lambda one: one[1].name.casefold())
         ],
-        "conflicts": [conflict(book, one) for one in _questions(book.conflicts().get(id, ()))],
+        "conflicts": [] if then else [conflict(book, one) for one in _questions(book.conflicts().get(id, ()))],
     }
+
+
+def moments(book: Book) -> list[dict[str, Any]]:
+    """The versions of the book, the oldest first: when, by whom, and what they did."""
+    return [{"version": one.id, "time": one.made_at, "by": by(book.notes.store, one), "what": what(one)} for one in book.moments()]
+
+
+def by(store: llvs.Store, version: llvs.Version) -> str:
+    """The device that made a version; both devices for a merge."""
+    if len(version.predecessors) < 2:
+        return who(version)
+    return " and ".join(sorted({who(store[before]) for before in version.predecessors}))
+
+
+def what(version: llvs.Version, kind: Optional[llvs.ChangeKind] = None) -> str:
+    """What a version did. kind: what became of the contact that this is about."""
+    if len(version.predecessors) == 2:
+        return "Merged"
+    if not version.predecessors and not version.description:
+        return "The empty book"
+    said = None if kind is None else _KINDS.get(kind)
+    return version.description or said or "Changed by another program"
 
 
 def conflicts(book: Book) -> list[dict[str, Any]]:
@@ -201,21 +216,8 @@ def _side(book: Book, question: _Question, at: str, value: Any) -> dict[str, Any
         phone = next((one for one in contact.phones if one.id == found.path[1].get("key")), None)
         return {"value": _value(phone)}
     if contact is not None and found.kind is llvs.ConflictKind.OVERLAP and isinstance(value, str):
-        return {"value": _sentence(str(getattr(contact, str(member), "")), value)}
+        return {"value": sentence(str(getattr(contact, str(member), "")), value)}
     return {"value": _value(value)}
-
-
-def _sentence(text: str, part: str) -> str:
-    """The sentences of a text in which a part of it is; a short text as a whole."""
-    begin = text.find(part) if part else -1
-    if len(text) <= _AROUND and begin < 0:
-        return text
-    if begin < 0:
-        return part
-    end = begin + len(part)
-    before = max((match.end() for match in _ENDS.finditer(text, max(0, begin - _AROUND), begin)), default=max(0, begin - _AROUND))
-    after = _ENDS.search(text, end - 1 if part[-1:] in ".!?\n" else end, end + _AROUND)
-    return text[before : min(len(text), end + _AROUND) if after is None else after.end()].strip("\n")
 
 
 def _changed(base: Optional[Contact], now: Optional[Contact]) -> Optional[dict[str, Any]]:
@@ -247,15 +249,13 @@ _KINDS = {llvs.ChangeKind.INSERT: "Added by another program", llvs.ChangeKind.RE
 
 def history(book: Book, id: str) -> list[dict[str, Any]]:
     """What became of a contact, newest first: when, by whom, what it was then, and what changed."""
-    store, past = book.notes.store, list(book.people.history(id))
+    past = list(book.people.history(id))
     found = []
     for number, one in enumerate(past):
         was = next((older.object for older in past[number + 1 :] if older.object is not None), None)
-        is_merge = len(one.version.predecessors) == 2
-        devices = sorted({who(store[before]) for before in one.version.predecessors}) if is_merge else [who(one.version)]
         found.append({
-            "version": one.version.id, "time": one.version.timestamp, "by": " and ".join(devices),
-            "what": "Merged" if is_merge else one.version.description or _KINDS.get(one.kind, "Changed by another program"),
+            "version": one.version.id, "time": one.version.timestamp,
+            "by": by(book.notes.store, one.version), "what": what(one.version, one.kind),
             "card": None if one.object is None else card(one.object), "isUnreadable": one.problem is not None,
             "changed": [name for name in WORDS if one.object and was and getattr(one.object, name) != getattr(was, name)],
         })

@@ -19,7 +19,7 @@ export function facts(card, changed = []) {
     mark("phones", card.phones.length ? fact("Phones", card.phones.map((phone) => el("div", { class: "phone" },
       el("span", {}, phone.label ? named(phone.label) : "phone"), el("span", {}, named(phone.number))))) : null),
     mark("email", fact("E-mail", card.email && named(card.email))),
-    mark("tags", card.tags.length ? fact("Tags", el("span", { class: "row-of" }, card.tags.map((tag) => el("span", { class: "chip" },
+    mark("tags", card.tags.length ? fact("Tags", el("span", { class: "row-of" }, card.tags.map((tag) => el("span", { class: "chip tag" },
       named(tag))))) : null),
     mark("notes", fact("Notes", card.notes && el("bdi", {}, card.notes))));
 }
@@ -41,20 +41,22 @@ export function showContact(contact) {
     el("p", {}, "Another program saved something in its place that is no contact. Its history has what it was before, if it was one."),
     el("details", {}, el("summary", {}, "For programmers"), el("code", {}, named(contact.problem))));
   }
+  if (!card && contact.isPast) return empty("This contact was not in the book at that time.", "Go to another time.");
   if (!card) {
     return empty("This contact was deleted.", el("p", {}, "Its ", el("a", { href: path + "/history" }, "history"), " can bring it back."));
   }
   return el("div", {},
     el("div", { class: "head" }, face(card, id, "large"), el("div", {}, el("h2", {}, named(card.name)),
       el("div", { class: "muted" }, named([card.company, card.town].filter(Boolean).join(", ") || " "))),
-    el("div", { class: "row-of" }, el("a", { class: "button primary", href: path + "/edit" }, "Edit"),
-      el("a", { class: "button", href: path + "/history" }, "History"),
-      el("button", { type: "button", onclick: () => remove(id, card.name) }, "Delete"))),
+    contact.isPast ? el("button", { type: "button", onclick: () => act("restore", { id, version: contact.at }) }, "Restore this contact")
+      : el("div", { class: "row-of" }, el("a", { class: "button primary", href: path + "/edit" }, "Edit"),
+        el("a", { class: "button", href: path + "/history" }, "History"),
+        el("button", { type: "button", onclick: () => remove(id, card.name) }, "Delete"))),
     contact.conflicts.map((conflict) => conflictCard(id, conflict)),
     el("div", { class: "card" }, facts(card)),
     contact.groups.length ? el("div", { class: "row-of" }, el("span", { class: "muted small" }, "Groups"), contact.groups.map((group) =>
       el("button", {
-        type: "button", class: "chip", "aria-pressed": String(group.isMember),
+        type: "button", class: "chip", "aria-pressed": String(group.isMember), disabled: contact.isPast,
         onclick: () => act("member", { group: group.id, id, isMember: !group.isMember }),
       }, named(group.name)))) : null);
 }

@@ -25,7 +25,8 @@ export function showHistory(id, past, chosen, onChoose) {
       el("span", { class: "name" }, named(one.card.name)),
       one.changed.includes("photo") ? el("span", { class: "muted small" }, one.card.photo ? "another photo" : "the photo was removed")
         : null),
-    facts(one.card, one.changed))
+    facts(one.card, one.changed),
+    one.changed.length ? el("p", { class: "legend small muted" }, el("span", { class: "now" }, "Shaded"), ": changed here.") : null)
       : el("p", { class: "muted" }, one.isUnreadable ? "This cannot be read: another program saved it." : "Deleted here."));
   }
   choose(past.find((one) => one.version === chosen) ?? past[0]);

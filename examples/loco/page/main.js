@@ -9,6 +9,7 @@ import { hasDraft, showForm, showMeanwhile } from "/form.js";
 import { showHistory } from "/history.js";
 import { lightText, showSynced } from "/light.js";
 import { act, face, refill } from "/parts.js";
+import { Past } from "/past.js";
 import { counted, exactly } from "/time.js";
 import { enter, hear } from "/token.js";
 
@@ -27,14 +28,30 @@ const chosen = { group: "", tag: "" };
 const looked = new Map();
 const NARROW = matchMedia("(max-width: 760px)");
 
+/** The book at another time. One drawing after the other: a slider moves faster than they come. */
+const past = new Past($("past"), async () => {
+  isMoved = true;
+  if (isMoving) return;
+  isMoving = true;
+  while (isMoved) {
+    isMoved = false;
+    await draw();
+  }
+  isMoving = false;
+});
+let isMoving = false, isMoved = false;
+
 async function draw() {
   const number = ++drawn;
   const { parts } = place();
   const [what, id, how] = parts;
+  // The list and the cards are shown as of then; all else is about now.
+  if (past.version && what && (what !== "contact" || how)) past.close();
+  const then = past.version ?? "";
   document.body.classList.toggle("reading", parts.length > 0);
   let book;
   try {
-    book = await get("book", { q: $("wanted").value, group: chosen.group, tag: chosen.tag });
+    book = await get("book", { q: $("wanted").value, group: chosen.group, tag: chosen.tag, then });
     if (number !== drawn) return;
     const address = parts.join("/"), isOther = view.dataset.shown !== address;
     frame(book, what === "contact" ? id : null, isOther);
@@ -44,10 +61,10 @@ async function draw() {
       if (how === "edit") showMeanwhile(view, await get("contact", { id }));
       return;
     }
-    const { data, make } = await content(what, id, how, book, address);
+    const { data, make } = await content(what, id, how, book, address, then);
     if (number !== drawn) return;
     // After a step to another view the next Tab leads into that, unless somebody types a search.
-    const follows = isOther && view.dataset.shown !== undefined && document.activeElement !== $("wanted") && !groupForm;
+    const follows = isOther && !$("past").contains(document.activeElement) && view.dataset.shown !== undefined && document.activeElement !== $("wanted") && !groupForm;
     if (isOther && hasDraft(view.dataset.shown ?? "")) say("What you wrote is kept: open the form again to go on with it.");
     refill(view, [address, data], () => [parts.length ? el("a", { class: "back", href: "#/" }, "All contacts") : null, make()]);
     if (isOther) view.scrollTop = 0;
@@ -63,7 +80,7 @@ async function draw() {
 }
 
 /** What a view is made of, and how. It is drawn again only if that changed. */
-async function content(what, id, how, book, address) {
+async function content(what, id, how, book, address, then) {
   const of = (data, make) => ({ data, make: () => make(data) });
   const again = () => {
     view.dataset.shown = view.drawnOf = "";
@@ -79,11 +96,15 @@ async function content(what, id, how, book, address) {
   if (what === "contact" && how === "edit") return of(await get("contact", { id }), (contact) => showForm(contact, address, again));
   if (what === "contact") {
     looked.delete(id);
-    return of(await get("contact", { id }), showContact);
+    return of(await get("contact", { id, then }), showContact);
   }
   if (book.count) return of("none", () => empty("Nobody is chosen.", "Choose a contact from the list, or search with /."));
-  return of("empty", () => empty("The book is empty.", el("p", {}, "Add the first contact, or ",
-    el("button", { type: "button", onclick: () => act("examples") }, "Take some examples"), " to look at.")));
+  if (then) return of("empty then", () => empty("The book was empty then.", "Go to a later time."));
+  return of("empty", () => empty("The book is empty.", "Add the first contact, or take some examples to look at."));
+}
+
+function examplesButton() {
+  return el("button", { type: "button", onclick: () => act("examples") }, "Take some examples");
 }
 
 function frame(book, id, isOther) {
@@ -124,7 +145,8 @@ function frame(book, id, isOther) {
 
 /** What the list says when it is empty. */
 function nobody(book, wanted, filters) {
-  if (!book.count) return empty("No contacts here.", "");
+  // In a narrow window only the list is seen.
+  if (!book.count) return past.version ? empty("No contacts then.") : empty("No contacts here.", examplesButton());
   const among = filters.length ? ` in ${filters.map(spoken).join(", ")}` : "";
   if (!wanted) return empty(`No contacts${among}.`, "Choose another group, or add contacts to this one on their page.");
   return empty(`Nobody${among} matches "${spoken(wanted)}".`, el("p", {}, el("button", { type: "button", onclick: () => {
@@ -153,10 +175,12 @@ function around(book) {
     href: "#/" + name, class: more, "aria-current": at === name ? "true" : null,
   }, text, el("span", { class: "push" }, count));
   refill($("around"), [book.count, book.conflicts, book.deleted, book.groups, book.tags, chosen, isAList ? "" : at, Boolean(groupForm),
-    NARROW.matches && at], () => [
+    NARROW.matches && at, Boolean(past.version)], () => [
     choice("All contacts", book.count, {}, !chosen.group && !chosen.tag),
     book.conflicts ? link("conflicts", "Conflicts", book.conflicts, "asking") : null,
     book.deleted ? link("deleted", "Deleted", book.deleted) : null,
+    el("button", { type: "button", class: "plain", "aria-pressed": String(Boolean(past.version)),
+      onclick: () => (past.version ? past.close() : past.open().catch((problem) => say(problem.message))) }, "Another time"),
     el("h2", {}, "Groups", el("button", { type: "button", class: "plain push", onclick: () => nameGroup(null), "aria-label": "New group" },
       "New")),
     groupForm,
@@ -176,12 +200,18 @@ function nameGroup(group) {
   const field = el("input", { type: "text", "aria-label": group ? "New name of the group" : "Name of the new group", placeholder: "Name",
     value: group?.name ?? "", onkeydown: (event) => { if (event.key === "Escape") close(); } });
   groupForm?.remove();
+  const problem = el("p", { class: "wrong small", id: "group-problem", role: "alert" });
+  field.setAttribute("aria-describedby", "group-problem");
   groupForm = el("form", { class: "naming", onsubmit: (event) => {
     event.preventDefault();
-    if (!field.value.trim()) return say("A group needs a name.");
+    if (!field.value.trim()) {
+      problem.textContent = "A group needs a name.";
+      field.setAttribute("aria-invalid", "true");
+      return field.focus();
+    }
     return act("group", { id: group?.id, name: field.value }, close);
   } }, field, el("button", { type: "submit", class: "plain" }, "Save"),
-  el("button", { type: "button", class: "plain", onclick: close }, "Cancel"));
+  el("button", { type: "button", class: "plain", onclick: close }, "Cancel"), problem);
   $("around").querySelector("h2").after(groupForm);
   field.focus();
 }
@@ -211,7 +241,16 @@ $("redo").addEventListener("click", () => act("redo"));
 $("online").addEventListener("change", async ({ target }) => {
   if (!await act("online", { isOnline: target.checked })) target.checked = Boolean(latest?.light.isOnline);
 });
-$("search").addEventListener("submit", (event) => event.preventDefault());
+$("search").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  // Enter leads to the first that is found.
+  await draw();
+  const first = $("wanted").value.trim() && $("list").querySelector("a");
+  if (first) {
+    $("wanted").blur();
+    location.hash = first.getAttribute("href");
+  }
+});
 $("wanted").addEventListener("input", () => {
   // In a narrow window the list has the place of the contact.
   if (NARROW.matches && place().parts.length) location.hash = "#/";

@@ -102,7 +102,7 @@ def make_app(inspected: Inspected, guard: Guard) -> ASGIApp:
         return {
             "generation": index.generation, "total": max(index.total, len(rows)), "lanes": index.width, "known": index.known,
             "rows": [
-                {**told(row["version"]), "row": row["row"], **row["place"]._asdict(), "head": row["version"].id in heads,
+                {**told(store, row["version"]), "row": row["row"], **row["place"]._asdict(), "head": row["version"].id in heads,
                  "current": row["version"].id == current, "work": inspected.write and row["version"].id == work,
                  "clock": clock(row["version"], times)}
                 for row in rows
@@ -117,11 +117,11 @@ def make_app(inspected: Inspected, guard: Guard) -> ASGIApp:
         found = inspected.find(asked.text("version"))
         before, followed = store.versions(found.predecessors), store.successors(found)
         return {
-            **told(found), "metadata": metadata_of(found),
+            **told(store, found), "metadata": metadata_of(found),
             "head": not followed, "current": found.id == inspected.current_version(),
             "work": inspected.write and found.id == inspected.work_version(),
-            "successors": [told(one) for one in followed[:50]],
-            "before": [told(one) for one in before],
+            "successors": [told(store, one) for one in followed[:50]],
+            "before": [told(store, one) for one in before],
             "clock": clock(found, {one.id: one.timestamp for one in before}),
             "values": len(store.at(found)),
             **comparing.made_in(store, found.id, asked.text("after", ""), asked.number("count", 100, 1, 1000)),
@@ -141,14 +141,14 @@ def make_app(inspected: Inspected, guard: Guard) -> ASGIApp:
 
     def steps(asked: Asked) -> Any:
         found = values.steps(store, asked.text("id"), id_of(asked, "at"), asked.number("count", 1000, 1, 10_000))
-        return {"cut": found["cut"], "steps": [{**told(one), "kind": str(kind)} for one, kind in found["steps"]]}
+        return {"cut": found["cut"], "steps": [{**told(store, one), "kind": str(kind)} for one, kind in found["steps"]]}
 
     def compare(asked: Asked) -> Any:
         a, b = inspected.find(asked.text("a")), inspected.find(asked.text("b"))
         found = comparing.changes(
             store, a.id, b.id, asked.text("prefix", ""), asked.text("after", ""), asked.number("count", 200, 1, 1000)
         )
-        return {"a": told(a), "b": told(b), **found}
+        return {"a": told(store, a), "b": told(store, b), **found}
 
     def compare_value(asked: Asked) -> Any:
         return comparing.value(store, asked.text("id"), id_of(asked, "a"), id_of(asked, "b"))
@@ -160,11 +160,13 @@ def make_app(inspected: Inspected, guard: Guard) -> ASGIApp:
         return merges.foreseen(store, inspected.find(asked.text("a")), inspected.find(asked.text("b")))
 
     def conflicts(asked: Asked) -> Any:
-        return merges.unanswered(store, inspected.find(asked.text("at", "@")))
+        return merges.unanswered(store, inspected.find(asked.text("at", "@")), inspected.reopened())
 
     def heads(asked: Asked) -> Any:
-        found, count = store.heads(), asked.number("count", 100, 1, 2000)
-        return {"heads": [told(head) for head in found[:count]], "count": len(found)}
+        count = asked.number("count", 100, 1, 2000)
+        # The newest first by the time that is shown, which a clock that was wrong does not change.
+        found = sorted(store.heads(), key=lambda head: -head.made_at)
+        return {"heads": [told(store, head) for head in found[:count]], "count": len(found)}
 
     def search(asked: Asked) -> Any:
         return searching.search(inspected, asked.text("q"), asked.number("count", 50, 1, 500))

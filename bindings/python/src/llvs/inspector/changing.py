@@ -11,7 +11,7 @@ import llvs
 from ..tools.exact_json import parsed
 from . import values
 from .exchanges import exchange
-from .inspected import Inspected, NotFound, shown, told
+from .inspected import Inspected, NotFound, shown, title_of, told
 from .merges import mark_of
 
 #: What versions made here say of who made them.
@@ -62,7 +62,7 @@ def change(inspected: Inspected, what: str, given: dict[str, Any]) -> dict[str, 
         inspected.work_on(_head(inspected, given).id)
         inspected.changed()
         return {"version": None, "message": "What you change now goes on from this version."}
-    actions = {"choose": _choose, "edit": _edit, "remove": _remove, "revert": _revert, "undo": _undo, "redo": _redo}
+    actions = {"merge": _merge, "choose": _choose, "edit": _edit, "remove": _remove, "revert": _revert, "undo": _undo, "redo": _redo}
     if what not in actions:
         raise Refused("There is no such change.", 404)
     with inspected.changing:
@@ -70,15 +70,24 @@ def change(inspected: Inspected, what: str, given: dict[str, Any]) -> dict[str, 
         if made is not None:
             inspected.count_made += 1
             inspected.work_on(made.id)
-            if what not in ("undo", "redo"):
+            if what not in ("undo", "redo", "merge"):
                 inspected.made.append(made.id)
                 inspected.undone.clear()
     if made is not None:
         inspected.changed()
-    return {"version": None if made is None else told(made), "message": message}
+    return {"version": None if made is None else told(inspected.store, made), "message": message}
 
 
 _Made = tuple[Optional[llvs.Version], str]
+
+
+def _merge(inspected: Inspected, given: dict[str, Any]) -> _Made:
+    store = inspected.store
+    first, second = (inspected.find(_text(given, name)) for name in ("a", "b"))
+    if first.id == second.id or any(store.successors(version) for version in (first, second)):
+        raise Refused("Only two heads can be merged here, which are versions that no other was saved on.")
+    made = store.merge(first, second)
+    return made, "The merge was made as a new version."
 
 
 def _choose(inspected: Inspected, given: dict[str, Any]) -> _Made:
@@ -93,6 +102,8 @@ def _choose(inspected: Inspected, given: dict[str, Any]) -> _Made:
         record = record._replace(version=merge.id)
     try:
         made = store.choose(record, choice, at=head, metadata=_about(f"Decide a conflict in {shown(id)}"))
+        if made is not None:
+            inspected.decided[made.id] = record
         return made, "The decision was saved as a new version."
     except llvs.MovedError:
         raise Refused("This place was changed again since the merge, so there is nothing left to choose: edit the value instead.") from None
@@ -139,7 +150,7 @@ def _remove(inspected: Inspected, given: dict[str, Any]) -> _Made:
 
 def _revert(inspected: Inspected, given: dict[str, Any]) -> _Made:
     head, version = _head(inspected, given), inspected.find(_text(given, "version"))
-    title = told(version)["what"].split("\n", 1)[0] or version.id[:8]
+    title = title_of(inspected.store, version.id) or version.id[:8]
     done = inspected.store.revert(version, at=head, metadata=_about(f"Take back {shown(title)}"))
     if done.version is None:
         return None, "Nothing of that version is left to take back."
@@ -163,11 +174,17 @@ def _take_back(inspected: Inspected, given: dict[str, Any], stack: list[str], ot
     if not stack:
         raise Refused(f"There is nothing to {what}: this inspector made no change that stands.")
     head = _head(inspected, given)
-    done = inspected.store.revert(stack[-1], at=head, metadata=_about(f"{what.capitalize()} a change of the inspector"))
+    last = stack[-1]
+    title = title_of(inspected.store, last)
+    about = f"Undo: {title}" if what == "undo" else title.removeprefix("Undo: ")
+    done = inspected.store.revert(last, at=head, metadata=_about(about))
     stack.pop()
+    record = inspected.decided.pop(last, None)
     if done.version is None:
-        return None, "Nothing of that change is left."
+        return None, f"Nothing is left to {what} of this: {title}. It was changed again since."
     other.append(done.version.id)
-    return done.version, "The last change was taken back." if what == "undo" else "The change was made again."
+    if record is not None:
+        inspected.decided[done.version.id] = record
+    return done.version, f"Taken back: {title}." if what == "undo" else f"Made again: {about}."
 
 

@@ -31,6 +31,24 @@ HEADERS = (
     ("cross-origin-resource-policy", "same-origin"),
     ("cache-control", "no-store"),
 )
+
+
+def framing(frames: Iterable[str] = (), framed_by: Optional[str] = None) -> tuple[tuple[str, str], ...]:
+    """`HEADERS` for a page that shows others of the same program in frames, or that another one shows.
+
+    frames: the origins that may be shown within it. framed_by: the origin that may show it within.
+    """
+    policy = CONTENT_POLICY
+    if framed_by is not None:
+        policy = policy.replace("frame-ancestors 'none'", f"frame-ancestors {framed_by}")
+    if frames:
+        policy += "; frame-src " + " ".join(frames)
+    return tuple(
+        (name, policy if name == "content-security-policy" else value) for name, value in HEADERS
+        if framed_by is None or name != "x-frame-options"
+    )
+
+
 #: Bytes of a request's body that are taken.
 LARGEST_BODY = 16 * 1024 * 1024
 #: The headers for the token of a run, and for the key of an address. `token.js` sends both.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from itertools import islice
 from pathlib import Path
 from typing import Any, Optional, Union
 
@@ -16,6 +17,8 @@ from .news import News
 
 #: Characters of metadata that are shown.
 LONGEST = 4096
+#: Ids that name a version without a description; the page says whether there are more.
+NAMED = 2
 #: Keys of metadata under which applications say who made a version, and what it did.
 WHO = ("author", "who", "user", "__llvs_device", "device")
 WHAT = ("__llvs_description", "message", "description", "title", "why")
@@ -44,6 +47,8 @@ class Inspected:
         self._own: Optional[str] = None
         #: The undos that were made here, for `redo`.
         self.undone: list[str] = []
+        #: What each of both decided, by the version: an undone decision is open again.
+        self.decided: dict[str, llvs.Conflict] = {}
         #: What came of exchanges that were made here, by the name of the remote.
         self.exchanged: dict[str, dict[str, Any]] = {}
         #: Held while a version is made, so that what was looked at before is still so.
@@ -142,7 +147,17 @@ class Inspected:
             "now": time.time(),
             "canUndo": bool(self.made),
             "canRedo": bool(self.undone),
+            "undo": self._title(self.made),
+            "redo": self._title(self.undone),
         }
+
+    def _title(self, versions: list[str]) -> str:
+        """What the newest of them did, in a line."""
+        return title_of(self.store, versions[-1]).removeprefix("Undo: ") if versions else ""
+
+    def reopened(self) -> list[llvs.Conflict]:
+        """The conflicts whose decisions were made here and undone."""
+        return [self.decided[version] for version in self.undone if version in self.decided]
 
     def find(self, name: str) -> llvs.Version:
         """The version of a name, as `llvs.tools.versions` reads it. Raises VersionNameError."""
@@ -161,6 +176,11 @@ def shown(text: str, limit: int = 80) -> str:
     return f'"{text if len(text) <= limit else text[:limit] + "…"}"'
 
 
+def title_of(store: llvs.Store, version: str) -> str:
+    """What a version did, in a line; nothing if it does not say it."""
+    return str(told(store, store[version])["what"]).split("\n", 1)[0]
+
+
 def metadata_of(version: llvs.Version) -> dict[str, str]:
     """The metadata as text: a string as it is, everything else as its JSON; cut at `LONGEST` characters."""
     found = {}
@@ -177,17 +197,35 @@ def clock_ahead(version: llvs.Version) -> float:
     return max(0.0, version.timestamp - version.made_at) if is_its_own else 0.0
 
 
-def told(version: llvs.Version) -> dict[str, Any]:
+def _who(metadata: dict[str, str]) -> str:
+    """Who made a version: the author, and on which device if it says both."""
+    names = [metadata[key] for key in WHO if metadata.get(key)]
+    device = metadata.get("__llvs_device") or metadata.get("device")
+    if not names:
+        return ""
+    return f"{names[0]} on {device}" if device and device != names[0] else names[0]
+
+
+def _named(store: llvs.Store, version: llvs.Version) -> dict[str, Any]:
+    """What a version is called that does not describe itself: who made the sides of a merge, or the first ids that it changed."""
+    if len(version.predecessors) == 2:
+        return {"sides": [_who(metadata_of(side)) for side in store.versions(version.predecessors)]}
+    return {"ids": [change.id for change in islice(store.changes(version, with_data=False), NAMED + 1)]}
+
+
+def told(store: llvs.Store, version: llvs.Version) -> dict[str, Any]:
     """A version as the page gets it."""
     metadata = metadata_of(version)
+    what = next((metadata[key] for key in WHAT if metadata.get(key)), "")
     return {
+        **({} if what or version.id == EMPTY_ROOT else _named(store, version)),
         "id": version.id,
         "predecessors": list(version.predecessors),
         "time": version.made_at,
         "ahead": clock_ahead(version),
         "bytes": version.value_data_size,
         "branch": version.branch,
-        "who": next((metadata[key] for key in WHO if metadata.get(key)), ""),
-        "what": next((metadata[key] for key in WHAT if metadata.get(key)), ""),
+        "who": _who(metadata),
+        "what": what,
         "isEmptyRoot": version.id == EMPTY_ROOT,
     }

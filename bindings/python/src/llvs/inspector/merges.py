@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Optional
+import json
+from itertools import islice
+from typing import Any, Iterator, Optional, Sequence
 
 import llvs
 
 from ..documents import ConflictKind, plain_path
+from ..tools.differing import Effort, sentence, words, writers
+from ..tools.exact_json import parsed, written
 from .inspected import NotFound, told
-from .values import text_of
+from .values import LARGEST_JSON, picture_type, text_of
 
 #: Conflicts that are told at once.
 MOST = 500
@@ -17,6 +21,8 @@ MOST = 500
 OF = 3
 #: Bytes of a side that are told.
 SIDE = 16 * 1024
+#: Values of a merge of which it is told who wrote what.
+WRITTEN = 8
 
 _WHY = {
     "pick": "Both sides changed it, and nothing merges inside it.",
@@ -39,13 +45,14 @@ def explain(store: llvs.Store, version: llvs.Version) -> dict[str, Any]:
     first, second = store.versions(version.predecessors)
     found = store.explain(version)
     return {
-        "version": told(version),
-        "first": told(first),
-        "second": told(second),
-        "bases": [told(base) for base in store.merge_bases(first, second)],
+        "version": told(store, version),
+        "first": told(store, first),
+        "second": told(store, second),
+        "bases": [told(store, base) for base in store.merge_bases(first, second)],
         "recorded": found.recorded,
         "conflicts": [_told(store, record, first, second, version) for record in found.records[:MOST]],
         "count": len(found.records),
+        "written": list(_written(store, first, second, version)),
     }
 
 
@@ -55,27 +62,38 @@ def foreseen(store: llvs.Store, a: llvs.Version, b: llvs.Version) -> dict[str, A
     found = store.conflicts(a, b)
     return {
         "version": None,
-        "first": told(first),
-        "second": told(second),
-        "bases": [told(base) for base in store.merge_bases(a, b)],
+        "first": told(store, first),
+        "second": told(store, second),
+        "bases": [told(store, base) for base in store.merge_bases(a, b)],
         "recorded": True,
         "conflicts": [_told(store, record, first, second, None) for record in found.records[:MOST]],
         "count": len(found.records),
     }
 
 
-def unanswered(store: llvs.Store, at: llvs.Version) -> dict[str, Any]:
-    """The conflicts of merges among the ancestors of a version that nobody has looked at since."""
-    records = store.open_conflicts(at).records
+def unanswered(store: llvs.Store, at: llvs.Version, reopened: Sequence[llvs.Conflict] = ()) -> dict[str, Any]:
+    """The conflicts of merges among the ancestors of a version that nobody has looked at since.
+
+    reopened: conflicts whose decisions were undone. They are open again if what the merge decided is still there.
+    """
+    records = [*store.open_conflicts(at).records, *(record for record in reopened if _is_undecided(store, record, at))]
     merges: dict[str, dict[str, Any]] = {}
     for record in records:
         merge = merges.get(record.version)
         if merge is None:
-            merge = merges[record.version] = {**told(store[record.version]), "count": 0, "of": []}
+            merge = merges[record.version] = {**told(store, store[record.version]), "count": 0, "of": []}
         merge["count"] += 1
         if len(merge["of"]) < OF:
             merge["of"].append({"id": record.id, "path": plain_path(record)})
     return {"at": at.id, "merges": list(merges.values()), "count": len(records)}
+
+
+def _is_undecided(store: llvs.Store, record: llvs.Conflict, at: llvs.Version) -> bool:
+    try:
+        store.choices(record, "result", at=at)
+    except llvs.Error:
+        return False
+    return True
 
 
 def mark_of(record: llvs.Conflict) -> str:
@@ -106,6 +124,18 @@ def _told(
         stands = "newer"
     elif record.result == record.older:
         stands = "older"
+    if record.kind is ConflictKind.OVERLAP:
+        # The whole sentences around the words in question.
+        places = {"newer": first if newer_is_first else second, "older": second if newer_is_first else first, "result": merge}
+        bases = store.merge_bases(first, second)
+        places["base"] = bases[0] if len(bases) == 1 else None
+        newer, older, base, result = (
+            _sentence(store, record, places[name], part) for name, part in
+            (("newer", newer), ("older", older), ("base", base), ("result", result))
+        )
+    effort = Effort()
+    for side in (newer, older):
+        _mark(base, side, effort)
     return {
         "id": record.id,
         "mark": mark_of(record),
@@ -145,6 +175,66 @@ def _value(store: llvs.Store, id: str, version: llvs.Version) -> Optional[dict[s
     try:
         with store.open_value(id, at=version) as reader:
             data = reader.read_range(0, SIDE)
-            return {"text": text_of(data, len(data) == reader.size), "size": reader.size, "isWhole": len(data) == reader.size}
+            found: dict[str, Any] = {"text": text_of(data, len(data) == reader.size), "size": reader.size}
+            picture = picture_type(data)
+            if picture is not None:
+                found |= {"picture": picture, "at": version.id}
+            return {**found, "isWhole": len(data) == reader.size}
     except KeyError:
         return None
+
+
+_Part = Optional[dict[str, Any]]
+
+
+def _sentence(store: llvs.Store, record: llvs.Conflict, version: Optional[llvs.Version], part: _Part) -> _Part:
+    """The sentences at a version in which a part of a text is; the part itself if they cannot be found."""
+    if part is None or version is None:
+        return part
+    try:
+        whole = (store.read_range(record.id, 0, LARGEST_JSON, at=version) or b"").decode()
+        if record.path:
+            whole = json.loads(whole)
+            for step in record.path:
+                whole = whole[step]
+        wanted = json.loads(part["text"] or "") if part["text"] and part["text"][0] == '"' else part["text"]
+    except (KeyError, IndexError, TypeError, ValueError, RecursionError):
+        return part
+    if not isinstance(wanted, str) or not isinstance(whole, str):
+        return part
+    return {**part, "text": sentence(whole, wanted)[:SIDE]}
+
+
+def _mark(base: _Part, side: _Part, effort: Effort) -> None:
+    """Adds the words that a side changed, if both are texts."""
+    if base is None or side is None or base["text"] is None or side["text"] is None or base["text"] == side["text"]:
+        return
+    side["words"] = [piece for piece in words(base["text"], side["text"], effort) if piece[0] != "-"]
+
+
+def _written(store: llvs.Store, first: llvs.Version, second: llvs.Version, merge: llvs.Version) -> Iterator[dict[str, Any]]:
+    """The texts that both sides changed, then those that one did, each as pieces with who wrote them: see `writers`."""
+    bases = store.merge_bases(first, second)
+    if len(bases) != 1:
+        return
+    changed = [{change.id for change in islice(store.diff(bases[0], side, with_data=False), MOST)} for side in (first, second)]
+    ids = [*sorted(changed[0] & changed[1]), *sorted(changed[0] ^ changed[1])]
+    effort = Effort()
+    for id in ids[:WRITTEN]:
+        base, *sides = (_lines_of(store, id, version) for version in (bases[0], first, second, merge))
+        if None not in (base, *sides):
+            pieces = writers(base or "", [side or "" for side in sides[:2]], sides[2] or "", effort)
+            if any(of for of, _ in pieces):
+                yield {"id": id, "pieces": pieces}
+
+
+def _lines_of(store: llvs.Store, id: str, version: llvs.Version) -> Optional[str]:
+    """A value as text, JSON with a line for each member; empty if there is none. None for what is too large, or no text."""
+    data = store.read_range(id, 0, SIDE + 1, at=version)
+    if data is None:
+        return ""
+    text = text_of(data, True) if len(data) <= SIDE else None
+    try:
+        return None if text is None else written(parsed(text), indent=2, sort_keys=True)
+    except (ValueError, RecursionError):
+        return text

@@ -35,7 +35,7 @@ def search(inspected: Inspected, text: str, limit: int) -> dict[str, Any]:
         if version.id in seen:
             continue
         seen.add(version.id)
-        found.append({**told(version), "why": why})
+        found.append({**told(inspected.store, version), "why": why})
         if len(found) == limit:
             break
     return {"found": found, "cut": len(found) == limit}

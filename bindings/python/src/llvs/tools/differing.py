@@ -14,6 +14,9 @@ from typing import Any, Hashable, Iterator, NamedTuple, Optional, Sequence, Unio
 #: Steps of one answer: a few tenths of a second.
 STEPS = 300_000
 _words = re.compile(r"\w+|\s+|[^\w\s]")
+#: Characters of a text that are shown around a part of it.
+AROUND = 300
+_ends = re.compile(r"[.!?]+\s+|\n")
 
 
 class Effort:
@@ -172,6 +175,46 @@ def words(a: str, b: str, effort: Optional[Effort] = None) -> list[tuple[str, st
             found.append(("-", "".join(left[block.first : block.last])))
         if block.end > block.start:
             found.append(("+", "".join(right[block.start : block.end])))
+    return found
+
+
+def sentence(text: str, part: str) -> str:
+    """The sentences of a text in which a part of it is; a short text as a whole. The part itself if the text does not have it."""
+    begin = text.find(part) if part else -1
+    if len(text) <= AROUND and begin < 0:
+        return text
+    if begin < 0:
+        return part
+    end = begin + len(part)
+    before = max((match.end() for match in _ends.finditer(text, max(0, begin - AROUND), begin)), default=max(0, begin - AROUND))
+    after = _ends.search(text, end - 1 if part[-1:] in ".!?\n" else end, end + AROUND)
+    return text[before : min(len(text), end + AROUND) if after is None else after.end()].strip("\n")
+
+
+def writers(base: str, sides: Sequence[str], result: str, effort: Optional[Effort] = None) -> list[tuple[int, str]]:
+    """The result of a merge as pieces, each with who wrote it.
+
+    Returns pairs of a number and a text: 0 was in the base, 1 is of the first side, 2 of the second, 3 of both, 4 of neither.
+    """
+    effort = effort or Effort()
+    was, *written = (_kept(text, result, effort) for text in (base, *sides))
+    pieces: list[tuple[int, str]] = []
+    for at, letter in enumerate(result):
+        of = 0 if was[at] else sum(number for number, side in enumerate(written, 1) if side[at]) or 4
+        # Spaces belong to the words before them.
+        if pieces and (pieces[-1][0] == of or letter.isspace() and of):
+            pieces[-1] = (pieces[-1][0], pieces[-1][1] + letter)
+        else:
+            pieces.append((of, letter))
+    return pieces
+
+
+def _kept(text: str, result: str, effort: Effort) -> bytearray:
+    """For each character of the result, whether it is of the text."""
+    found = bytearray()
+    for sign, piece in words(text, result, effort):
+        if sign != "-":
+            found += (b"\x01" if sign == "=" else b"\x00") * len(piece)
     return found
 
 

@@ -5,7 +5,7 @@ import { insideOf } from "./differences.js";
 import { el, fill, named } from "./dom.js";
 import { at } from "./routes.js";
 
-export const KINDS = { insert: "inserted", update: "updated", remove: "removed", preserve: "taken over", preserve_removal: "removed" };
+export const KINDS = { insert: "inserted", update: "updated", remove: "removed", preserve: "kept", preserve_removal: "removed" };
 
 /** The row for `{id, kind}` from the version `a` to the version `b` (ids); `before` and `after` are what they are called. */
 export function changeOf(entry, a, b, before, after) {

@@ -31,8 +31,8 @@ export async function showCompare(view, route, app) {
   el("div", { class: "card" }, el("div", { class: "counts" }, ...["insert", "update", "remove"].map((kind) => (
     el("span", {}, el("strong", { class: "kind " + kind }, number(counts[kind])), " ", KINDS[kind])))),
   total ? list : empty("These two versions have equal values.", "Choose another version in the history, and press d."),
-  app.canForesee(found) ? el("p", {}, el("a", { href: at("merge", [found.a.id, found.b.id]) },
-    "What would a merge of these two decide?")) : null));
+  app.canForesee(found) ? el("p", {}, el("a", { class: "button", href: at("merge", [found.a.id, found.b.id]) },
+    "Preview a merge of these two")) : null));
   addEntries(list, found, found, wanted);
   if (wanted !== null && !found.entries.some((entry) => entry.id === wanted)) list.prepend(entryOf({ id: wanted, kind: "update" }, found,
     true));

@@ -13,7 +13,16 @@ const KEPT = 40;
 export function titleOf(version) {
   if (version.what) return version.what.split("\n", 1)[0];
   if (version.isEmptyRoot) return "Empty root";
-  return version.predecessors.length > 1 ? "Merge" : version.predecessors.length ? "Saved" : "First version";
+  if (version.predecessors.length > 1) return titleOfMerge(...(version.sides ?? []));
+  if (!version.predecessors.length) return "First version";
+  // A space at an end would not be seen.
+  const ids = (version.ids ?? []).map((id) => (id === id.trim() && id ? id : JSON.stringify(id)));
+  return ids.length ? `Change ${ids.slice(0, 2).join(", ")}${ids.length > 2 ? " and more" : ""}` : "Saved without a change";
+}
+
+function titleOfMerge(first, second) {
+  if (!first || !second) return "Merge";
+  return first === second ? `Merge of changes by ${first}` : `Merge of ${first}\u2019s and ${second}\u2019s changes`;
 }
 
 export class History {
@@ -31,6 +40,8 @@ export class History {
     this.lanes = 1;
     this.generation = 0;
     this.chosen = null;
+    /** So many of the newest rows are not shown: a replay shows them later. */
+    this.hidden = 0;
     scroller.addEventListener("scroll", () => this.soon(), { passive: true });
     new ResizeObserver(() => this.soon()).observe(scroller);
     scroller.addEventListener("click", (event) => {
@@ -136,7 +147,7 @@ export class History {
   draw() {
     const high = this.scroller.clientHeight;
     const top = this.scroller.scrollTop;
-    const first = Math.max(0, Math.floor(top / HIGH) - 2);
+    const first = Math.max(this.hidden, Math.floor(top / HIGH) - 2);
     const last = Math.min(this.total - 1, Math.ceil((top + high) / HIGH) + 2);
     const wanted = Math.max(0, last - first + 1);
     while (this.pool.length < wanted) this.pool.push(this.makeRow());
@@ -198,6 +209,15 @@ export class History {
     parts.short.textContent = row.id.slice(0, 8);
   }
 
+  /** Shows all rows but so many of the newest, with the first of them in sight. Returns that one. */
+  async hide(count) {
+    if (!this.rowAt(count)) await this.load(Math.floor(count / PAGE));
+    this.hidden = count;
+    this.scroller.scrollTop = Math.max(0, count * HIGH - this.scroller.clientHeight / 3);
+    this.soon();
+    return this.rowAt(count);
+  }
+
   /** Marks a version, and brings it into sight. */
   async choose(id, bring = true) {
     this.chosen = id;
@@ -236,11 +256,11 @@ function prepared(row) {
 /** What a version is: where one is, a head, on a branch. */
 export function chipsOf(row) {
   return [
-    row.current && el("span", { class: "chip here", title: "Where the application is" }, "current"),
+    row.current && el("span", { class: "chip here", title: "The version that the application is at" }, "current"),
     row.work && !row.current && el("span", { class: "chip here", title: "What you change here goes on from this version" }, "edited here"),
     row.branch !== null && row.branch !== undefined && el("span", { class: "chip branch", title: "On the branch " + spoken(row.branch) },
       ...named(row.branch)),
     row.head && !row.current && !row.work && row.branch === null &&
-      el("span", { class: "chip", title: "No version goes on from it" }, "head"),
+      el("span", { class: "chip", title: "A head: no other version was saved on it yet" }, "head"),
   ].filter(Boolean);
 }

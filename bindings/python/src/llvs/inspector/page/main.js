@@ -7,6 +7,7 @@ import { History } from "./history.js";
 import { listen } from "./keys.js";
 import { showConflicts, showMerge } from "./merge.js";
 import { showExchanges, showHeads, showSearch } from "./others.js";
+import { Replay } from "./replay.js";
 import { at, go, here } from "./routes.js";
 import { counted, number } from "./time.js";
 import { enter, hear } from "./token.js";
@@ -23,9 +24,18 @@ let summary = null;
 let address = null;
 let walking = Promise.resolve();
 
-const history = new History(document.getElementById("scroller"), (row) => go(at("version", [row.id])));
+const history = new History(document.getElementById("scroller"), (row) => {
+  replay.end();
+  go(at("version", [row.id]));
+});
+
+const replay = new Replay(history, document.getElementById("replay"), (row) => {
+  go(at(row.predecessors.length > 1 ? "merge" : "version", [row.id]), true);
+}, () => summary?.work);
 
 const app = {
+  replay,
+  takeBack: (what) => (summary?.write ? takeBack(what) : undefined),
   get write() { return Boolean(summary?.write); },
   /** Whether an answer is still wanted. */
   isAt: (route) => route.address === address,
@@ -38,6 +48,7 @@ const app = {
   canForesee: (found) => found.a.id !== found.b.id,
   // One step after the other, each from where the last one led: keys come faster than rows.
   walk: (by) => walking = walking.then(async () => {
+    replay.end();
     const row = await history.beside(by);
     if (!row) return;
     history.choose(row.id);
@@ -108,7 +119,8 @@ function frame(now) {
     troubles.length ? el("span", { class: "chip alarm" }, troubles.join(", ")) : null);
   const undoing = document.getElementById("undoing");
   fill(undoing, now.write ? [["undo", "Undo", now.canUndo], ["redo", "Redo", now.canRedo]].map(([what, text, can]) => (
-    el("button", { class: "plain", disabled: !can, onclick: () => takeBack(what) }, text))) : null);
+    el("button", { class: "plain", disabled: !can, title: can ? `${text}: ${spoken(now[what])}` : `There is nothing to ${what}`,
+      onclick: () => takeBack(what) }, text))) : null);
   return !before || before.generation !== now.generation || before.current !== now.current || before.work !== now.work;
 }
 

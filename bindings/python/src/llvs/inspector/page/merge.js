@@ -1,6 +1,6 @@
 // A merge explained: its bases and sides, each decision with why, and choosing otherwise.
 
-import { change, get } from "./api.js";
+import { change, data, get } from "./api.js";
 import { pathOf } from "./differences.js";
 import { el, empty, fill, named, say, spoken } from "./dom.js";
 import { titleOf } from "./history.js";
@@ -9,18 +9,31 @@ import { bytes, counted, exactly, number, stamp, when } from "./time.js";
 import { headOf } from "./version.js";
 import { visible } from "./viewer.js";
 
+const LARGEST_PICTURE = 4 * 1024 * 1024;
+
 /** What the two sides are called in all that is said of a merge: by their devices, where both are known and differ. */
 function namesOf(found) {
   const first = found.first.who, second = found.second.who;
-  return first && second && first !== second ? { first, second } : { first: "first side", second: "second side" };
+  if (first && second && first !== second) return { first, second };
+  const of = (side, name) => (side.who ? `${side.who}, ${stamp(side.time)}` : name);
+  const names = { first: of(found.first, "first side"), second: of(found.second, "second side") };
+  return names.first === names.second ? { first: names.first + " (first)", second: names.second + " (second)" } : names;
 }
 
+/** Why a merge had to decide, for the corner of a decision. The sentence below it says more. */
+const REASONS = {
+  pick: "both changed it", "delete-edit": "removed and changed", type: "different types", "not-json": "no JSON",
+  overlap: "both rewrote the same words", "move-move": "both moved it", contested: "decided before", bound: "out of bounds",
+  limit: "too different", arbiter: "left to the application",
+};
+const BASE = "The last version that both sides had in common";
+
 function side(name, kind, version) {
-  return el("div", { class: "card " + kind }, el("div", { class: "small muted" }, ...named(name)),
+  return el("div", { class: "card " + kind }, el("div", { class: "small muted", title: kind === "base" ? BASE : null }, ...named(name)),
     version ? [el("a", { href: at("version", [version.id]) }, ...named(titleOf(version))),
       el("div", { class: "small muted" }, version.who ? [...named(version.who), " · "] : "",
         version.isEmptyRoot ? "the empty beginning" : when(version.time))]
-      : el("div", { class: "muted" }, "none in common"));
+      : el("div", { class: "muted" }, "none: they begin apart"));
 }
 
 /** A text of several lines as such, and not as JSON writes it. */
@@ -33,8 +46,10 @@ function plain(text) {
   }
 }
 
-function shown(part) {
+function shown(id, part) {
   if (!part) return el("pre", { class: "muted" }, "absent");
+  if (part.picture) return pictureOf(id, part);
+  if (part.words) return el("pre", {}, part.words.map(([sign, text]) => (sign === "=" ? visible(text) : el("mark", {}, visible(text)))));
   if (part.text === null) return el("pre", { class: "muted" }, `${bytes(part.size)}, no text`);
   return el("pre", {}, visible(plain(part.text)), part.isWhole ? null : el("span", { class: "muted" }, ` … ${bytes(part.size)} in all`));
 }
@@ -44,13 +59,13 @@ function conflictOf(record, found, names, app) {
   const second = first === "newer" ? "older" : "newer";
   const stands = record.stands;
   const column = (name, kind, part, isLost) => el("div", { class: kind + (isLost ? " lost" : "") }, el("div", { class: "small muted" },
-    ...named(name), kind === record.newerIs ? ", newer change" : ""), shown(part));
+    ...named(name), kind === record.newerIs ? ", newer change" : ""), shown(record.id, part));
   const winner = stands === first ? names.first : stands === second ? names.second : null;
   const card = el("article", { class: "card", "aria-label": `Conflict in ${spoken(record.id)}, ${pathOf(record.path)}` },
     el("div", { class: "row-of" }, el("h3", {}, el("code", {}, ...named(record.id))), el("span", { class: "muted" }, pathOf(record.path)),
-      el("span", { class: "push chip" }, record.kind.replace("-", " "))),
+      el("span", { class: "push chip reason" }, REASONS[record.kind])),
     el("div", { class: "four" },
-      column("base", "base", record.base, false),
+      column("before, in both", "base", record.base, false),
       column(names.first, "first", record[first], stands === second),
       column(names.second, "second", record[second], stands === first),
       column(found.version ? "result" : "would be", "result", record.result, false)),
@@ -71,14 +86,16 @@ function conflictOf(record, found, names, app) {
   return card;
 }
 
-async function decide(version, record, choice, app) {
-  try {
-    const done = await change("choose", { version: version.id, id: record.id, mark: record.mark, choice, at: app.head() });
+/** Says what goes wrong. */
+function tell(deed) {
+  return deed.catch((problem) => say(problem.message));
+}
+
+function decide(version, record, choice, app) {
+  return tell(change("choose", { version: version.id, id: record.id, mark: record.mark, choice, at: app.head() }).then((done) => {
     say(done.message);
     go(at("version", [done.version.id]));
-  } catch (problem) {
-    say(problem.message);
-  }
+  }));
 }
 
 export async function showMerge(view, route, app) {
@@ -86,17 +103,54 @@ export async function showMerge(view, route, app) {
   const found = b ? await get("merge/foreseen", { a, b }) : await get("merge", { version: a });
   if (!app.isAt(route)) return;
   const names = namesOf(found);
-  const bases = found.bases.length ? found.bases.slice(0, 3).map((base) => side(found.bases.length > 1 ? "one of the bases" : "base",
-    "base", base)) : [side("base", "base", null)];
-  fill(view, ...(found.version ? headOf(found.version, "merge") : [el("h2", { class: "title" }, "A merge that was not made")]),
+  const bases = found.bases.length ? found.bases.slice(0, 3).map((base) => side(
+    found.bases.length > 1 ? "one of the last in common" : "last in common (base)", "base", base))
+    : [side("last in common (base)", "base", null)];
+  fill(view, ...(found.version ? headOf(found.version, "merge") : previewOf(found, app)),
     el("div", { class: "sides" }, ...bases, side(names.first, "first", found.first), side(names.second, "second", found.second),
       found.version && side("result", "result", found.version)),
+    writtenOf(found, names),
     found.recorded ? null : el("p", { class: "problem" },
       "Other rules than those of the store made this merge, or the application itself: here is how the rules of the store decide."),
     el("h3", {}, found.count ? counted(found.count, "decision") : "Decisions"),
     ...found.conflicts.map((record) => conflictOf(record, found, names, app)),
     found.conflicts.length ? null : empty("Nothing had to be decided.", "Both sides changed different things, and all of it was kept."),
     found.count > found.conflicts.length ? el("p", { class: "muted" }, `Only the first ${found.conflicts.length} are shown.`) : null);
+}
+
+/** The head of a merge that nobody made yet, and a button that makes it. */
+function previewOf(found, app) {
+  const make = () => tell(change("merge", { a: found.first.id, b: found.second.id }).then((done) => {
+    say(done.message);
+    go(at("merge", [done.version.id]));
+  }));
+  return [el("h2", { class: "title" }, "Preview of a merge"),
+    el("p", { class: "row-of" }, el("span", { class: "muted" }, "Nothing is saved: this is what a merge of these two would decide."),
+      app.write ? el("button", { class: "primary", onclick: make }, "Make this merge") : null)];
+}
+
+/** The texts of a merge with who wrote which word. */
+function writtenOf(found, names) {
+  if (!found.written?.length) return null;
+  const classes = ["", "first", "second", "both", "made"];
+  const said = ["", names.first, names.second, "both", "the merge"].map(spoken);
+  return el("div", { class: "card written" }, el("h3", {}, "Who wrote what"),
+    el("p", { class: "row-of small" }, el("ins", { class: "first" }, ...named(names.first)),
+      el("ins", { class: "second" }, ...named(names.second)), el("ins", { class: "both" }, "both"),
+      el("span", { class: "muted" }, "not shaded: as before")),
+    found.written.map((one) => [el("div", { class: "small muted" }, el("code", {}, ...named(one.id))), el("pre", {},
+      one.pieces.map(([of, text]) => (of ? el("ins", { class: classes[of], title: said[of] }, visible(text)) : visible(text))))]));
+}
+
+/** A side that is a picture, as such. */
+function pictureOf(id, part) {
+  const image = el("img", { alt: "The picture on this side" });
+  data(id, part.at, 0, Math.min(part.size, LARGEST_PICTURE)).then((bytes) => {
+    const address = URL.createObjectURL(new Blob([bytes], { type: part.picture }));
+    image.addEventListener("load", () => URL.revokeObjectURL(address));
+    image.src = address;
+  }, () => image.replaceWith("The picture cannot be read."));
+  return el("div", { class: "thumb" }, image, el("div", { class: "small muted" }, bytes(part.size)));
 }
 
 /** What the conflicts of a merge are about: `contact/ann › phone`, some of them. */

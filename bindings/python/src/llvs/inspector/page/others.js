@@ -10,7 +10,7 @@ export async function showHeads(view, route, app) {
   const found = await get("heads", { count: 500 });
   if (!app.isAt(route)) return;
   fill(view, el("h2", { class: "title" }, counted(found.count, "head")), el("p", { class: "muted" },
-    "Versions that nothing goes on from yet: where devices and branches stand."),
+    "A head is a version that no other was saved on yet: the newest of a device or branch. Two of them can be merged. The newest first."),
     el("div", { class: "card" }, found.heads.length ? el("ul", { class: "list" }, ...found.heads.map((head) => el("li", {}, linkTo(head))))
       : empty("There is no version yet.", "Save something with the application, or with ", el("code", {}, "llvs set"), ".")),
     found.count > found.heads.length ? el("p", { class: "muted" }, `The newest ${found.heads.length} are shown.`) : null);
@@ -52,7 +52,7 @@ export async function showExchanges(view, route, app) {
 function remoteOf(remote) {
   const did = remote.last === undefined ? "not exchanged since this inspector was started"
     : remote.error ? [el("strong", {}, "failed "), when(remote.last), ": ", ...named(remote.error)]
-    : `${when(remote.last)}: ${counted(remote.retrieved, "version")} came, ${number(remote.sent)} were sent`;
+    : `${when(remote.last)}: ${counted(remote.retrieved, "version")} received, ${number(remote.sent)} sent`;
   const now = el("button", { class: "push", onclick: async () => {
     now.disabled = true;
     say((await change("exchange", { remote: remote.name }).catch((problem) => problem)).message);

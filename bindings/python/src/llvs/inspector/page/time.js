@@ -63,7 +63,7 @@ export function clockNote(version) {
     return `This device's clock was wrong: the version says it was made ${span(version.clock)} before its own predecessor.`;
   }
   if (version.ahead > 300) {
-    return `This device's clock was ${span(version.ahead)} ahead: the time shown is when the version came here.`;
+    return `This device's clock was ${span(version.ahead)} ahead: the time shown is when the version was received.`;
   }
   const ahead = version.time - Date.now() / 1000;
   if (ahead > 300) return `This device's clock is ahead, or this one's is behind: the version says it will be made in ${span(ahead)}.`;

@@ -101,7 +101,9 @@ async function openValue(made, id, step, route) {
   made.slider = new Slider(id, steps, cut, content, made.version, (version) => {
     go(at("values", [made.name], { id, at: version === made.version.id ? null : version }), true);
   });
-  fill(made.shown, el("div", { class: "row-of" }, el("h3", {}, el("code", {}, ...named(id))), buttons), made.slider.element, content);
+  fill(made.shown, el("div", { class: "row-of" }, el("h3", {}, el("code", {}, ...named(id))), buttons),
+    id === "__llvs_schema" ? el("p", { class: "small muted" }, "The rules by which merges decide, and the indexes of this store.") : null,
+    made.slider.element, content);
   if (made.app.write && made.version.id === made.app.head()) {
     buttons.append(el("button", { onclick: () => edit(made, id, content) }, "Edit"),
       el("button", { onclick: () => save(made, "remove", { id }) }, "Remove"));

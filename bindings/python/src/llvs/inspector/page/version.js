@@ -10,6 +10,18 @@ import { bytes, clockNote, counted, exactly, when } from "./time.js";
 /** So many changes are opened at once, once somebody looked at a version for so many milliseconds and did not walk on. */
 const OPENED = 3, LOOKED = 200;
 
+/** What the metadata are called that the library gives, and what they are. */
+const KNOWN = {
+  __llvs_device: ["Device", "The device that saved this version"],
+  __llvs_description: ["Description", "What the application says of this version"],
+  __llvs_branch: ["Branch", "The branch that this version is on"],
+  __llvs_group: ["Undo group", "Versions with the same one are undone together"],
+  __llvs_clock: ["Clock", "When this version was made by the device's own clock, if its time differs"],
+  __llvs_chosen: ["Chosen", "The decisions of merges that this version makes otherwise"],
+  __llvs_conflicts: ["Decided", "What this merge had to decide"],
+  __llvs_salvaged: ["Salvaged", "This version was restored from a damaged store"],
+};
+
 /** The head of everything that is about one version: what it is called, and ways to look at it. */
 export function headOf(version, tab) {
   const isMerge = version.predecessors.length > 1;
@@ -55,7 +67,8 @@ export async function showVersion(view, route, app) {
       fact("Decided", el("a", { href: at("merge", [version.id]), title: spoken(value) }, "What this merge had to decide, and how"));
       continue;
     }
-    facts.append(el("dt", { class: "clip", title: spoken(key) }, ...named(key)), el("dd", {}, el("pre", {}, spokenLines(value))));
+    const known = KNOWN[key];
+    facts.append(el("dt", { class: "clip", title: known ? `${known[1]} (${key})` : spoken(key) }, ...(known ? [known[0]] : named(key))), el("dd", {}, el("pre", {}, spokenLines(value))));
   }
   const list = el("ul", { class: "list" }), note = clockNote(version);
   fill(view, ...headOf(version, "version"), ...placeOf(version, app), note ? el("p", { class: "problem" }, note) : null,

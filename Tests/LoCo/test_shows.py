@@ -1,0 +1,133 @@
+"""What one shows a friend: two devices in one window, the whole book at another time; and all of it with the keyboard alone."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import browser
+from conftest import Device, Running
+
+Open = Callable[[str], Device]
+
+
+def test_one_window_two_devices_and_a_cable(window: Open, running: Running) -> None:
+    desk = window("Both")
+
+    def within(number: int) -> Device:
+        """Goes into the frame of a device."""
+        desk.driver.switch_to.default_content()
+        desk.driver.switch_to.frame(desk.all("iframe")[number])
+        return desk
+
+    def outside() -> Device:
+        desk.driver.switch_to.default_content()
+        return desk
+
+    def dots(where: str) -> list[str]:
+        return [one.text for one in desk.all(f".versions .at-{where}")]
+
+    def look(name: str, **how: bool) -> None:
+        assert desk.complaints() == []
+        desk.look(name, **how)
+        desk.driver.get_log("browser")  # axe asks frames of other origins, and the browser says that they do not answer
+
+    desk.wait(lambda: len(desk.all("iframe")) == 2)
+    within(0).click("Take some examples")
+    within(1).wait(lambda: "Ada Ruiz" in desk.text("#list"))
+    outside().wait(lambda: "Both devices have the same versions." in desk.text("#told") and dots("both"))
+    assert dots("0") == dots("1") == []
+    look("desk", narrow=True)
+
+    desk.click("Pull out the cable")
+    desk.wait(lambda: desk.text("#plug") == "Plug in the cable")
+    within(1).wait(lambda: desk.text("#light").startswith("Offline"))
+    assert running.ask("Laptop", "/api/delete", {"id": "jon-fry"})[0] == 200
+    assert running.ask("Phone", "/api/save", {"card": {"name": "Zoe"}})[0] == 200
+    outside().wait(lambda: ["Delete Jon Fry" in one for one in dots("0")] == [True] and ["Add Zoe" in one for one in dots("1")] == [True])
+    assert "2 not on both devices yet." in desk.text("#told")
+    look("desk-unplugged")
+
+    desk.click("Plug in the cable")
+    desk.wait(lambda: desk.all(".versions .at-both .merge") and not dots("0") and not dots("1"), "a merge on both devices")
+    within(0).wait(lambda: "Zoe" in desk.text("#list"))
+    within(1).wait(lambda: "Jon Fry" not in desk.text("#list"))
+    outside()
+
+
+def test_the_whole_book_at_another_time(window: Open, running: Running) -> None:
+    running.ask("Laptop", "/api/examples", {})
+    for id in ("ada-ruiz", "ben-okoro"):
+        running.ask("Laptop", "/api/delete", {"id": id})
+    running.ask("Laptop", "/api/delete-group", {"id": "choir"})
+    laptop = window("Laptop")
+    laptop.wait(lambda: "10 contacts" in laptop.text("#count"))
+    laptop.click("Another time", ".around button")
+    laptop.wait(lambda: "Delete the group Choir" in laptop.text("#past"))
+    assert not laptop.find("#past .primary").is_enabled(), "it is so already"
+    for _ in range(3):
+        laptop.press(laptop.KEYS.ARROW_LEFT)
+    laptop.wait(lambda: "12 contacts" in laptop.text("#count") and "Choir" in laptop.text("#around"))
+    laptop.wait(lambda: laptop.script("return document.querySelector('#list a img')?.naturalWidth") == 160, "the face of then")
+    laptop.click("Ada Ruiz", "#list a")
+    laptop.wait(lambda: "Restore this contact" in laptop.text("#view") and "Edit" not in laptop.text("#view"))
+    laptop.look("another-time", narrow=True)
+    # To the first version, and to the end of a day.
+    laptop.script("document.querySelector('#past input').focus()")
+    laptop.press(laptop.KEYS.HOME)
+    laptop.wait(lambda: "0 contacts" in laptop.text("#count") and "was not in the book at that time" in laptop.text("#view"))
+    laptop.script("const one = document.querySelector('#past input[type=date]'); const now = new Date();"
+                  "one.value = [now.getFullYear(), now.getMonth() + 1, now.getDate()].map((n) => String(n).padStart(2, '0')).join('-');"
+                  "one.dispatchEvent(new Event('change'))")
+    laptop.wait(lambda: "10 contacts" in laptop.text("#count"))
+    laptop.click("Earlier", "#past button")
+    laptop.click("Earlier", "#past button")
+    laptop.click("Earlier", "#past button")
+    laptop.click("Restore", "#past .primary")
+    laptop.wait(lambda: "The book is as it was then." in laptop.text("#said") and not laptop.find("#past").is_displayed())
+    assert laptop.book()["count"] == 12 and [one["name"] for one in laptop.book()["groups"]] == ["Choir", "Hut in May"]
+    laptop.find("#undo").click()
+    laptop.wait(lambda: laptop.book()["count"] == 10)
+
+
+def test_everything_with_the_keyboard_alone(window: Open, running: Running) -> None:
+    running.ask("Laptop", "/api/examples", {})
+    at = running.ask("Laptop", "/api/book")[1]["at"]
+    card: dict[str, Any] = running.ask("Laptop", "/api/contact?id=dan-berg")[1]["card"]
+    for town in ("Bonn", "Turku"):
+        assert running.ask("Laptop", "/api/save", {"id": "dan-berg", "at": at, "card": {**card, "town": town}})[0] == 200
+    laptop = window("Laptop")
+    laptop.wait(lambda: "12 contacts" in laptop.text("#count"))
+    heading = "#view h2"
+
+    # Add.
+    laptop.press("n")
+    laptop.shown("new")
+    laptop.look("new", narrow=True)
+    laptop.press(*"Zoe", laptop.KEYS.ENTER)
+    laptop.wait(lambda: laptop.text(heading) == "Zoe")
+    # Edit.
+    laptop.press("e")
+    laptop.wait(lambda: laptop.text(heading) == "Edit Zoe")
+    laptop.press(laptop.KEYS.TAB, laptop.KEYS.TAB, *"Oslo", laptop.KEYS.ENTER)
+    laptop.wait(lambda: laptop.text(heading) == "Zoe" and "Oslo" in laptop.text("#view .facts"))
+    # Undo.
+    laptop.find("body").send_keys(laptop.KEYS.CONTROL, "z")
+    laptop.wait(lambda: "Taken back: Change the town of Zoe." in laptop.text("#said") and "Oslo" not in laptop.text("#view .facts"))
+    # Search, and decide.
+    laptop.press("/", *"berg", laptop.KEYS.ENTER)
+    laptop.wait(lambda: laptop.text(heading) == "Dan Berg" and "Which town?" in laptop.text("#view"))
+    laptop.look("decide", narrow=True)
+    laptop.tab_to("Take this instead")
+    laptop.press(laptop.KEYS.ENTER)
+    laptop.wait(lambda: "Which town?" not in laptop.text("#view") and "Bonn" in laptop.text("#view .facts"))
+    # Through the history.
+    laptop.press("h")
+    laptop.wait(lambda: laptop.text(heading) == "History of Dan Berg")
+    laptop.tab_to("Add some examples")
+    laptop.press(laptop.KEYS.ENTER)
+    laptop.wait(lambda: "Ulm" in laptop.text(".past .card"))
+    laptop.look("past", narrow=True)
+    for wide in (390, 800):
+        browser.resize(laptop.driver, wide, 800)
+        assert laptop.collisions() == [], wide
+    browser.resize(laptop.driver, 1280, 800)

@@ -1,0 +1,64 @@
+// The whole book at another time: a slider through its versions. The list, faces and groups are those of then.
+
+import { get } from "/api.js";
+import { el, fill, named, spoken } from "/dom.js";
+import { act } from "/parts.js";
+import { exactly } from "/time.js";
+
+export class Past {
+  /** place: where the slider is shown. onMove(): another version is shown, or the current one again. */
+  constructor(place, onMove) {
+    Object.assign(this, { place, onMove, moments: null, at: 0 });
+    const follow = () => this.move(Number(this.range.value));
+    this.range = el("input", { type: "range", min: 0, "aria-label": "Time of the book", oninput: follow });
+    this.told = el("p", { role: "status" });
+    this.day = el("input", { type: "date", "aria-label": "The end of a day", onchange: () => this.moveTo(this.day.value) });
+    this.restore = el("button", { type: "button", class: "primary", onclick: () => this.bringBack() }, "Restore");
+    fill(place, el("div", { class: "row-of" },
+      el("button", { type: "button", onclick: () => this.move(this.at - 1) }, "Earlier"), this.range,
+      el("button", { type: "button", onclick: () => this.move(this.at + 1) }, "Later"), this.day, this.restore,
+      el("button", { type: "button", onclick: () => this.close() }, "Back to now")), this.told);
+  }
+
+  /** The version that is shown; nothing for the current one. */
+  get version() {
+    return this.moments?.[this.at]?.version ?? null;
+  }
+
+  async open() {
+    this.moments = await get("moments");
+    this.range.max = this.moments.length - 1;
+    this.place.hidden = false;
+    this.move(this.moments.length - 1);
+    this.range.focus();
+  }
+
+  close() {
+    if (!this.moments) return;
+    this.moments = null;
+    this.place.hidden = true;
+    this.onMove();
+  }
+
+  move(at) {
+    if (!this.moments?.length) return;
+    this.at = Math.max(0, Math.min(this.moments.length - 1, at));
+    const one = this.moments[this.at];
+    this.range.value = this.at;
+    this.range.setAttribute("aria-valuetext", `${exactly(one.time)}, ${spoken(one.what)}`);
+    this.restore.disabled = this.at === this.moments.length - 1;
+    fill(this.told, el("b", {}, exactly(one.time)), " after: ", named(one.what), ", ", named(one.by));
+    this.onMove();
+  }
+
+  /** Goes to the last version of a day, or of the days before. */
+  moveTo(day) {
+    const end = new Date(day + "T23:59:59.999").getTime() / 1000;
+    if (Number.isNaN(end)) return;
+    this.move(Math.max(0, this.moments.findLastIndex((one) => one.time <= end)));
+  }
+
+  bringBack() {
+    return act("restore-all", { version: this.version }, () => this.close());
+  }
+}
