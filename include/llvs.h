@@ -2847,7 +2847,8 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_set_current_version(LLVS_BORR
  * versions that join them, at most one for each such head, and goes on from the last.
  * @param changes, change_count, change_size  as for llvs_store_make_version
  * @param options  branch, metadata, expected version, whether it merges, and time; its id must be empty; may be NULL
- * @param id       receives the new version; size 0 when nothing was stored (no changes and no metadata); may be NULL
+ * @param id       receives the new version; size 0 when nothing was stored (no metadata, and no changes but removals of what
+ *                 is not there); may be NULL
  * @param version  receives a list of the one version, NULL when nothing was stored; may be NULL
  * @param move     where the current version went: to the new version, or to a merge of it; may be NULL
  * Errors: as llvs_store_make_version; LLVS_ERROR_MOVED. Since 0.1.
@@ -3500,7 +3501,7 @@ typedef struct llvs_syncer_options {
     llvs_head_selection selection;
 } llvs_syncer_options;
 /** Everything by default. */
-#define LLVS_SYNCER_OPTIONS_INIT { sizeof(llvs_syncer_options), 0, 0, 0, 0, 0, 0, 0 }
+#define LLVS_SYNCER_OPTIONS_INIT { (uint32_t)sizeof(llvs_syncer_options), 0, 0, 0, 0, 0, 0, 0 }
 
 /**
  * Starts a syncer, which begins with a round. One coordinator is kept in step by one.

@@ -30,6 +30,8 @@ public final class FaultyStorage: Storage, @unchecked Sendable {
     public var blockShape: BlockShape { base.blockShape }
     public var blobThreshold: Int? { base.blobThreshold }
     public var damages: [StorageDamage] { base.damages }
+    public func room() -> StorageRoom? { base.room() }
+    public func checkPresence(_ doing: String) throws { try base.checkPresence(doing) }
     public func statistics(_ control: PacedControl) throws -> StorageStatistics { try base.statistics(control) }
 
     private func damaged(_ met: FaultPlan.Met) -> StoreError {

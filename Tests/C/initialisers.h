@@ -19,6 +19,7 @@ CHECK_INIT(llvs_index_options, LLVS_INDEX_OPTIONS_INIT);
 CHECK_INIT(llvs_computed_index_options, LLVS_COMPUTED_INDEX_OPTIONS_INIT);
 CHECK_INIT(llvs_index_question, LLVS_INDEX_QUESTION_INIT);
 CHECK_INIT(llvs_projection_options, LLVS_PROJECTION_OPTIONS_INIT);
+CHECK_INIT(llvs_syncer_options, LLVS_SYNCER_OPTIONS_INIT);
 CHECK_INIT(llvs_peer_options, LLVS_PEER_OPTIONS_INIT);
 CHECK_INIT(llvs_storage_callbacks, LLVS_STORAGE_CALLBACKS_INIT);
 CHECK_INIT(llvs_transport_callbacks, LLVS_TRANSPORT_CALLBACKS_INIT);

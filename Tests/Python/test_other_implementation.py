@@ -397,3 +397,84 @@ def test_ids_that_others_cannot_hold_are_listed_and_sent(
     other = new_store()
     with llvs.Exchange(other, tmp_path / "shared") as exchange:
         assert not exchange.retrieve().problems and other.at(again)[id] == b"2"
+
+
+def test_a_coordinator_lists_what_others_cannot_hold(tmp_path: Path) -> None:
+    with llvs.Coordinator(storage="memory", exchange=tmp_path / "a", report_unportable=True) as notes:
+        notes.attach(tmp_path / "b")
+        notes.save(update={"a": b"1"})
+        assert not notes.exchange().problems
+        long = notes.save(update={"x" * 300: b"1"})
+        keys = notes.save(update={"a": b"2"}, metadata={"\u00e9": b"1", "e\u0301": b"2", "e": b"3"})
+        assert long is not None and keys is not None
+        problems = notes.exchange().problems
+        assert [problem.name for problem in problems] == [long.id, keys.id] * 2
+        assert {problem.code for problem in problems} == {llvs.ErrorCode.UNPORTABLE_ID}
+        assert "retrieves neither the version" in problems[0].reason and "The metadata" in problems[1].reason
+        assert not notes.exchange().problems
+    with llvs.Coordinator(storage="memory", exchange=tmp_path / "a") as notes:
+        assert not notes.exchange().problems and notes.store.history()
+
+
+def sent_on(folder: Path, store: llvs.Store, merge: llvs.Version, gone: set[str], **more: str) -> None:
+    """Rewrites the files of a merge as the other implementation sends them on: with what prevails at the first predecessor anyway."""
+    first, path = merge.predecessors[0], folder / "changes" / merge.id
+    changes = json.loads(path.read_text())
+    named = {
+        body["valueId"] if kind == "preserve" else body if isinstance(body, str) else body["id"]
+        for change in changes
+        for kind, body in change.items()
+    }
+    for id in store.at(first):
+        value = store.value(id, at=first)
+        assert value is not None
+        if id not in named:
+            changes.append({"preserve": {"valueId": id, "storedVersionId": more.get(id, value.stored_version)}})
+    changes += [{"preserveRemoval": id} for id in gone - named - set(store.at(first))]
+    assert len(changes) > len(named)
+    path.write_text(json.dumps(changes))
+    header = json.loads((folder / "versions" / merge.id).read_text())
+    del header["version"]["digest"]
+    (folder / "versions" / merge.id).write_text(json.dumps(header))
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_merge_that_the_other_implementation_sends_on(tmp_path: Path, at_once: bool) -> None:
+    sent, shared = tmp_path / "sent", tmp_path / "shared"
+    with llvs.Store(storage="memory") as ours:
+        root = ours.make_version(insert={name: b"0" for name in "abcdefg"})
+        x = ours.make_version(root, update={"a": b"x"}, remove=["c"])
+        y = ours.make_version(root, update={"b": b"y"}, remove=["d"])
+        merge = ours.merge(x, y)
+        x2 = ours.make_version(merge, update={"a": b"x2"})
+        y2 = ours.make_version(merge, update={"e": b"y2"}, remove=["f"])
+        second = ours.merge(y2, x2)
+        versions = [root, x, y, merge, x2, y2, second]
+        with llvs.Exchange(ours, sent) as exchange:
+            exchange.send()
+        for one in (merge, second):
+            sent_on(sent, ours, one, {"c", "d", "f"})
+        with llvs.Store(storage="memory") as theirs:
+            if at_once:
+                shutil.copytree(sent, shared)
+            (shared / "versions").mkdir(parents=True, exist_ok=True)
+            (shared / "changes").mkdir(parents=True, exist_ok=True)
+            with llvs.Exchange(theirs, shared) as exchange:
+                for version in versions:
+                    for kind in ("changes", "versions"):
+                        shutil.copy(sent / kind / version.id, shared / kind / version.id)
+                    result = exchange.retrieve()
+                    assert not result.problems and (at_once or result.versions == (version.id,)), result
+            for version in versions:
+                assert dict(theirs.at(version)) == dict(ours.at(version))
+            assert [head.id for head in theirs.heads()] == [second.id] and not theirs.verify().damages
+        # A change with an effect that the id does not cover loses an update.
+        lost = {"a": root.id} if merge.predecessors[0] == x.id else {"b": root.id}
+        shutil.rmtree(shared)
+        with llvs.Exchange(ours, shared) as exchange:
+            exchange.send()
+        sent_on(shared, ours, merge, {"c", "d"}, **lost)
+        with llvs.Store(storage="memory") as theirs, llvs.Exchange(theirs, shared) as exchange:
+            codes = {problem.name: problem.code for problem in exchange.retrieve().problems}
+            assert codes.pop(merge.id) == llvs.ErrorCode.CONTENT_MISMATCH and merge.id not in theirs
+            assert set(codes.values()) == {llvs.ErrorCode.MISSING_PREDECESSOR}

@@ -196,6 +196,34 @@ def test_a_full_disk(mounted: Callable[..., Path], tmp_path: Path, storage: Any)
         assert len(store.at(made[-1])) == len(made)
 
 
+@pytest.mark.parametrize("layout", ["", "?layout=packed"])
+@pytest.mark.parametrize("storage", ["file", "sqlite"])
+def test_a_sync_that_does_not_fit_leaves_room_to_save(
+    mounted: Callable[..., Path], tmp_path: Path, storage: Any, layout: str
+) -> None:
+    url = f"file://{tmp_path}/shared{layout}"
+    with llvs.Coordinator(tmp_path / "source", exchange=url) as source:
+        for number in range(40):
+            source.save(update={str(number): random.randbytes(200_000 if number % 2 else 20_000)})
+        source.sync()
+        everything = dict(source)
+    disk = mounted(tmp_path / "disk", ["-t", "tmpfs", "-o", "size=4m", "tmpfs"])
+    mine = random.randbytes(60_000)
+    with llvs.Coordinator(disk / "store", storage=storage, exchange=url) as small:
+        for _ in range(3):
+            with pytest.raises(llvs.Error) as caught:
+                small.sync()
+            assert caught.value.code == llvs.ErrorCode.NO_SPACE
+        small.save(update={"mine": mine})
+        small.save(update={"mine too": b"1"})
+    with llvs.Coordinator(disk / "store", storage=storage, exchange=url) as small:
+        small.save(update={"again": b"2"})
+        subprocess.run(["mount", "-o", "remount,size=40m", str(disk)], check=True)
+        small.sync()
+        assert dict(small) == everything | {"mine": mine, "mine too": b"1", "again": b"2"}
+        assert not small.store.verify().damages
+
+
 def test_the_library_installs_no_handlers_of_signals(tmp_path: Path) -> None:
     """docs/dependencies.md says which variables of the environment make Swift's runtime install some."""
     code = """

@@ -32,7 +32,7 @@ struct TokenFile: TokenKeeper {
             let part = entry.folder.place("\(entry.name).\(try RandomName.random().hex).part")
             do throws(Errno) {
                 let file = try OpenFile(part, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
-                try json.borrowed { (bytes) throws(Errno) in try FileSystem().write(file.descriptor, bytes, at: 0) }
+                try json.borrowed { (bytes) throws(Errno) in try FileSystem().write(file, bytes, at: 0) }
                 try System.fsync(file.descriptor)
                 try part.rename(to: entry)
             } catch {

@@ -32,8 +32,8 @@ extension StoreCoordinator {
     ///     changed since, the new version stands on `expected`, and is merged with the current one at once; else it stands on the current
     ///     one.
     ///   - timestamp: as for `Store.makeVersion`.
-    /// - Returns: the new version, or nil when there was nothing to save: no changes and no metadata. With `merges` that is the save, and
-    ///   the current version may be a merge of it.
+    /// - Returns: the new version, or nil when there was nothing to save: no metadata, and no changes but removals of what is not there.
+    ///   With `merges` that is the save, and the current version may be a merge of it.
     /// - Throws: `.moved` when another version than `expected` is current, with `merges` one that is no descendant of it; and what
     ///   `makeVersion` throws. If the merge fails, the save is a head of its own, and the next merge tells why.
     @discardableResult
@@ -77,9 +77,21 @@ extension StoreCoordinator {
             return try saveAndMerge(changes, sources, allMetadata(with: own, nil), on: expected, timestamp)
         }
         let base = try self.base(branch, merges ? nil : expected)
-        if isEmpty { return Saved(version: nil, move: Move(from: from, to: from)) }
+        if try isEmpty || removesNothing(changes, sources, own, at: base.id) {
+            return Saved(version: nil, move: Move(from: from, to: from))
+        }
         let made = try make(changes, sources, allMetadata(with: own, branch), on: base, branch, timestamp)
         return Saved(version: made, move: Move(from: from, to: current))
+    }
+
+    /// Whether a save says no more than to remove what is not there.
+    private func removesNothing(
+        _ changes: BorrowedChanges, _ sources: [ValueSource], _ own: Metadata, at base: VersionID
+    ) throws -> Bool {
+        guard sources.isEmpty, own.isEmpty, !changes.isEmpty, changes.allSatisfy({ $0.kind == .remove }) else { return false }
+        _ = try ChangeOrder(checking: changes)
+        let ordinal = try store.requireOrdinal(base)
+        return try changes.allSatisfy { try store.maps.entry($0.id, at: ordinal) == nil }
     }
 
     /// What a save stands on, and whether the current version goes with it. The caller holds `saveGate`.

@@ -33,6 +33,10 @@ public protocol ExchangeTransport: AnyObject, Sendable {
     /// another's, so that `Exchange.send` reads them. None where nobody can tell, as by default.
     func takeChanged() -> [ChangedFiles]
 
+    /// The listed files whose sizes are new, or others than before, since this was last asked, with the sizes that the listing told.
+    /// `Exchange.send` reads those that are shorter than they can be. None where listings tell no sizes, as by default.
+    func takeListed() -> [ChangedFiles]
+
     /// Named files of the snapshot area ("manifest.json", "chunk-000", or "<format>/manifest.json"); nil where there is none.
     func readSnapshotFile(_ name: String) throws -> [UInt8]?
     /// Replaces the file, as a whole.
@@ -62,6 +66,7 @@ extension ExchangeTransport {
     public func unusable(among names: [String], _ control: OperationControl) throws -> [String] { [] }
     public var holdsOldForm: Bool { false }
     public func takeChanged() -> [ChangedFiles] { [] }
+    public func takeListed() -> [ChangedFiles] { [] }
     public func snapshotFileNames(_ control: PacedControl) throws -> [String] { try snapshotFileNames() }
 }
 
@@ -69,7 +74,7 @@ extension ExchangeTransport {
 public struct ChangedFiles: Sendable {
     /// A version id.
     public var name: String
-    /// Bytes in each.
+    /// Bytes in each; -1 where that is not known.
     public var versionSize: Int, changesSize: Int
     /// The files of a version id, and how many bytes are in each.
     public init(name: String, versionSize: Int, changesSize: Int) {

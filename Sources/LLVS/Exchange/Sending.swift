@@ -134,6 +134,11 @@ struct Sending {
                 memory.broken.insert(id)
             }
         }
+        for files in transport.takeListed() {
+            try paced.step(0)
+            guard let id = VersionID(validating: files.name), try areTooShort(files, id) else { continue }
+            memory.unread.insert(id)
+        }
         let rows = store.rowCount, new = try store.contentIDs(behind: memory.checkedRows, paced.look)
         if !new.isEmpty {
             // Of what others list nothing is kept: they may list any number of names.
@@ -169,6 +174,19 @@ struct Sending {
             }
             left = left.dropFirst(asked.count)
         }
+    }
+
+    /// Whether the listing tells fewer bytes of a version that is here than its files can have: an upload was cut short and acknowledged.
+    /// Another implementation leaves out the digest, and writes nothing shorter otherwise.
+    private func areTooShort(_ files: ChangedFiles, _ id: VersionID) throws -> Bool {
+        do {
+            guard files.versionSize >= 0 || files.changesSize >= 0, let version = try store.version(id) else { return false }
+            let ours = InterchangeEncoder.version(version, digest: [UInt8](repeating: 0, count: 32)).count
+            if files.versionSize >= 0, files.versionSize < ours, files.versionSize != InterchangeEncoder.version(version).count {
+                return true
+            }
+            return try files.changesSize >= 0 && files.changesSize < InterchangeEncoder.changes(madeIn: id, of: store).size
+        } catch let error as StoreError where error.code == .damaged { return false }
     }
 
     /// Whether files have the sizes of those that we would write.
@@ -275,6 +293,17 @@ struct Sending {
 
     private mutating func reportUnportable(_ id: VersionID) throws {
         let paced = control.within(.sending, result.versions.count, of: total).paced(.sending, doing: what)
+        if let metadata = try store.version(id)?.metadata, let (key, other) = UnportableIDs.twinKeys(metadata) {
+            result.problems.append(
+                ExchangeProblem(
+                    name: id.description,
+                    error: StoreError(
+                        .unportableID,
+                        "The metadata of the version \(id) has the keys \"\(key)\" and \"\(other)\", which have the same characters, "
+                            + "composed in another way. Another implementation takes them for one. \(UnportableIDs.whatFails). "
+                            + "It was sent to \(transport.description) all the same. If others share that place, use another key.",
+                        versionID: id.description)))
+        }
         try store.forEachChangeSize(madeIn: id) { change, _ in
             try paced.step(0)
             guard change.hasData, let reason = try memory.unportable.reason(change.id, in: store, paced) else { return }

@@ -11,15 +11,28 @@ struct UnportableIDs {
         return told.insert(Array(id)).inserted ? reason : nil
     }
 
+    /// For ids that make another implementation fail, rather than read another value or write to another place.
+    static let whatFails = "It fails there, and retrieves neither the version nor those that build on it"
+
+    /// Two keys of one version's metadata that another implementation takes for one: the same characters, composed in another way.
+    static func twinKeys(_ metadata: Metadata) -> (String, String)? {
+        var seen: [String: [UInt8]] = [:]
+        for entry in metadata.entries {
+            let text = String(decoding: entry.key, as: UTF8.self)
+            if let other = seen.updateValue(entry.key, forKey: text) { return (String(decoding: other, as: UTF8.self), text) }
+        }
+        return nil
+    }
+
     /// What is wrong with the id by itself.
     static func reason(_ id: UnsafeRawBufferPointer) -> String? {
         let text = String(decoding: id, as: UTF8.self)
-        if id.contains(0) { return "it holds a NUL, which no file name can" }
+        if id.contains(0) { return "it holds a NUL, which no file name can. \(whatFails)" }
         for word in ["LLVSSLASH", "LLVSCOLON"] where text.contains(text: word) { return "it holds \(word), by which file names say / or :" }
         for part in ForeignFileNames.split(ForeignFileNames.escaped(text), 2).utf8.split(
             separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         {
-            if part.count > 255 { return "it would take \(part.count) bytes in a file name, and 255 are the most" }
+            if part.count > 255 { return "it would take \(part.count) bytes in a file name, and 255 are the most. \(whatFails)" }
             if part.elementsEqual(".".utf8) || part.elementsEqual("..".utf8) {
                 return "a file name made of it would be \"\(String(decoding: part, as: UTF8.self))\""
             }

@@ -91,6 +91,11 @@ extension Version {
         return check.finish()
     }
 
+    /// Whether another implementation may have added changes without effect to a merge that it sent on.
+    func mayBeRelayed(_ changes: [RecordChange]) -> Bool {
+        predecessors.count == 2 && id != EmptyRoot.id && changes.contains { $0.kind != .insert && $0.kind != .update }
+    }
+
     /// For one whose id says that it is something else.
     var isNotWhatItsIDSays: StoreError {
         let why =

@@ -85,7 +85,7 @@ final class DatabaseCopy {
             if got == 0 { break }
             try posix("Writing the copy", place.path) { () throws(Errno) in
                 try buffer.borrowed { (b) throws(Errno) in
-                    try FileSystem().write(copy.descriptor, UnsafeRawBufferPointer(rebasing: b[0..<got]), at: at)
+                    try FileSystem().write(copy, UnsafeRawBufferPointer(rebasing: b[0..<got]), at: at)
                 }
             }
             at += UInt64(got)

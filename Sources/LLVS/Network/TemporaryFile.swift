@@ -16,7 +16,7 @@ final class TemporaryFile: Sendable {
 
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws {
         try posix("Writing a temporary file in", folder) { () throws(Errno) in
-            try FileSystem().write(file.descriptor, bytes, at: UInt64(max(0, offset)))
+            try FileSystem().write(file, bytes, at: UInt64(max(0, offset)))
         }
     }
 

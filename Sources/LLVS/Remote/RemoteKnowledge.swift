@@ -5,9 +5,12 @@ struct RemoteKnowledge {
         private var count: UInt64 = 0, first: UInt64 = 0, second: UInt64 = 0
         init(_ ids: [VersionID]) { for id in ids { add(id) } }
 
-        mutating func add(_ id: VersionID) {
+        init(sizes: [VersionID: Int]) { for (id, size) in sizes { add(id, size: size) } }
+
+        mutating func add(_ id: VersionID, size: Int = 0) {
             // FNV-1a, from two beginnings; sums of them, so that the order is no matter. Nobody is kept out by it, only spared a request.
             var a: UInt64 = 0xCBF2_9CE4_8422_2325, b: UInt64 = 0x9E37_79B9_7F4A_7C15
+            (a, b) = (a ^ UInt64(bitPattern: Int64(size)) &* 0x9E37_79B9_7F4A_7C15, b &+ UInt64(bitPattern: Int64(size)))
             for byte in id.description.utf8 {
                 a = (a ^ UInt64(byte)) &* 0x0000_0100_0000_01B3
                 b = (b ^ UInt64(byte)) &* 0x0000_0100_0000_01B3
@@ -38,8 +41,46 @@ struct RemoteKnowledge {
     private var directories: Set<VersionID> = [], changesOnly: Set<VersionID> = [], versionsOnly: Set<VersionID> = []
     private var marks: UInt64 = 0
 
+    // MARK: Sizes
+
+    /// Of changes files, as they were listed last, or sent since.
+    private var changesSizes: [VersionID: Int] = [:]
+    /// The version files and their sizes when a listing was last compared; in a later process as well.
+    private var compared: Digest?
+    /// Those whose listed size is new, or another than before.
+    private var resized: Set<VersionID> = []
+    /// When the changes files were listed last, in seconds since 2001, and whether some were sent since.
+    private var changesListed = -Double.infinity, hasSent = false
+    /// Seconds after which the changes files are listed again: in any case, and if some were sent since.
+    private static let longestTrust = 86_400.0, longestTrustOfSent = 600.0
+
+    /// Whether the changes files are to be listed: names came or went, or it is time to look at their sizes again.
+    func wantsChanges(_ digest: Digest, _ now: Double) -> Bool {
+        if checked != digest { return true }
+        let age = now - changesListed
+        return age < 0 || age > RemoteKnowledge.longestTrust || (hasSent && age > RemoteKnowledge.longestTrustOfSent)
+    }
+
+    /// Notes the sizes that a listing of the changes files told.
+    mutating func takeChanges(_ sizes: [VersionID: Int], _ now: Double) {
+        for (id, size) in sizes where changesSizes[id] != size { resized.insert(id) }
+        (changesSizes, changesListed, hasSent) = (sizes, now, false)
+    }
+
+    /// See `ExchangeTransport.takeListed`.
+    mutating func takeListed() -> [ChangedFiles] {
+        let all = resized
+        resized = []
+        return all.map { ChangedFiles(name: $0.description, versionSize: sizes[$0] ?? -1, changesSize: changesSizes[$0] ?? -1) }
+    }
+
     /// Takes a listing up; what marks it.
     mutating func take(_ listing: ExchangeListing, _ digest: Digest, _ sizes: [VersionID: Int], _ directories: Set<VersionID>) -> UInt64 {
+        let now = Digest(sizes: sizes)
+        if compared != now {
+            for (id, size) in sizes where self.sizes[id] != size && !directories.contains(id) { resized.insert(id) }
+            compared = now
+        }
         self.sizes = sizes
         self.directories = directories
         sent = []
@@ -54,8 +95,11 @@ struct RemoteKnowledge {
 
     /// What was sent is there.
     mutating func add(_ files: [ExchangeFiles]) {
+        hasSent = hasSent || !files.isEmpty
         for file in files {
             guard let id = VersionID(validating: file.name) else { continue }
+            changesSizes[id] = file.changes.size
+            if sizes[id] == nil { compared?.add(id, size: file.version.count) } else { compared = nil }
             if sizes.updateValue(file.version.count, forKey: id) == nil, !changesOnly.contains(id) {
                 checked?.add(id)
             }
@@ -76,9 +120,33 @@ struct RemoteKnowledge {
 
     // MARK: In a later process
 
-    private static let format: UInt8 = 1
+    /// 1: the digest of the names alone.
+    private static let format: UInt8 = 2
+    /// The digest of the names, that of the sizes, when the changes files were listed last, and whether some were sent since.
     var state: [UInt8] {
-        get { checked.map { [RemoteKnowledge.format] + $0.bytes } ?? [] }
-        set { checked = newValue.first == RemoteKnowledge.format ? Digest(bytes: newValue.dropFirst()) : nil }
+        get {
+            guard let checked else { return [] }
+            var bytes = [RemoteKnowledge.format]
+            bytes += checked.bytes
+            bytes += compared?.bytes ?? [UInt8](repeating: 0, count: Digest.size)
+            withUnsafeBytes(of: changesListed.bitPattern.littleEndian) { bytes.append(contentsOf: $0) }
+            bytes.append(hasSent ? 1 : 0)
+            return bytes
+        }
+        set {
+            let rest = newValue.dropFirst()
+            (checked, compared, changesListed, hasSent) = (nil, nil, -.infinity, false)
+            switch newValue.first {
+            case 1: checked = Digest(bytes: rest)
+            case RemoteKnowledge.format where rest.count == 2 * Digest.size + 9:
+                checked = Digest(bytes: rest.prefix(Digest.size))
+                compared = Digest(bytes: rest.dropFirst(Digest.size).prefix(Digest.size))
+                let time = rest.dropFirst(2 * Digest.size).prefix(8).reversed().reduce(0 as UInt64) { $0 << 8 | UInt64($1) }
+                changesListed = Double(bitPattern: time)
+                hasSent = rest.last == 1
+                if !changesListed.isFinite { changesListed = -.infinity }
+            default: break
+            }
+        }
     }
 }

@@ -33,6 +33,8 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, @unchec
         if isOver { PackedNotes.forgetSession(in: store.storage, remote: description) }
         return chosen
     }
+    /// Seconds since 2001; tests put another here.
+    var clock: @Sendable () -> Double = { Clock.now() }
     /// Whether what was kept of an upload is of no use any more.
     private var mustForget = false
     /// Whose caches hold what goes on with the upload of a large file.
@@ -74,18 +76,23 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, @unchec
             listing.versions.append(id)
         }
         let digest = RemoteKnowledge.Digest(listing.versions)
-        if !lock.withLock({ known.checked == digest }) {
-            var withChanges: [VersionID] = []
+        let now = clock()
+        var changesSizes: [VersionID: Int]?
+        if lock.withLock({ known.wantsChanges(digest, now) }) {
+            var withChanges: [VersionID] = [], found: [VersionID: Int] = [:]
             for entry in try files.list("changes", withTimes: false, check) ?? [] {
                 try paced.step(0)
                 guard let id = VersionID(validating: entry.name) else { listing.addForeign(entry.name, .changes); continue }
                 try Memory.grow(&withChanges, what)
                 withChanges.append(id)
+                found[id] = entry.isDirectory ? -1 : entry.size ?? -1
             }
             try listing.setApart(withChanges, paced)
+            changesSizes = found
         }
         lock.withLock {
             listing.mark = known.take(listing, digest, sizes, directories)
+            if let changesSizes { known.takeChanges(changesSizes, now) }
             // What is empty may be encrypted by others yet.
             if listing.versions.isEmpty { isPrepared = false }
         }
@@ -271,6 +278,8 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, @unchec
         try RemoteKeyDirectory.refuseKeys(files) {}
         lock.withLock { clearUntil = Clock.steady() + RemoteTransport.freshness }
     }
+
+    public func takeListed() -> [ChangedFiles] { lock.withLock { known.takeListed() } }
 
     /// What is empty there.
     public func unusable(among names: [String], _ control: OperationControl) throws -> [String] {

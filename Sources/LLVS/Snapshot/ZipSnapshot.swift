@@ -74,7 +74,7 @@ struct ZipSnapshot: SnapshotVersions {
             for start in stride(from: 0, to: all.count, by: zeros.count) {
                 let piece = UnsafeRawBufferPointer(rebasing: all[start..<min(all.count, start + zeros.count)])
                 if zeros.withUnsafeBytes({ Bytes.equal(piece, UnsafeRawBufferPointer(rebasing: $0[..<piece.count])) }) { continue }
-                try FileSystem().write(file.descriptor, piece, at: offset + UInt64(start))
+                try FileSystem().write(file, piece, at: offset + UInt64(start))
             }
         }
     }

@@ -19,7 +19,8 @@ final class LockedFile: Sendable {
         // by now.
         guard getpid() == process else { _ = Unmanaged.passRetained(file); return }
         guard isLocked else { return }
-        try? System.unlock(file.descriptor)
+        // A number that is the host's by now may be of a file that the host has locked.
+        if file.isOurs { try? System.unlock(file.descriptor) }
         llvs_shim_leave_to_child(file.descriptor)
     }
 
@@ -126,7 +127,7 @@ final class LockedFile: Sendable {
             let aside = place.folder.place(try RandomName.random().hex + ".tmp")
             let file = try OpenFile(aside, O_RDWR | O_CREAT | O_EXCL, mode: mode(system))
             do throws(Errno) {
-                try Array(bytes[..<count]).borrowed { (b) throws(Errno) in try system.write(file.descriptor, b, at: 0) }
+                try Array(bytes[..<count]).borrowed { (b) throws(Errno) in try system.write(file, b, at: 0) }
                 try System.lockExclusively(file.descriptor)
                 let held = LockedFile(file, try System.status(file.descriptor), isLocked: true)
                 try system.rename(aside, place)

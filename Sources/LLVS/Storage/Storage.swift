@@ -131,6 +131,13 @@ public protocol Storage: AnyObject, Sendable {
     /// Makes such a blob piece by piece. With nil for a name nobody can ask for it: it is gone with its bytes.
     func cacheWriter(_ name: String?) throws -> any CacheWriter
 
+    /// Throws `.notFound` if the store was deleted, moved or replaced while it was open. By default nothing is looked at.
+    /// - Parameter doing: for the message: "Syncing".
+    func checkPresence(_ doing: String) throws
+
+    /// How much the medium can still take; nil if it does not tell.
+    func room() -> StorageRoom?
+
     /// Damaged places met by `scan` so far.
     var damages: [StorageDamage] { get }
     /// Bytes on the medium, caches included, and syncs done, for `Store.statistics`.
@@ -150,6 +157,8 @@ extension Storage {
     public var watchedPlaces: [WatchedDirectory] { [] }
     public var isCallingBack: Bool { false }
     public func scanMark() -> [UInt8]? { nil }
+    public func checkPresence(_ doing: String) throws {}
+    public func room() -> StorageRoom? { nil }
     public func resume(_ mark: [UInt8]) -> [UInt32]? { nil }
     public func forgetResumed() {}
     public func compact(_ trigger: CompactionTrigger, _ control: OperationControl) throws -> CompactionReport { CompactionReport() }

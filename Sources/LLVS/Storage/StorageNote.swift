@@ -131,12 +131,12 @@ final class NoteFile: StorageNote, @unchecked Sendable {
     private static let pause = 0.05
     private var lastLook = -Double.infinity
 
-    /// Where the file was deleted, moved or replaced, and with it the lock: takes the one that is there by now, or makes one.
+    /// Opens and locks the file again if it was deleted, moved or replaced, or if the host closed its descriptor. Each takes the lock away.
     private func hold() throws {
-        let now = Clock.coarse()
-        guard now - lastLook >= NoteFile.pause else { return }
+        let now = Clock.coarse(), isOurs = held.file.isOurs
+        guard !isOurs || now - lastLook >= NoteFile.pause else { return }
         lastLook = now
-        guard held.identity.isGone(from: path) else { return }
+        guard !isOurs || held.identity.isGone(from: path) else { return }
         try makeDirectory()
         guard let new = try LockedFile.open(place, system, isReadOnly: false, storeOwner: storeOwner, makeDirectory: makeDirectory) else {
             throw StoreError(
@@ -145,7 +145,12 @@ final class NoteFile: StorageNote, @unchecked Sendable {
                     + "Look at what is in its place.",
                 path: path)
         }
-        Log.write(.warning, "The note \(path) was deleted, moved or replaced while it was open. It is made again.")
+        Log.write(
+            .warning,
+            isOurs
+                ? "The note \(path) was deleted, moved or replaced while it was open. It is made again."
+                : "The program closed the descriptor of the note \(path). It is opened again: find out what in the program closes "
+                    + "descriptors that it did not open.")
         held = new
         load()
     }
@@ -192,7 +197,7 @@ final class NoteFile: StorageNote, @unchecked Sendable {
         do throws(Errno) {
             let bytes = UnsafeRawBufferPointer(b), offset = next % 2 * NoteFile.slotDistance
             let done = isBehindAppend && isBehindSegments ? try system.pwriteAllowed(held.file.descriptor, bytes, offset) : 0
-            try system.write(held.file.descriptor, UnsafeRawBufferPointer(rebasing: bytes[done...]), at: offset &+ UInt64(done))
+            try system.write(held.file, UnsafeRawBufferPointer(rebasing: bytes[done...]), at: offset &+ UInt64(done))
         } catch { throw StoreError.posix(error, doing: "Writing the note", path: path) }
         (number, self.data) = (next, place)
         // Else it would be believed should the note get lost. What keeps it from being removed now may be over at the next opening.

@@ -12,6 +12,11 @@ struct FileIdentity: Hashable, Sendable {
         self.init(status)
     }
 
+    /// Whether the descriptor is of this file. One that is closed is not; a look that fails otherwise tells nothing.
+    func isOpen(_ descriptor: Int32) -> Bool {
+        do throws(Errno) { return FileIdentity(try System.status(descriptor)) == self } catch { return error.code != EBADF }
+    }
+
     /// What a path names by now. A look that fails tells nothing.
     enum Found {
         case same(size: UInt64), gone, unknown

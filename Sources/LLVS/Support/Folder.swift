@@ -29,7 +29,12 @@ final class Folder: Sendable {
     /// The open directory: good for what is in it, and not to be read or synced itself.
     /// - Throws: `ELOOP` where a link is in its place, `ENOTDIR` where anything else is.
     func held() throws(Errno) -> OpenFile {
-        if let opened = opened.withLock({ $0 }) { return opened.file }
+        if let opened = opened.withLock({ $0 }) {
+            if opened.file.isOurs { return opened.file }
+            // The host closed it. Through its number a file would be made in a directory of the host's.
+            if isPinned { throw Errno.lost }
+            self.opened.withLock { if $0?.file === opened.file { $0 = nil } }
+        }
         let file: OpenFile
         if let inner {
             file = try OpenFile(inner.above.place(inner.name), System.heldDirectory)

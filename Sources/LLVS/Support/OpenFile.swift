@@ -1,14 +1,30 @@
 /// A descriptor that is closed when nobody uses it any more: a reader on one thread keeps it open
 /// while another thread lets go of it.
+///
+/// A host that closes descriptors that it did not open closes this one as well, and the system gives its number to the next file that the
+/// host opens. So before bytes are written, synced or locked, the file behind the number is compared with the one that was opened.
 final class OpenFile: Sendable {
     let descriptor: Int32
+    /// The file that was opened; nil if the system does not tell.
+    let identity: FileIdentity?
     /// - Parameter mode: the permissions of a file that is made, of which the process's mask takes some.
-    init(_ path: String, _ flags: Int32, mode: UInt32 = 0o666) throws(Errno) { descriptor = try System.open(path, flags, mode: mode) }
+    init(_ path: String, _ flags: Int32, mode: UInt32 = 0o666) throws(Errno) {
+        descriptor = try System.open(path, flags, mode: mode)
+        identity = (try? System.status(descriptor)).map(FileIdentity.init)
+    }
     /// A link in its place is not followed: `ELOOP`.
     init(_ place: DirectoryEntry, _ flags: Int32, mode: UInt32 = 0o666) throws(Errno) {
         descriptor = try place.found { (at) throws(Errno) in try System.open(place.name, in: at, flags, mode: mode) }
+        identity = (try? System.status(descriptor)).map(FileIdentity.init)
     }
-    deinit { System.close(descriptor) }
+    /// A number that is the host's by now stays open.
+    deinit { if isOurs { System.close(descriptor) } }
+
+    /// Whether the descriptor still is of the file that was opened: one call of the system. False once the host has closed it.
+    var isOurs: Bool { identity.map { $0.isOpen(descriptor) } ?? true }
+
+    /// Throws `Errno.lost` if the host has closed the descriptor.
+    func checkIsOurs() throws(Errno) { if !isOurs { throw Errno.lost } }
 }
 
 /// The system calls through which a file storage writes, and looks what is there first: tests put others here.
@@ -33,6 +49,22 @@ struct FileSystem: Sendable {
     var names: @Sendable (Folder) throws(Errno) -> [String] = { (folder) throws(Errno) in try folder.names() }
     /// Nanoseconds since 1970, by which it is judged how old the times of files and directories are.
     var now: @Sendable () -> Int64 = { System.now }
+
+    /// Writes all of the bytes; none if the host has closed the descriptor (`Errno.lost`).
+    func write(_ file: OpenFile, _ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(Errno) {
+        try file.checkIsOurs()
+        try write(file.descriptor, bytes, at: offset)
+    }
+    /// Sets the size of the file, as `write` does.
+    func truncate(_ file: OpenFile, to size: UInt64) throws(Errno) {
+        try file.checkIsOurs()
+        try truncate(file.descriptor, size)
+    }
+    /// Makes the bytes of the file durable. Syncing another file would report what was not done: `Errno.lost`.
+    func sync(_ file: OpenFile) throws(Errno) {
+        try file.checkIsOurs()
+        try fdatasync(file.descriptor)
+    }
 
     /// Writes all of the bytes.
     @inline(__always)

@@ -285,6 +285,16 @@ enum System {
         return (found.0, found.1, found.2)
     }
 
+    /// How much the file system of a path can still take from this user; nil if it does not tell.
+    static func room(_ path: String) -> StorageRoom? {
+        var s = statvfs()
+        guard path.withCString({ statvfs($0, &s) }) == 0, s.f_blocks > 0 else { return nil }
+        let unit = UInt64(s.f_frsize)
+        let (free, tooMuch) = UInt64(s.f_bavail).multipliedReportingOverflow(by: unit)
+        let (size, tooLarge) = UInt64(s.f_blocks).multipliedReportingOverflow(by: unit)
+        return tooMuch || tooLarge ? nil : StorageRoom(free: free, size: size)
+    }
+
     /// The names in a directory, without "." and "..", in no order.
     static func names(in path: String) throws(Errno) -> [String] { try names(stream(open(path, O_RDONLY | O_DIRECTORY))) }
 

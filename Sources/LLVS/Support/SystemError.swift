@@ -7,6 +7,9 @@ struct Errno: Error, Equatable, CustomStringConvertible {
     /// Something on the path is not there.
     static let missing = Errno(ENOENT)
 
+    /// The host closed a descriptor of the library; its number may be of a file of the host's by now.
+    static let lost = Errno(EBADF)
+
     /// The system's text, as in "No space left on device (errno 28)".
     var description: String {
         // The POSIX form, which all C libraries here have under this name.
@@ -56,6 +59,11 @@ extension StoreError {
             code = .invalidArgument;
             advice =
                 "A symbolic link is in its place, which is not followed here, or links lead in a circle. Put what it leads to there itself."
+        case EBADF:
+            code = .io
+            advice =
+                "The program closed a file of the library, and may have given its number to a file of its own. Nothing was written there. "
+                + "Close the store and open it again, and find out what in the program closes descriptors that it did not open."
         default:
             code = .io; advice = "Check the medium, and try again."
         }

@@ -366,6 +366,9 @@ final class SyncerThread: @unchecked Sendable {
                 outcome = try coordinator.syncAll(among: names, selection: selection, onlyReceiving: round.onlyReceive, control)
             }
         } catch { failure = StoreError.of(error) }
+        // A round that finds no news asks nothing of the store, and an error that says so is no error of the place.
+        let storeFailure = gone()
+        if let storeFailure { failure = storeFailure }
         let late = LateArrivals.of(coordinator.store).nextDue()
         let after = coordinator.store.rowCount, sentUpTo = firstUnsent(outcome, round, from: rows), asked = counts(names)
         let isLeft = isAnythingLeft(outcome, from: rows, upTo: after)
@@ -382,13 +385,13 @@ final class SyncerThread: @unchecked Sendable {
         for name in round.places {
             let parts = (outcome.map { $0.before.exchanges + ($0.after?.exchanges ?? []) } ?? []).filter { $0.name == name }
             let failing = parts.first { $0.failure != nil }, sends = !round.onlyReceive.contains(name)
-            let error = failing?.failure.map { StoreError.of($0) } ?? failure
+            let error = storeFailure ?? failing?.failure.map { StoreError.of($0) } ?? failure
             // Those behind one that was cancelled had no turn.
             if error?.code == .cancelled || (parts.isEmpty && failure == nil) { isInterrupted = true; continue }
             let moved = parts.contains { !$0.retrieved.versions.isEmpty || !$0.sent.versions.isEmpty }
             outcomes.append(
                 SyncSchedule.Outcome(
-                    name: name, reason: error.map(Self.reason) ?? .none,
+                    name: name, reason: storeFailure != nil ? .failed : error.map(Self.reason) ?? .none,
                     needsUser: error.map { $0.circumstance == .needsUser || $0.code == .wrongKey } ?? false, retryAfter: error?.retryAfter,
                     retrieved: !round.onlySends,
                     sends: sends, failedToSend: failing.map { round.onlySends || $0.hasRetrieved } ?? false, moved: moved))
@@ -441,6 +444,12 @@ final class SyncerThread: @unchecked Sendable {
         changed.broadcast()
         lock.unlock()
         tell(event)
+    }
+
+    /// That the store of this device was deleted, moved or replaced while it was open.
+    private func gone() -> StoreError? {
+        do { try coordinator.store.storage.checkPresence("Syncing") } catch { return StoreError.of(error) }
+        return nil
     }
 
     /// What a transport has counted, and knows of its place.

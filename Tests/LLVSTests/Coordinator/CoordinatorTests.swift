@@ -31,6 +31,20 @@ import Testing
         #expect(try a.store.mergeBases(a.store.heads()[0].id, EmptyRoot.id) == [EmptyRoot.id])
     }
 
+    @Test func removingWhatIsNotThereIsNothingToSave() throws {
+        let coordinator = try Self.coordinator(memoryStore(), area: "coordinator \(VersionID.random())")
+        #expect(try coordinator.save([.remove(id("k"))]) == nil && coordinator.store.heads().isEmpty)
+        let first = try #require(try coordinator.save(Self.change("k", "1")))
+        #expect(try coordinator.save([.remove(id("other")), .remove(id("another"))]) == nil && coordinator.currentVersion == first.id)
+        #expect(try coordinator.save([.remove(id("other"))], branch: "draft") == nil)
+        // What else is said is saved, and what is wrong is told.
+        var metadata = Metadata()
+        metadata["why"] = bytes("1")
+        #expect(try coordinator.save([.remove(id("other"))], metadata: metadata) != nil)
+        #expect(try coordinator.save([.remove(id("k")), .remove(id("other"))]) != nil)
+        #expect(throws: StoreError.self) { try coordinator.save([.remove(id("x")), .remove(id("x"))]) }
+    }
+
     /// Whatever the clock says: time never runs backwards along what is made here.
     @Test func theFirstSaveIsNewerThanTheEmptyRoot() throws {
         let coordinator = try StoreCoordinator(store: memoryStore())

@@ -129,6 +129,36 @@ import Testing
         #expect(reader.damages.isEmpty)
     }
 
+    /// On a full medium what was written of a frame is given back, and the next frame goes into its place. A reader that looked meanwhile
+    /// took nothing of it.
+    @Test func aFullMediumKeepsNothingOfWhatWasRefused() throws {
+        let reader = try files.open()
+        nonisolated(unsafe) var isFull = false, seen: [[UInt8]] = []
+        let storage = try files.open {
+            $0.system.pwrite = { (fd, bytes, offset) throws(Errno) in
+                guard isFull else { return try System.pwrite(fd, bytes, at: offset) }
+                _ = try System.pwrite(fd, UnsafeRawBufferPointer(rebasing: bytes.prefix(bytes.count - 5)), at: offset)
+                seen += (try? StorageConformance.scan(reader)) ?? []
+                throw Errno(ENOSPC)
+            }
+        }
+        var whole: [[UInt8]] = []
+        for (i, size) in [30, 50_000, 100, 400_000, 20].enumerated() {
+            whole.append(record("V\(i)", 90))
+            try StorageConformance.append(storage, [whole[i]])
+            let end = try #require(storage.writer).end
+            isFull = true
+            #expect(files.code { try StorageConformance.append(storage, [record("W\(i)", size)]) } == .noSpace)
+            isFull = false
+            #expect(try self.size() == Int(end))
+            seen += try StorageConformance.scan(reader)
+        }
+        #expect(files.segmentPaths.count == 1 && seen == whole && reader.damages.isEmpty)
+        try storage.close(discarding: false)
+        let again = try files.open()
+        #expect(try StorageConformance.scan(again) == whole && again.damages.isEmpty)
+    }
+
     /// What a power cut can leave of a close: the seal, and the room that was to go before it.
     @Test func aSealWithRoomBehindItIsFoldedAsOneThatWasNotSealed() throws {
         for name in ["A", "B"] {

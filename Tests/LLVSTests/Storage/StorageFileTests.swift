@@ -400,6 +400,8 @@ import Testing
         var writesLeft = Int.max
         var syncsLeft = Int.max
         var writesWholly = false
+        /// Of writes.
+        var failure = Errno(ENOSPC)
         var system: FileSystem {
             var system = FileSystem()
             system.pwrite = { [self] (fd, bytes, offset) throws(Errno) in
@@ -410,7 +412,7 @@ import Testing
                 }
                 let some = writesWholly ? bytes : UnsafeRawBufferPointer(rebasing: bytes[0..<bytes.count / 2])
                 _ = try System.pwrite(fd, some, at: offset)
-                throw Errno(ENOSPC)
+                throw failure
             }
             system.fdatasync = { [self] (fd) throws(Errno) in
                 if lock.withLock({
@@ -464,13 +466,15 @@ import Testing
         try storage.close(discarding: false)
     }
 
-    @Test func afterAFailedWriteTheSegmentIsAbandoned() throws {
-        let faults = Faults()
+    /// If the medium was full, the segment goes on: see `aFullMediumKeepsNothingOfWhatWasRefused`.
+    @Test(arguments: [EIO, ENOSPC]) func afterAFailedWriteTheSegmentIsAbandoned(failure: Int32) throws {
+        let faults = Faults(), isFull = failure == ENOSPC, expected: StoreError.Code = isFull ? .noSpace : .io
+        faults.failure = Errno(failure)
         let storage = try open { $0.system = faults.system }
         let first = try StorageConformance.append(storage, [record("A")])[0]
         for size in [30, 1000, 400_000] {
             faults.writesLeft = size > 300_000 ? 1 : 0
-            #expect(code { try StorageConformance.append(storage, [record("LOST", size), record("LOST", 10)]) } == .noSpace)
+            #expect(code { try StorageConformance.append(storage, [record("LOST", size), record("LOST", 10)]) } == expected)
         }
         faults.writesLeft = .max
         #expect(try StorageConformance.scan(storage).isEmpty)
@@ -478,7 +482,7 @@ import Testing
         try storage.sync()
         #expect(try StorageConformance.read(storage, first) == record("A"))
         // Segments without a whole frame are removed; the one that holds A stays as it is.
-        #expect(segmentPaths.count == 2)
+        #expect(segmentPaths.count == (isFull ? 1 : 2))
         let reader = try open()
         #expect(Set(try StorageConformance.scan(reader)) == [record("A"), record("B")])
         #expect(reader.damages.isEmpty)

@@ -35,6 +35,25 @@ import Testing
         #expect(syncer.status.places.first?.reason == Syncer.Reason.none)
     }
 
+    /// If the store of this device is deleted, the error says so, and the place is not taken for one that cannot be reached.
+    @Test(.timeLimit(.minutes(15))) func aStoreThatIsGoneIsNoFaultOfThePlace() throws {
+        let directory = TemporaryDirectory(), path = directory.path + "/store"
+        let store = try Store(path: path), coordinator = try StoreCoordinator(store: store)
+        try coordinator.save([.insert(try ValueID("k"), data: [1])])
+        try coordinator.attach(Exchange(store: store, transport: CallbackTransport(SyncerTests.place())), name: "one")
+        let syncer = try Syncer(coordinator)
+        defer { syncer.stop() }
+        #expect(try syncer.run())
+        try System.rename(path, directory.path + "/elsewhere")
+        #expect(try !syncer.run())
+        let place = try #require(syncer.status.places.first)
+        #expect(place.reason == .failed && place.error?.code == .notFound && syncer.status.reason == .failed)
+        #expect(place.error?.message.contains("the store at \(path) failed: \(path) was deleted, moved or replaced") ?? false)
+        try System.rename(directory.path + "/elsewhere", path)
+        #expect(try syncer.run())
+        #expect(syncer.status.reason == .none && syncer.status.places.first?.error == nil)
+    }
+
     /// The status tells how many bytes go while they do, and nothing of that afterwards.
     @Test(.timeLimit(.minutes(15))) func bytesAreToldWhileARoundRuns() throws {
         let store = try memoryStore(), coordinator = try StoreCoordinator(store: store), files = MemoryFiles(MemoryPlace())

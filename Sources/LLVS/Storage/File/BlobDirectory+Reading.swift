@@ -35,8 +35,9 @@ extension BlobDirectory {
         let blob = try blob(RandomName(id))
         do { try read(blob, at: offset, into: buffer) } catch let error as StoreError
             where error.code == .damaged && (try? place(of: blob.id).status()).map(FileIdentity.init) != blob.identity
+            || !blob.file.isOurs
         {
-            // Somebody has put a good file in its place.
+            // Somebody has put a good file in its place, or the host closed the descriptor.
             forget(blob)
             try read(self.blob(RandomName(id)), at: offset, into: buffer)
         }

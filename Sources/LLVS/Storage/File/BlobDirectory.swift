@@ -196,7 +196,7 @@ final class BlobDirectory: @unchecked Sendable {
         for filePath in paths {
             do throws(Errno) {
                 let file = try OpenFile(filePath, O_RDONLY)
-                try system.fdatasync(file.descriptor)
+                try system.sync(file)
             } catch {
                 // Removed meanwhile, since its version was not stored.
                 if error.code == ENOENT, lock.withLock({ !dirty.contains(filePath) }) { continue }

@@ -81,7 +81,7 @@ extension CacheDirectory {
 
         private func write(_ bytes: UnsafeRawBufferPointer) throws {
             try posix("Writing a cache", directory.path) { () throws(Errno) in
-                try directory.system.write(file.descriptor, bytes, at: start + written)
+                try directory.system.write(file, bytes, at: start + written)
             }
             written += UInt64(bytes.count)
             checksum = Bytes.crc32c(bytes, from: checksum)
@@ -96,7 +96,7 @@ extension CacheDirectory {
             }
             let envelope = CacheDirectory.envelope(name, size: written, checksum: checksum)
             try posix("Writing a cache", directory.path) { () throws(Errno) in
-                try envelope.borrowed { (b) throws(Errno) in try directory.system.write(file.descriptor, b, at: 0) }
+                try envelope.borrowed { (b) throws(Errno) in try directory.system.write(file, b, at: 0) }
             }
             guard let bytes = directory.pieces(file, name) else {
                 let message =

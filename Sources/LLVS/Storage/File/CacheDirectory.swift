@@ -141,8 +141,8 @@ final class CacheDirectory: @unchecked Sendable {
         let envelope = CacheDirectory.envelope(name, size: UInt64(data.count), checksum: data.withUnsafeBytes { Bytes.crc32c($0) })
         let (aside, out) = try makeAside(mode: name.hasSuffix(CacheName.secret) ? 0o600 : system.mode)
         do throws(Errno) {
-            try envelope.borrowed { (b) throws(Errno) in try system.write(out.descriptor, b, at: 0) }
-            try data.borrowed { (b) throws(Errno) in try system.write(out.descriptor, b, at: UInt64(CacheDirectory.envelopeSize)) }
+            try envelope.borrowed { (b) throws(Errno) in try system.write(out, b, at: 0) }
+            try data.borrowed { (b) throws(Errno) in try system.write(out, b, at: UInt64(CacheDirectory.envelopeSize)) }
             try aside.rename(to: file(name))
         } catch {
             try? aside.unlink()

@@ -43,7 +43,7 @@ final class FileBlobWriter: BlobWriter {
         guard !isDone, count <= size ?? Limits.valueSize else {
             throw StoreError(.internal, "More bytes were written to the blob \(path) than it is to have.", path: path)
         }
-        try written { () throws(Errno) in try directory.system.write(file.descriptor, bytes, at: UInt64(dataOffset + position)) }
+        try written { () throws(Errno) in try directory.system.write(file, bytes, at: UInt64(dataOffset + position)) }
         var at = 0
         while size != nil, at < bytes.count {
             let end = min(bytes.count, at + BlobDirectory.blockSize - (position + at) % BlobDirectory.blockSize)
@@ -62,9 +62,9 @@ final class FileBlobWriter: BlobWriter {
         if position % BlobDirectory.blockSize != 0 { checksums.append(checksum) }
         let head = head(size, digest)
         try written { () throws(Errno) in
-            try head.borrowed { (b) throws(Errno) in try directory.system.write(file.descriptor, b, at: 0) }
+            try head.borrowed { (b) throws(Errno) in try directory.system.write(file, b, at: 0) }
             // One that replaces another may be of a version that is safe already: what is left of it must not get lost.
-            if directory.durability == .full || isReplacing { try directory.system.fdatasync(file.descriptor) }
+            if directory.durability == .full || isReplacing { try directory.system.sync(file) }
         }
         let final: DirectoryEntry
         do { final = try directory.publish(place, as: name) } catch {

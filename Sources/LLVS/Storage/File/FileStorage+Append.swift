@@ -28,6 +28,10 @@ extension FileStorage {
             state.unlock()
             return places
         } catch {
+            // The host closed the descriptor. Its locks went with it, so nothing is added until the store is opened again.
+            if (error as? StoreError)?.systemCode == Errno.lost.code { throw error }
+            // The next save may be smaller, or there is room by then: a new segment would take more of it.
+            if (error as? StoreError)?.code == .noSpace, writer.isReusable { throw error }
             abandon(writer, segment)
             if writer.end == 0, (error as? StoreError)?.code != .unknownOutcome {
                 // No frame in it was ever whole: on a full disk its bytes are better free.
@@ -88,7 +92,7 @@ extension FileStorage {
     /// Seals a segment that is full. Its bytes must be durable first: the seal says that they need no checking.
     private func finish(_ full: SegmentWriter, _ segment: Segment) {
         do {
-            try options.system.fdatasync(full.file.descriptor)
+            try syncSegment(full.file, full.place)
             countSync()
             state.withLock { segment.durable = segment.position }
             try full.seal()

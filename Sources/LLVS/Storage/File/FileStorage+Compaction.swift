@@ -227,7 +227,7 @@ extension FileStorage {
         let place = directory.segment(name), path = place.path
         guard let compacted = try? OpenFile(place, O_RDONLY) else { return }
         // It may have come from another machine, or from a backup.
-        try posix("Syncing the segment", path) { () throws(Errno) in try options.system.fdatasync(compacted.descriptor) }
+        try posix("Syncing the segment", path) { () throws(Errno) in try options.system.sync(compacted) }
         try directory.syncDirectory(directory.segmentsFolder, options.system)
         countSync()
         for source in old {

@@ -117,11 +117,11 @@ extension BlobDirectory {
                     let count = try buffer.filled { (b) throws(Errno) in try System.pread(source.descriptor, b, at: at) }
                     if count == 0 { break }
                     try buffer.borrowed { (b) throws(Errno) in
-                        try system.write(copy.descriptor, UnsafeRawBufferPointer(rebasing: b[0..<count]), at: at)
+                        try system.write(copy, UnsafeRawBufferPointer(rebasing: b[0..<count]), at: at)
                     }
                     at += UInt64(count)
                 }
-                try system.fdatasync(copy.descriptor)
+                try system.sync(copy)
                 try system.rename(aside, blob)
             } catch {
                 try? aside.unlink()

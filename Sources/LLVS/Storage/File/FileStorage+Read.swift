@@ -93,7 +93,14 @@ extension FileStorage {
         let segment = segments[Int(index)]
         useClock &+= 1
         segment.lastUse = useClock
-        if let file = segment.pinned ?? segment.file { state.unlock(); return file }
+        if let file = segment.pinned ?? segment.file {
+            state.unlock()
+            if file.isOurs { return file }
+            // The host closed it: it is opened again.
+            state.lock()
+            if segment.pinned === file { segment.pinned = nil }
+            forget(segment)
+        }
         if segment.gone, !segment.relocations.isEmpty, !evenIfGone { state.unlock(); return nil }
         let (name, id) = (segment.name, segment.id)
         filesOpened &+= 1
@@ -137,7 +144,7 @@ extension FileStorage {
         if segment.file == nil { opened.append(Int(segment.index)) }
         let before = segment.file
         // Nobody reads from the one before when this returns.
-        descriptors.set(segment.index, (segment.pinned ?? file).descriptor)
+        descriptors.set(segment.index, segment.pinned ?? file)
         withExtendedLifetime(before) { segment.file = file }
         while opened.count > max(1, options.openFiles) {
             var oldest = 0
@@ -153,7 +160,7 @@ extension FileStorage {
 
     /// Keeps our own file open under its number, whatever has its name. Under `state`.
     func pin(_ file: OpenFile, for segment: Segment) {
-        descriptors.set(segment.index, file.descriptor)
+        descriptors.set(segment.index, file)
         segment.pinned = file
     }
 

@@ -66,13 +66,22 @@ extension FileStorage {
         }
     }
 
+    /// Makes durable what was appended to a segment. If the host has closed the descriptor, the file is opened again by its name: a sync is
+    /// of the file, whoever wrote it.
+    func syncSegment(_ file: OpenFile, _ place: DirectoryEntry) throws(Errno) {
+        if file.isOurs { return try options.system.fdatasync(file.descriptor) }
+        let again = try OpenFile(place, O_RDONLY)
+        guard again.identity == file.identity else { throw Errno.lost }
+        try options.system.fdatasync(again.descriptor)
+    }
+
     private func syncWriter(appendingHeld: Bool) throws {
         state.lock()
         guard let writer, let segment = durability.ownSegment, segment.durable < segment.position else { state.unlock(); return }
         let end = segment.position
         state.unlock()
         do throws(Errno) {
-            try options.system.fdatasync(writer.file.descriptor)
+            try syncSegment(writer.file, writer.place)
             countSync()
             state.withLock { segment.durable = max(segment.durable, end) }
         } catch {
@@ -99,7 +108,7 @@ extension FileStorage {
         while let own = state.withLock({ durability.retired.first }) {
             let end = state.withLock { own.segment.position }
             do throws(Errno) {
-                try options.system.fdatasync(own.file.descriptor)
+                try syncSegment(own.file, directory.segment(own.segment.name))
                 countSync()
             } catch {
                 moveToUnsynced(own.segment)

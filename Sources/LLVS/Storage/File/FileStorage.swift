@@ -118,6 +118,8 @@ public final class FileStorage: Storage, @unchecked Sendable {
 
     public var damages: [StorageDamage] { state.withLock { damageList } }
 
+    public func room() -> StorageRoom? { System.room(directory.path) }
+
     public func statistics(_ control: PacedControl) throws -> StorageStatistics {
         var all = state.withLock { counters }
         all.syncs = syncs.withLock { $0 }
@@ -191,7 +193,7 @@ public final class FileStorage: Storage, @unchecked Sendable {
     }
 
     /// Throws when the directory is not the one that was opened any more.
-    func checkPresence(_ doing: String) throws {
+    public func checkPresence(_ doing: String) throws {
         if let identity = state.withLock({ held?.identity }), identity.isGone(from: directory.path) {
             throw StoreError.gone(doing, description, path: directory.path)
         }

@@ -122,7 +122,7 @@ struct SegmentCompaction {
             // So that whoever tidies up sees that we are alive.
             try? System.lockExclusively(file.descriptor)
             let size = try write(inputs, id, to: file, aside.path)
-            try posix("Syncing the segment", aside.path) { () throws(Errno) in try system.fdatasync(file.descriptor) }
+            try posix("Syncing the segment", aside.path) { () throws(Errno) in try system.sync(file) }
             try posix("Naming the segment", place.path) { () throws(Errno) in try system.rename(aside, place) }
             try directory.syncDirectory(directory.segmentsFolder, system)
             return size
@@ -141,7 +141,7 @@ struct SegmentCompaction {
     private func write(_ inputs: [CompactionInput], _ id: RandomName, to file: OpenFile, _ path: String) throws -> UInt64 {
         let memory = try Memory.allocate(256 << 10, "Compacting \(inputs.count) segments into one")
         defer { Memory.release(memory) }
-        var output = BufferedOutput(file: file.descriptor, system: system, buffer: memory, filled: 0, offset: 0)
+        var output = BufferedOutput(file: file, system: system, buffer: memory, filled: 0, offset: 0)
         let doing = "Writing the segment"
         let list = CompactionSource.encode(SegmentCompaction.sources(of: inputs))
         guard list.count <= FrameFormat.maxSourcesSize else {

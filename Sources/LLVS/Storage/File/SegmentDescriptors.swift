@@ -11,15 +11,22 @@ final class SegmentDescriptors: @unchecked Sendable {
     private var table: UnsafeMutablePointer<UInt64>
     private var capacity = 64
     private static let wasUsed: UInt64 = 1 << 32
+    /// The files that the descriptors are of. Written while `readers` is held for writing.
+    private var identities: UnsafeMutablePointer<FileIdentity?>
 
     init() {
         table = .allocate(capacity: capacity)
         table.initialize(repeating: 0, count: capacity)
+        identities = .allocate(capacity: capacity)
+        identities.initialize(repeating: nil, count: capacity)
     }
-    deinit { table.deallocate() }
+    deinit {
+        table.deallocate()
+        identities.deallocate()
+    }
 
     /// Fills the buffer from byte `position` of the segment on, as far as it reaches, and answers how many bytes that
-    /// were; nil when it is not open.
+    /// were; nil when it is not open, or not any more: the host may have closed it.
     @inline(__always)
     func read(_ segment: UInt32, _ buffer: UnsafeMutableRawBufferPointer, at position: UInt64) throws(Errno) -> Int? {
         var failure: Errno?
@@ -29,6 +36,7 @@ final class SegmentDescriptors: @unchecked Sendable {
             guard word != 0 else { return nil }
             if word & SegmentDescriptors.wasUsed == 0 { llvs_shim_store_word(table + Int(segment), word | SegmentDescriptors.wasUsed) }
             let descriptor = Int32(truncatingIfNeeded: word & (SegmentDescriptors.wasUsed - 1)) - 1
+            guard identities[Int(segment)]?.isOpen(descriptor) ?? true else { return nil }
             do throws(Errno) { return try System.pread(descriptor, buffer, at: position) } catch { failure = error; return nil }
         }
         if let failure { throw failure }
@@ -36,24 +44,34 @@ final class SegmentDescriptors: @unchecked Sendable {
     }
 
     /// From now on this one is the segment's.
-    func set(_ segment: UInt32, _ descriptor: Int32) {
-        let word = UInt64(UInt32(truncatingIfNeeded: descriptor + 1))
+    func set(_ segment: UInt32, _ file: OpenFile) {
+        let word = UInt64(UInt32(truncatingIfNeeded: file.descriptor + 1)), at = Int(segment)
         if segment < capacity {
-            if llvs_shim_load_word(table + Int(segment)) | SegmentDescriptors.wasUsed == word | SegmentDescriptors.wasUsed { return }
-            return readers.withWrite { llvs_shim_store_word(table + Int(segment), word) }
+            let isSame = llvs_shim_load_word(table + at) | SegmentDescriptors.wasUsed == word | SegmentDescriptors.wasUsed
+            if isSame, identities[at] == file.identity { return }
+            return readers.withWrite { store(at, word, file) }
         }
         var size = capacity
         while size <= segment { size *= 2 }
         let larger = UnsafeMutablePointer<UInt64>.allocate(capacity: size)
         larger.initialize(repeating: 0, count: size)
+        let files = UnsafeMutablePointer<FileIdentity?>.allocate(capacity: size)
+        files.initialize(repeating: nil, count: size)
         readers.withWrite {
             larger.update(from: table, count: capacity)
+            files.update(from: identities, count: capacity)
             swap(&capacity, &size)
-            let old = table
-            table = larger
-            old.deallocate()
-            llvs_shim_store_word(table + Int(segment), word)
+            table.deallocate()
+            identities.deallocate()
+            (table, identities) = (larger, files)
+            store(at, word, file)
         }
+    }
+
+    /// `readers` is held for writing.
+    private func store(_ segment: Int, _ word: UInt64, _ file: OpenFile) {
+        llvs_shim_store_word(table + segment, word)
+        identities[segment] = file.identity
     }
 
     /// Nobody reads from it when this returns: it may be closed.

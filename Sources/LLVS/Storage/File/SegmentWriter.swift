@@ -1,7 +1,7 @@
 /// Appends frames to the one segment that this handle writes at a time.
 ///
-/// Used under the storage's append lock. Bytes once written are never overwritten or truncated: after
-/// a failure the segment is abandoned where it stands.
+/// Used under the storage's append lock. The bytes of a whole frame are never overwritten or truncated. After a failure the segment is
+/// abandoned where it stands, except on a full medium: there the frame that is not whole is given back, and its place is used again.
 ///
 /// A file system makes the size of a file, and which blocks it has, durable by its journal, which costs about as much again
 /// as the bytes. So where every frame is synced the file ends in zeros, and most frames go into this room. Sealing takes it away.
@@ -111,7 +111,9 @@ final class SegmentWriter {
                 try writeLarge(batch, places, preamble, frameSize, start, marks, scratch)
             }
         } catch {
-            throw outcome(of: error, start, frameSize, scratch)
+            let failure = outcome(of: error, start, frameSize, scratch)
+            if failure.code == .noSpace { giveBack() }
+            throw failure
         }
         end = start &+ UInt64(frameSize)
         lastFrame = start
@@ -119,6 +121,21 @@ final class SegmentWriter {
         frames &+= 1
         records = records.map { $0 &+ UInt64(batch.count) }
         return places
+    }
+
+    /// Whether a frame may follow though a write failed: the medium was full, and what was written of the frame was given back.
+    private(set) var isReusable = false
+
+    /// Takes away what a write on a full medium left behind the last whole frame. It was never acknowledged, and no reader has taken
+    /// anything of it: a frame counts only if it is whole. So the next frame may begin in the same place.
+    private func giveBack() {
+        isReusable = false
+        guard end > 0 else { return }
+        do throws(Errno) {
+            try system.truncate(file, to: end)
+            room = 0
+            isReusable = true
+        } catch { Log.write(.info, "What was written in vain to the segment \(path) could not be given back: \(error).") }
     }
 
     /// Not for the first frame: many a handle writes no other. Where it fails the file just ends with its frames, or with some zeros.
@@ -130,11 +147,11 @@ final class SegmentWriter {
         do throws(Errno) {
             if step == SegmentWriter.blockSize {
                 // Within the block that the frame ends in, which is its own already.
-                try system.truncate(file.descriptor, room)
+                try system.truncate(file, to: room)
             } else {
                 // Blocks that were never written would be the journal's matter once more when they are.
                 let zeros = [UInt8](repeating: 0, count: Int(room - end))
-                try zeros.borrowed { (b) throws(Errno) in try system.write(file.descriptor, b, at: end) }
+                try zeros.borrowed { (b) throws(Errno) in try system.write(file, b, at: end) }
             }
         } catch {
             room = (try? System.status(file.descriptor).size) ?? room
@@ -166,7 +183,7 @@ final class SegmentWriter {
         FrameFormat.storeFrameHeader(
             in: frame, at: 0, kind: .batch, marks: marks, id: id, offset: start, bodySize: UInt64(frameSize - FrameFormat.frameHeaderSize),
             tableChecksum: crc)
-        try system.write(file.descriptor, UnsafeRawBufferPointer(rebasing: scratch[0..<preamble + frameSize]), at: end)
+        try system.write(file, UnsafeRawBufferPointer(rebasing: scratch[0..<preamble + frameSize]), at: end)
     }
 
     /// A frame larger than the buffer: checksums first, then its pieces as they come; large ones from where they are.
@@ -190,7 +207,7 @@ final class SegmentWriter {
                     bodySize: UInt64(frameSize - FrameFormat.frameHeaderSize), tableChecksum: crc)
             }
         }
-        var output = BufferedOutput(file: file.descriptor, system: system, buffer: scratch, filled: preamble, offset: end)
+        var output = BufferedOutput(file: file, system: system, buffer: scratch, filled: preamble, offset: end)
         try header.borrowed { (b) throws(Errno) in try output.put(b) }
         try table.borrowed { (b) throws(Errno) in try output.put(b) }
         for record in batch { try record.forEach { try output.put($0) } }
@@ -201,11 +218,11 @@ final class SegmentWriter {
     func seal() throws(Errno) {
         guard end > 0 else { return }
         // A seal counts where the file ends.
-        if room > end { try system.truncate(file.descriptor, end) }
+        if room > end { try system.truncate(file, to: end) }
         room = 0
         var bytes = [UInt8](repeating: 0, count: FrameFormat.sealSize)
         bytes.withUnsafeMutableBytes { FrameFormat.storeSeal(in: $0, id: id, offset: end, frames: frames, records: records ?? 0) }
-        try bytes.borrowed { (b) throws(Errno) in try system.write(file.descriptor, b, at: end) }
+        try bytes.borrowed { (b) throws(Errno) in try system.write(file, b, at: end) }
         end &+= UInt64(FrameFormat.sealSize)
     }
 
@@ -223,13 +240,13 @@ final class SegmentWriter {
         if preamble > 0 { FrameFormat.storeSegmentHeader(in: scratch, id: id, created: System.now, writer: .current) }
         FrameFormat.storeFrameHeader(
             in: scratch, at: preamble, kind: .batch, id: id, offset: start, bodySize: header.bodySize, tableChecksum: header.tableChecksum)
-        try system.write(file.descriptor, UnsafeRawBufferPointer(rebasing: scratch[0..<preamble + head.count]), at: end)
+        try system.write(file, UnsafeRawBufferPointer(rebasing: scratch[0..<preamble + head.count]), at: end)
         var done: UInt64 = 0
         let body = offset &+ UInt64(head.count), target = start &+ UInt64(head.count)
         while done < header.bodySize {
             let piece = UnsafeMutableRawBufferPointer(rebasing: scratch[0..<Int(min(UInt64(scratch.count), header.bodySize - done))])
             guard try System.pread(source.descriptor, piece, at: body &+ done) == piece.count else { throw Errno(EIO) }
-            try system.write(file.descriptor, UnsafeRawBufferPointer(piece), at: target &+ done)
+            try system.write(file, UnsafeRawBufferPointer(piece), at: target &+ done)
             done &+= UInt64(piece.count)
         }
         end = target &+ header.bodySize
@@ -245,6 +262,8 @@ final class SegmentWriter {
         let failure =
             (error as? Errno).map { StoreError.posix($0, doing: "Writing to the segment", path: path) }
             ?? (error as? StoreError) ?? StoreError(.internal, "Writing to the segment \(path) failed: \(error).")
+        // Nothing was written, and what the descriptor is of by now says nothing.
+        if (error as? Errno) == .lost { return failure }
         do throws(Errno) {
             if start &+ UInt64(frameSize) <= room {
                 // There was room for all of it, so it is small: one that is whole is what is in the buffer.
@@ -270,7 +289,7 @@ final class SegmentWriter {
 
 /// Collects small pieces into writes of a buffer's size, and passes large ones on as they are.
 struct BufferedOutput {
-    let file: Int32
+    let file: OpenFile
     let system: FileSystem
     let buffer: UnsafeMutableRawBufferPointer
     var filled: Int

@@ -145,8 +145,8 @@ struct StoreDirectory: Sendable {
                 do throws(Errno) {
                     let file = try OpenFile(aside, O_WRONLY | O_CREAT | O_EXCL, mode: system.mode)
                     let text = Array(StoreDirectory.markerText.utf8)
-                    try text.borrowed { (b) throws(Errno) in try system.write(file.descriptor, b, at: 0) }
-                    try system.fdatasync(file.descriptor)
+                    try text.borrowed { (b) throws(Errno) in try system.write(file, b, at: 0) }
+                    try system.sync(file)
                     try aside.rename(to: markerPlace)
                 } catch {
                     try? aside.unlink()

@@ -149,7 +149,7 @@ enum SQLiteNewDatabase {
                     guard [EPERM, EACCES, EINVAL, ENOSYS, ENOTSUP, EOPNOTSUPP].contains(error.code) else { throw error }
                 }
             }
-            try bytes.borrowed { (b) throws(Errno) in try FileSystem().write(file.descriptor, b, at: 0) }
+            try bytes.borrowed { (b) throws(Errno) in try FileSystem().write(file, b, at: 0) }
             try System.fdatasync(file.descriptor)
             try aside.rename(to: place)
         } catch {

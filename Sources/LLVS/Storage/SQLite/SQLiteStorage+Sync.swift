@@ -75,7 +75,7 @@ extension SQLiteStorage {
                 let count = try buffer.filled { (b) throws(Errno) in try System.pread(file.descriptor, b, at: at) }
                 if count == 0 { break }
                 try buffer.borrowed { (b) throws(Errno) in
-                    try system.write(file.descriptor, UnsafeRawBufferPointer(rebasing: b[0..<count]), at: at)
+                    try system.write(file, UnsafeRawBufferPointer(rebasing: b[0..<count]), at: at)
                 }
                 at += UInt64(count)
             }

@@ -139,13 +139,16 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
 
     /// Throws when the files are not those that were opened: SQLite would go on with these, and say nothing.
     /// - Complexity: a look at each of three files.
-    func checkPresence(_ doing: String) throws {
+    public func checkPresence(_ doing: String) throws {
         for file in state.withLock({ opened }) where file.identity.isGone(from: file.path) {
             throw StoreError.gone(doing, description, path: file.path)
         }
     }
 
     public var damages: [StorageDamage] { state.withLock { damageList } }
+
+    /// What is added goes to the log, and from there to the database: half of what is free can be records.
+    public func room() -> StorageRoom? { System.room(path).map { StorageRoom(free: $0.free / 2, size: $0.size) } }
 
     public func statistics(_ control: PacedControl) throws -> StorageStatistics {
         var all = state.withLock { counters }

@@ -73,9 +73,10 @@ extension Store {
         var batch: [VersionID: Int] = [:], ancestry = KnownAncestry()
         do {
             for i in order {
-                guard let ready = prepared[i] else { continue }
+                guard var ready = prepared[i] else { continue }
                 try control.step()
                 do {
+                    ready = try asMade(received[i].version, ready, beside: (drafts, batch)) { try control.step(0) }
                     if try Waiting.looking(at: waiting, { try repairWhereDamaged(received[i], ready.sorted, isVerifying: isVerifying) }) {
                         results[i] = .repaired; continue
                     }
@@ -94,6 +95,7 @@ extension Store {
                     results[i] = .problem(error)
                 }
             }
+            try expectRoom(drafts.map { ($0.draft, received[$0.index].written) })
             try withExtendedLifetime(received) { try Waiting.looking(at: waiting) { try store(drafts.map { ($0.ordinal, $0.draft) }) } }
         } catch {
             lock.withWrite { for draft in drafts { dag.drop(draft.ordinal) } }
@@ -106,6 +108,25 @@ extension Store {
             tellOfNew(ids)
         }
         return results.prefix(count).map { $0 ?? .problem(StoreError(.internal, "A received version was neither added nor refused.")) }
+    }
+
+    /// Refuses to receive what would leave no room for what is saved here.
+    /// - Throws: `.noSpace`.
+    private func expectRoom(_ drafts: [(draft: Draft, written: [Int: WrittenValue])]) throws {
+        guard !drafts.isEmpty, let room = storage.room() else { return }
+        // What lies in files of the storage takes its room already.
+        let needed = drafts.reduce(UInt64(0)) { sum, item in
+            let inFiles = item.written.values.reduce(UInt64(0)) { $0 &+ UInt64(clamping: $1.size) }
+            let all = item.draft.version.valueDataSize
+            let (next, overflow) = sum.addingReportingOverflow(all > inFiles ? all - inFiles : 0)
+            return overflow ? .max : next
+        }
+        guard room.free < room.reserve || room.free - room.reserve < needed else { return }
+        throw StoreError(
+            .noSpace,
+            "Receiving \(drafts.count) versions with \(needed) bytes into \(description) failed: \(room.free) bytes are free, of which "
+                + "\(room.reserve) are left for what is saved here. Make room (or raise the quota), and exchange again; nothing stored "
+                + "before is affected.")
     }
 
     private static func isProblem(_ code: StoreError.Code) -> Bool {
@@ -131,8 +152,59 @@ extension Store {
         let version = received.version
         if version.id.hasContentForm, version.id.text != nil, environment.checksIDs { throw version.isNotWhatItsIDSays }
         prepared.vouching = received.vouching ?? version.vouching(RecordChanges(prepared.sorted), digests: &prepared.digests)
-        if prepared.vouching == .none, environment.checksIDs { throw version.isNotWhatItsIDSays }
+        if prepared.vouching == .none, environment.checksIDs, !version.mayBeRelayed(prepared.sorted) { throw version.isNotWhatItsIDSays }
         return prepared
+    }
+
+    /// A merge that another implementation sent on. It records what differs from either predecessor, and adds `preserve` and
+    /// `preserveRemoval` of what prevails at the first predecessor in any case. The id is that of the merge without these changes, and they
+    /// are dropped.
+    /// - Parameter look: called now and then; what it throws ends the work.
+    /// - Throws: `.contentMismatch` if it is not what its id says without them either, `.missingPredecessor`, and what reading throws.
+    private func asMade(
+        _ version: Version, _ prepared: Prepared, beside others: Batch, looking look: () throws -> Void
+    ) throws -> Prepared {
+        guard prepared.vouching == .none, environment.checksIDs, version.mayBeRelayed(prepared.sorted),
+            let first = version.predecessors.first
+        else { return prepared }
+        var made = Prepared(sorted: [], vouching: .none)
+        for change in prepared.sorted {
+            let present = try prevailing(change.id, at: first, for: version.id, beside: others, look)
+            switch change.kind {
+            case .remove, .preserveRemoval: if present == nil { continue }
+            case .preserve: if present != nil, present == change.storedVersion { continue }
+            case .insert, .update: break
+            }
+            made.sorted.append(change)
+        }
+        if made.sorted.count < prepared.sorted.count {
+            made.vouching = version.vouching(RecordChanges(made.sorted), digests: &made.digests)
+        }
+        if made.vouching == .none { throw version.isNotWhatItsIDSays }
+        return made
+    }
+
+    /// Which version stored what prevails under an id at a version that is here, or among the others of the batch; nil if there is nothing.
+    /// - Parameter look: called for each of the others that is asked.
+    /// - Complexity: O(versions of the batch) lookups.
+    private func prevailing(
+        _ key: UnsafeRawBufferPointer, at id: VersionID, for version: VersionID, beside others: Batch, _ look: () throws -> Void
+    ) throws -> VersionID? {
+        var at = id
+        while let draft = others.index[at].map({ others.drafts[$0].draft }) {
+            try look()
+            if let change = draft.changes.change(of: key) {
+                switch change.kind {
+                case .insert, .update: return at
+                case .preserve: return change.storedVersion
+                case .remove, .preserveRemoval: return nil
+                }
+            }
+            guard let next = draft.version.predecessors.first else { return nil }
+            at = next
+        }
+        let ordinal = try knownOrdinal(at, for: version, beside: others)
+        return try maps.prevailing(at: ordinal).lookup(key).map { versionID($0.version) }
     }
 
     /// Keeps in mind whether a version is what its id says, so that its bytes need not be kept for that.
@@ -140,13 +212,18 @@ extension Store {
     func look(at received: inout ReceivedVersion) throws {
         guard received.version.id.hasContentForm else { return }
         let looked = received
-        received.vouching = try withExtendedLifetime(looked) { try prepare(looked).vouching }
+        let vouching = try withExtendedLifetime(looked) { try prepare(looked).vouching }
+        // Only single files come from another implementation.
+        if vouching == .none, environment.checksIDs { throw received.version.isNotWhatItsIDSays }
+        received.vouching = vouching
     }
 
     /// Whether a version is what its id says, and can be one. The predecessors are here.
     func isGenuine(_ received: ReceivedVersion) throws -> Bool {
         do {
-            return try withExtendedLifetime(received) { try settled(prepare(received).vouching, received.version) != .none }
+            return try withExtendedLifetime(received) {
+                try settled(asMade(received.version, prepare(received), beside: ([], [:])) {}.vouching, received.version) != .none
+            }
         } catch let error as StoreError where Store.isProblem(error.code) { return false }
     }
 

@@ -108,8 +108,8 @@ class CoordinatorStore(Handle):
     ) -> Optional[SavedVersion]:
         """Records changes on top of the current version, which moves; with `branch`, on top of the most recent head of that branch.
 
-        None when nothing was stored (no changes and no metadata); else the version, with where the current version went. Concurrent saves
-        each go on the one before.
+        None when nothing was stored (no metadata, and no changes but removals of what is not there); else the version, with where the
+        current version went. Concurrent saves each go on the one before.
         With `expected`, nothing is stored when another version is current by now: MovedError. With `merges` as well it is saved all the
         same, as if two devices had saved: if one of these values has changed since `expected`, the new version stands on that, and is
         merged with the current one at once, so that nobody's change is lost, and what both changed is a conflict. MovedError then only if

@@ -24,6 +24,7 @@ class CoordinatorSync(CoordinatorStore):
     """Exchanges and merges."""
 
     _exchange_durability: Durability
+    _report_unportable: bool
     _transports: list[TransportHandle]
 
     def attach(self, place: Place, *, name: Optional[str] = None) -> None:
@@ -33,7 +34,9 @@ class CoordinatorSync(CoordinatorStore):
         The name must be the same in every process. Errors as for `Exchange`.
         """
         place = place_of(place)
-        with exchange_options(place, self._exchange_durability) as options, self._call as pointer:
+        with exchange_options(
+            place, self._exchange_durability, report_unportable=self._report_unportable
+        ) as options, self._call as pointer:
             where = name if name is not None and carrier_of(place) is not None else name_of(place)
             lib.llvs_coordinator_attach(pointer, encode(where), options.reference)
             handle = options.keep()

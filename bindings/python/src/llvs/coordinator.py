@@ -68,6 +68,7 @@ class Coordinator(CoordinatorValues, CoordinatorRules, CoordinatorUndo, Coordina
         name: str = "",
         snapshots: SnapshotPolicy = "off",
         exchange_durability: Durability = "full",
+        report_unportable: bool = False,
         storage: Union[StorageKind, Storage] = "file",
         durability: Durability = "full",
         memory_budget: int = 0,
@@ -93,6 +94,8 @@ class Coordinator(CoordinatorValues, CoordinatorRules, CoordinatorUndo, Coordina
         name: under which the current version is kept, 1 to 40 of [a-z0-9._-], "" for "main": two processes with one store need one each.
         snapshots: "auto" keeps a snapshot beside each exchange up to date; "off".
         exchange_durability: of exchanges that are given as URLs; see the `durability` of `Exchange`.
+        report_unportable: of all exchanges of this coordinator, as for `Exchange`: each sync lists ids that another implementation cannot
+        store as problems of what was sent.
         The rest is as for `Store`. Errors: those of `Store` and `Exchange`, InvalidMetadataError.
         """
         self._path, self._kind = os.fsdecode(path) if path is not None else "", storage
@@ -105,7 +108,7 @@ class Coordinator(CoordinatorValues, CoordinatorRules, CoordinatorUndo, Coordina
             exchange = place_of(exchange)
         if path is None and storage in ("file", "sqlite"):
             raise errors.InvalidArgumentError(f"a store with the storage {storage!r} needs a path")
-        self._exchange_durability = exchange_durability
+        self._exchange_durability, self._report_unportable = exchange_durability, report_unportable
         durability_number(exchange_durability)
         entries = _metadata.Entries(metadata)
         pieces = Column([encode(name), encode(device)])
