@@ -4,12 +4,12 @@ extension PackedState {
         static let bridging: UInt8 = 1, newest: UInt8 = 2, ahead: UInt8 = 3, chains: UInt8 = 4, events: UInt8 = 5, move: UInt8 = 6
         static let seedsAnew: UInt8 = 7, extent: UInt8 = 8, withoutRoom: UInt8 = 9, names: UInt8 = 10, saidName: UInt8 = 11
         static let partSizes: UInt8 = 12, missingBlobs: UInt8 = 13, damagedParts: UInt8 = 14
-        static let refusedSize: UInt8 = 15, cut: UInt8 = 16
+        static let refusedSize: UInt8 = 15, cut: UInt8 = 16, badSizes: UInt8 = 17, incomplete: UInt8 = 18
     }
     var hasMore: Bool {
         !bridging.isEmpty || !newest.isEmpty || reports != PackedReports() || seedsAnew || extent != nil || withoutRoom != 0
             || !names.isEmpty || saidName != nil || !partSizes.isEmpty || !missingBlobs.isEmpty || !damagedParts.isEmpty
-            || refusedSize != nil || cut != nil
+            || refusedSize != nil || cut != nil || bad.values.contains { $0.size != nil } || !incomplete.isEmpty
     }
 
     var parts: [(part: UInt8, contents: StateWriter)] {
@@ -84,6 +84,16 @@ extension PackedState {
             out.bytes.varint(UInt64(max(0, cut.most)))
             out.bytes.integer(cut.at)
         }
+        add(Part.badSizes, bad.compactMap { name, bad in bad.size.map { (name, $0) } }) { out, item in
+            out.put(item.0)
+            out.bytes.varint(UInt64(max(0, item.1)))
+        }
+        add(Part.incomplete, Array(incomplete)) { out, item in
+            out.put(item.key)
+            out.bytes.integer(item.value.since)
+            out.bytes.integer(item.value.again)
+            out.list(item.value.parts) { $0.put($1) }
+        }
         return parts
     }
 
@@ -144,6 +154,14 @@ extension PackedState {
                 }) { damagedParts[part] = one }
             case Part.refusedSize:
                 for one in try from.list({ RefusedSize(most: try $0.size(), at: try $0.time()) }) { refusedSize = one }
+            case Part.badSizes:
+                for (name, size) in try from.list({ (try $0.name(), try $0.size()) }) { bad[name]?.size = size }
+            case Part.incomplete:
+                for (name, one) in try from.list({ from in
+                    let name = try from.name()
+                    let since = try from.time(), again = try from.time()
+                    return (name, Incomplete(since: since, again: again, parts: try from.list { try $0.name() }))
+                }) where waiting[name] != nil { incomplete[name] = one }
             case Part.cut: for one in try from.list({ Cut(most: try $0.size(), at: try $0.time()) }) { cut = one }
             default: return
             }
