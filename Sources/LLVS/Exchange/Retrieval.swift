@@ -39,13 +39,19 @@ struct Retrieval {
         let isSame = listing.mark != nil && listing.mark == memory.lookedMark
         memory.lookedMark = nil
         // What is gone from there need not be kept in mind.
-        if !isSame, !memory.broken.isEmpty || !memory.oldForm.isEmpty {
+        if !isSame, !memory.broken.isEmpty || !memory.oldForm.isEmpty || !memory.waits.isEmpty {
             let there = try ids(listing.versions)
             for gone in try memory.broken.filter({
                 try looks.step(0); return !there.contains($0)
             }) {
                 try looks.step(0)
                 memory.broken.remove(gone)
+            }
+            for gone in try memory.waits.keys.filter({
+                try looks.step(0); return !there.contains($0)
+            }) {
+                try looks.step(0)
+                memory.waits[gone] = nil
             }
             for gone in try memory.oldForm.filter({
                 try looks.step(0); return !there.contains($0)
@@ -55,7 +61,11 @@ struct Retrieval {
             }
         }
         // What was taken after all is whole there: it was only on its way the time before.
-        defer { memory.broken.subtract(result.versions); memory.taken.formUnion(result.versions) }
+        defer {
+            memory.broken.subtract(result.versions)
+            memory.taken.formUnion(result.versions)
+            for id in result.versions { memory.waits[id] = nil }
+        }
         let wanted = try sortOut(listing, damaged, isSame: isSame && !verifyKnown)
         Log.write(
             .debug,
@@ -170,7 +180,8 @@ struct Retrieval {
                             + "it is still on its way, or its sender was interrupted. It is taken once the version file is there.",
                         versionID: id.description)))
         }
-        if isSame { try leaveBroken(&wanted) }
+        if isSame || isFar { try leaveBroken(&wanted) }
+        if isFar { try leaveWaiting(&wanted) }
         wantedCount = wanted.count
         var ids: [VersionID] = []
         ids.reserveCapacity(wanted.count)
@@ -186,14 +197,48 @@ struct Retrieval {
     /// Where a million files are broken, and none was put in the place of another, only some are looked at again each time, in turn: a
     /// program may write them anew in their places.
     private mutating func leaveBroken(_ wanted: inout Set<VersionID>) throws {
-        let count = memory.broken.count, most = ExchangeLimits.brokenCount
-        guard count > most else { return }
+        let count = memory.broken.count, most = isFar ? ExchangeLimits.retryCount : ExchangeLimits.brokenCount
+        guard !verifyKnown, count > most else { return }
         let first = memory.lookAgainFrom % count
         memory.lookAgainFrom = (first + most) % count
         for (i, id) in memory.broken.enumerated() {
             try looks.step(0)
             let isItsTurn = (i >= first && i < first + most) || i < first + most - count
             if !isItsTurn, wanted.remove(id) != nil { furtherProblems += 1 }
+        }
+    }
+
+    /// Whether each file that is looked at is a request, or may be one. Then few of those that failed before are looked at in one retrieve:
+    /// whoever can write there can put any number of them there, and what is new is not to wait for these.
+    private var isFar: Bool { transport is RemoteTransport || transport is CallbackTransport }
+
+    /// A version whose file was read, and which waits for another, is fetched again when that one is here or is fetched itself. Some are
+    /// fetched all the same, in turn, since somebody may have written them anew.
+    private mutating func leaveWaiting(_ wanted: inout Set<VersionID>) throws {
+        let count = memory.waits.count
+        guard !verifyKnown, count > 0 else { return }
+        let first = memory.waitAgainFrom % count
+        memory.waitAgainFrom = (first + min(ExchangeLimits.retryCount, count)) % count
+        var behind: [VersionID: [VersionID]] = [:], next: [VersionID] = [], left: [VersionID: VersionID] = [:]
+        for (i, (id, missing)) in memory.waits.enumerated() where wanted.contains(id) {
+            try looks.step(0)
+            let isItsTurn = (i >= first && i < first + ExchangeLimits.retryCount) || i < first + ExchangeLimits.retryCount - count
+            let isComing = try store.contains(missing) || (wanted.contains(missing) && memory.waits[missing] == nil)
+            if isItsTurn || isComing {
+                next.append(id)
+            } else {
+                behind[missing, default: []].append(id)
+                left[id] = missing
+            }
+        }
+        while let id = next.popLast() {
+            try looks.step(0)
+            for one in behind.removeValue(forKey: id) ?? [] where left.removeValue(forKey: one) != nil { next.append(one) }
+        }
+        for (id, missing) in left {
+            try looks.step(0)
+            wanted.remove(id)
+            holdBack(id, missing)
         }
     }
 
@@ -322,6 +367,7 @@ struct Retrieval {
     }
 
     private mutating func holdBack(_ id: VersionID, _ missing: VersionID) {
+        memory.waits[id] = missing
         let isUnusable = failed.contains(missing) || memory.broken.contains(missing) || versions[missing] != nil
         let reason = isUnusable ? "cannot be added itself" : "is neither here nor there yet"
         problem(
