@@ -6,6 +6,8 @@ struct PackTaking {
     /// For messages: "the pack".
     private let pack: String
     let blobs: SpooledBlobs
+    /// What the source may cost.
+    let account = SourceAccount()
     /// Makes a large value ready in `blobs`. Nil: what is to be had is there already.
     private let fetch: ((BlobReference, SpooledBlobs) throws -> BlobSource)?
     enum BlobSource {
@@ -34,6 +36,8 @@ struct PackTaking {
         var lacksBlobs = false
         /// Versions that are not here, since a large value of theirs was not there.
         var incomplete: [VersionID] = []
+        /// Versions were left, since the source has no more to spend.
+        var isOverBudget = false
         /// Versions that were read, and are here as they are there.
         var held: [VersionID] = []
         /// Large values that versions of it name, and that were read where it says.
@@ -95,6 +99,8 @@ struct PackTaking {
                 guard let received else { continue }
                 batch.size += received.size
                 batch.received.append(received.version)
+            } catch is OverBudget {
+                outcome.isOverBudget = true
             } catch let missing as MissingBlob {
                 try lacks(missing.blob, entry.id, &outcome)
             } catch let fault as PackFault {
@@ -143,11 +149,15 @@ struct PackTaking {
             outcome.waitingFor.formUnion(missing)
             return nil
         }
-        let named = contents.blobs.values.sorted { $0.digest < $1.digest }
+        let named = contents.blobs.values.sorted { $0.digest < $1.digest }, large = try PackedVersion.largeBytes(contents, read)
+        guard SourceAccount.isInProportion(large, to: named.reduce(UInt64(size)) { SourceAccount.sum($0, $1.size) }) else {
+            throw PackFault.tooLarge("its large values take \(large) bytes, which are \(named.count)")
+        }
         if !named.isEmpty, let missing = try look?(named, blobs) { throw MissingBlob(blob: missing) }
         for blob in named where try !isFetched(blob, entry.id, &outcome) {
             throw MissingBlob(blob: blob)
         }
+        guard large == 0 || account.spend(large) else { throw OverBudget() }
         let received = try PackedVersion.received(contents, read) { reference in
             guard let value = try blobs.take(reference) else { throw MissingBlob(blob: reference) }
             return value
@@ -169,6 +179,7 @@ struct PackTaking {
         return true
     }
     private struct MissingBlob: Error { let blob: BlobReference }
+    private struct OverBudget: Error {}
 
     /// A version that is here does not wait for its large values: whoever reads that they are lost there can send them again.
     private mutating func lacks(_ blob: BlobReference, _ id: VersionID, _ outcome: inout Outcome) throws {

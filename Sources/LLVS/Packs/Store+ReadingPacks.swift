@@ -54,6 +54,11 @@ struct PackReading {
                     error: StoreError(
                         .damaged, "\(taking.furtherProblems) further versions of the pack could not be taken either. Have it made anew.")))
         }
+        if let problem = taking.account.problem(
+            "The pack", "Have whoever made it send these versions another way; what needs less was taken.")
+        {
+            result.problems.append(problem)
+        }
         result.problems = ExchangeProblem.inOrder(result.problems)
         return store.tellingOfClocks(result)
     }
@@ -125,6 +130,7 @@ struct PackReading {
             let bytes = try bytes(size)
             let file = try PackFile(try name(kind, id, bytes), bytes, stores: [storeID])
             sum.add(id)
+            taking.account.came(id, size)
             if kind == .blob {
                 try taking.blobs.append(file)
             } else {

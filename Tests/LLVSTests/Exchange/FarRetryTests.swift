@@ -1,3 +1,4 @@
+import LLVSTestSupport
 import Testing
 
 @testable import LLVS
