@@ -17,6 +17,8 @@ final class PackedBlobs {
     private var hasMissed = false
     /// How many parts were asked for that no listing showed; and how often each was read.
     private var unlisted = 0, timesRead: [PackID: Int] = [:]
+    /// Told of the files that are read, and of those that are known to lie there.
+    var account: SourceAccount?
     /// Whether also what is known to be there is read.
     var readsAll = false
     /// Versions of this store that have large values, by the digests of these; and whether all of them are in it that were here before.
@@ -33,6 +35,8 @@ final class PackedBlobs {
         if !readsAll, let known = run.state.blobs[blob.digest],
             try known == blob || (!run.state.oldBlobs.contains(blob.digest) && isListed(blob)), try copy(blob, into: spool)
         {
+            // A part of which the size is not known has at least so many bytes.
+            for part in blob.parts { account?.came(part, run.state.partSizes[part] ?? PackFormat.partSize / 1_032) }
             return .copied
         }
         return try fetch(blob, into: spool) ? .found : .none
@@ -200,6 +204,7 @@ final class PackedBlobs {
                     moved(bytes.count)
                     try spool.append(PackFile(name, bytes, stores: run.state.stores, sealing: run.sealing), of: blob.digest)
                     run.state.partSizes[name.id] = bytes.count
+                    account?.came(name.id, bytes.count)
                 } catch let fault as PackFault {
                     miss(blob, name, run.cameOf(contents, fault))
                     try spool.finishCurrent()

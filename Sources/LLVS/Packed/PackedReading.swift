@@ -24,9 +24,12 @@ struct PackedReading {
         taking = PackTaking(
             run.store, run.control, doing: run.what, from: "a pack in \(run.files.description)", fetch: { try fetch.source($0, into: $1) },
             look: { try fetch.missing(of: $0, in: $1) }, missed: { fetch.missed[$0.digest] })
+        fetch.account = taking.account
     }
     /// Versions that were found whole in some pack; and those that are here, of which a large value is lost in some.
     private var found: Set<VersionID> = [], lost: [VersionID: BlobReference] = [:]
+    /// Packs with versions that the place had no more to spend for.
+    private var overBudget: Set<PackName> = []
     /// Which part of a large value a pack waits for.
     private var lacking: [PackName: PackTaking.MissedPart] = [:]
 
@@ -126,7 +129,7 @@ struct PackedReading {
 
     mutating func finish() throws -> ExchangeResult {
         let isSparing = isSparing
-        for (name, ids) in run.state.waiting.sorted(by: { $0.key.id < $1.key.id }) where !isSparing {
+        for (name, ids) in run.state.waiting.sorted(by: { $0.key.id < $1.key.id }) where !isSparing && !overBudget.contains(name) {
             let text = name.description
             guard let missing = ids.first?.description else { tellLacking(name); continue }
             taking.problem(
@@ -152,6 +155,9 @@ struct PackedReading {
         result.problems.removeAll { told in
             told.error.path?.hasPrefix(PackKind.blob.prefix) ?? false && VersionID(validating: told.name).map(found.contains) ?? false
         }
+        let place = run.files.description
+        let advice = "What needs less was taken; the rest is tried again with later exchanges. Find out who writes there."
+        if let problem = taking.account.problem(place, advice) { result.problems.append(problem) }
         result.problems = ExchangeProblem.inOrder(result.problems + run.problems)
         let further = taking.furtherProblems + run.furtherBad
         if further > 0 {
@@ -270,6 +276,7 @@ struct PackedReading {
         do {
             let versions = source.index.versions, services = source.services, outcome: PackTaking.Outcome
             _ = fetch.takeMissed()
+            taking.account.came(name.id, size)
             switch source {
             case .whole(let file):
                 let wanted = verifyKnown || !run.believesIndexes ? versions.inPlace : try taking.wanted(of: versions)
@@ -289,7 +296,7 @@ struct PackedReading {
                 run.state.know(blob, hasOlderKeys: fetch.hasOlderKeys(blob))
                 fetch.isHere(blob, in: version)
             }
-            guard outcome.waitingFor.isEmpty, !outcome.lacksBlobs else {
+            guard outcome.waitingFor.isEmpty, !outcome.lacksBlobs, !outcome.isOverBudget else {
                 try wait(name, size, versions, outcome)
                 if case .whole(let file) = source, kept[name] == nil, keptSize + size <= PackedSettings.mostKept {
                     kept[name] = file
@@ -308,17 +315,20 @@ struct PackedReading {
     /// Versions of a pack wait, for others or for large values.
     private mutating func wait(_ name: PackName, _ size: Int, _ versions: [PackIndex.VersionEntry], _ outcome: PackTaking.Outcome) throws {
         let ids = outcome.waitingFor.union(outcome.incomplete), left = Set(try run.store.unknown(among: Array(ids)))
-        if left.isEmpty {
+        if left.isEmpty, !outcome.isOverBudget {
             waiting.isReady(name, size: size)
         } else {
             waiting.wait(name, size: size, for: left, others: left.subtracting(versions.lazy.map(\.id)))
         }
         // What waits for a large value is in the pack itself, or behind it: nothing else that comes tells when to look again.
-        run.state.waiting[name] = outcome.lacksBlobs ? [] : left.sorted().prefix(64).map { $0 }
-        guard outcome.lacksBlobs, !run.control.isThrifty else {
+        let lacks = outcome.lacksBlobs || outcome.isOverBudget
+        run.state.waiting[name] = lacks ? [] : left.sorted().prefix(64).map { $0 }
+        if outcome.isOverBudget { overBudget.insert(name) }
+        guard lacks, !run.control.isThrifty else {
             run.state.incomplete[name] = nil
             return
         }
+        guard outcome.lacksBlobs else { return run.lacks(name, []) }
         lacking[name] = fetch.lastMissed
         run.lacks(name, fetch.takeMissed())
     }

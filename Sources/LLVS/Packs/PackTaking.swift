@@ -151,7 +151,7 @@ struct PackTaking {
         }
         let named = contents.blobs.values.sorted { $0.digest < $1.digest }, large = try PackedVersion.largeBytes(contents, read)
         guard SourceAccount.isInProportion(large, to: named.reduce(UInt64(size)) { SourceAccount.sum($0, $1.size) }) else {
-            throw PackFault.tooLarge("its large values take \(large) bytes, which are \(named.count)")
+            throw PackFault.tooLarge("it names \(named.count) large values so often that they take \(large) bytes")
         }
         if !named.isEmpty, let missing = try look?(named, blobs) { throw MissingBlob(blob: missing) }
         for blob in named where try !isFetched(blob, entry.id, &outcome) {

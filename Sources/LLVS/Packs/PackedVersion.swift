@@ -95,7 +95,9 @@ enum PackedVersion {
     }
 
     /// Bytes of the values that lie in blobs, each as often as a change has it: what they take where the version is stored.
-    static func largeBytes(_ contents: Contents, _ read: @escaping (UInt64, UnsafeMutableRawBufferPointer) throws -> Void) throws -> UInt64 {
+    static func largeBytes(_ contents: Contents, _ read: @escaping (UInt64, UnsafeMutableRawBufferPointer) throws -> Void) throws
+        -> UInt64
+    {
         let start = UInt64(contents.start)
         return try largeBytes(contents, RecordReader(length: UInt64(contents.length)) { try read(start + $0, $1) })
     }

@@ -1,7 +1,7 @@
 /// What one source may cost in one call, in proportion to what came from it: docs/defences.md, "One account for each source".
 ///
-/// A source is a place, or a stream. What lies in blocks is at most 1,032 times the bytes of its file, since it is deflated once. Beside that
-/// a version can name a large value under any number of ids, and any number of versions can name it: each of them takes room of its own.
+/// A source is a place, or a stream. What lies in blocks is at most 1,032 times the bytes of its file, since it is deflated once. Beside
+/// that, a version can name a large value under any number of ids, and so can any number of versions: each takes room of its own.
 final class SourceAccount {
     /// How many bytes each byte that came may cost.
     static let factor: UInt64 = 1_100
@@ -39,7 +39,7 @@ final class SourceAccount {
 
     /// The one problem that tells of all that was refused; nil: nothing was.
     /// - Parameters:
-    ///   - source: "The place in ...".
+    ///   - source: what it is called: "the folder /x".
     ///   - advice: what becomes of what was refused.
     func problem(_ source: String, _ advice: String) -> ExchangeProblem? {
         guard refused > 0 else { return nil }
@@ -47,7 +47,7 @@ final class SourceAccount {
             name: "",
             error: StoreError(
                 .tooLarge,
-                "\(source) asks for \(refused) bytes more than \(SourceAccount.factor) times the \(came) bytes that came from it: versions "
-                    + "there name the same large values again and again. \(advice)"))
+                "Versions of \(source) were left: beside \(spent) bytes they take \(refused) more, and only \(came) came. They name the "
+                    + "same large values again and again. \(advice)"))
     }
 }

@@ -54,11 +54,8 @@ struct PackReading {
                     error: StoreError(
                         .damaged, "\(taking.furtherProblems) further versions of the pack could not be taken either. Have it made anew.")))
         }
-        if let problem = taking.account.problem(
-            "The pack", "Have whoever made it send these versions another way; what needs less was taken.")
-        {
-            result.problems.append(problem)
-        }
+        let advice = "What needs less was taken. Have whoever made the pack send the others in another way."
+        if let problem = taking.account.problem("the pack", advice) { result.problems.append(problem) }
         result.problems = ExchangeProblem.inOrder(result.problems)
         return store.tellingOfClocks(result)
     }
