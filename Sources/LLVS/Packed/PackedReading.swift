@@ -192,6 +192,7 @@ struct PackedReading {
     private mutating func order(_ listed: [PackName: Int]) throws -> (new: [Listed], failed: [(pack: Listed, due: Int64)]) {
         var all: [Listed] = [], failed: [(pack: Listed, due: Int64)] = []
         let paced = run.control.paced(.listing, doing: run.what)
+        if run.now - run.state.passedSince > PackedSettings.day { (run.state.passed, run.state.passedSince) = ([], run.now) }
         for (name, size) in listed {
             try paced.step(0)
             if verifyKnown { all.append((name, size)); continue }
@@ -203,6 +204,10 @@ struct PackedReading {
                     if bad.again <= run.now, !tried.contains(name) { failed.append(((name, size), bad.again)) }
                     continue
                 }
+            }
+            if !run.state.passed.isEmpty, run.state.bad[name] == nil, run.state.passed.contains(run.state.digest(of: name)) {
+                run.furtherBad += 1
+                continue
             }
             // It waits for large values, which wait themselves.
             if run.control.isThrifty, run.state.waiting[name]?.isEmpty ?? false { continue }
@@ -361,6 +366,7 @@ extension PackedRun {
     func fail(_ name: PackName, _ fault: PackFault, _ size: Int) {
         if state.bad[name] == nil, state.bad.count >= PackedSettings.badLimit {
             if fault.kind != .notThere { furtherBad += 1 }
+            if state.passed.count < PackedSettings.passedLimit { state.passed.insert(state.digest(of: name)) }
             return
         }
         let since = state.bad[name]?.since ?? now

@@ -74,6 +74,8 @@ package struct PackedSettings: Sendable {
     static let followed = 4_096
     /// Parts of large values that no listing shows, and that are asked for all the same in one exchange, since a listing may be behind.
     static let unlistedParts = 4
+    /// Files beyond `badLimit` that could not be taken, and that are not read again for a day.
+    static let passedLimit = 1_000_000
     /// Missing parts of one pack that are kept in mind.
     static let missingParts = 64
     /// Seconds until a file that cannot be taken is looked at again: soon, and then less and less often.

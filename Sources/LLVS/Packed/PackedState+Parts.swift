@@ -1,14 +1,14 @@
 /// What came to the state of a remote later, each in a part of its own: who does not know one passes over it.
 extension PackedState {
     private enum Part {
-        static let badSizes: UInt8 = 18, incomplete: UInt8 = 19
+        static let badSizes: UInt8 = 18, incomplete: UInt8 = 19, passed: UInt8 = 20
         static let bridging: UInt8 = 1, newest: UInt8 = 2, ahead: UInt8 = 3, chains: UInt8 = 4, events: UInt8 = 5, move: UInt8 = 6
         static let seedsAnew: UInt8 = 7, extent: UInt8 = 8, withoutRoom: UInt8 = 9, names: UInt8 = 10, saidName: UInt8 = 11
         static let partSizes: UInt8 = 12, missingBlobs: UInt8 = 13, damagedParts: UInt8 = 14
         static let refusedSize: UInt8 = 15, cut: UInt8 = 16
     }
     var hasMore: Bool {
-        !incomplete.isEmpty || bad.values.contains { $0.size != nil }
+        !incomplete.isEmpty || !passed.isEmpty || bad.values.contains { $0.size != nil }
             || !bridging.isEmpty || !newest.isEmpty || reports != PackedReports() || seedsAnew || extent != nil || withoutRoom != 0
             || !names.isEmpty || saidName != nil || !partSizes.isEmpty || !missingBlobs.isEmpty || !damagedParts.isEmpty
             || refusedSize != nil || cut != nil
@@ -88,6 +88,10 @@ extension PackedState {
             out.bytes.integer(item.value.again)
             out.list(item.value.parts) { $0.put($1) }
         }
+        add(Part.passed, passed.isEmpty ? [] : [passedSince]) { out, since in
+            out.bytes.integer(since)
+            out.list(Array(passed)) { $0.put($1) }
+        }
         add(Part.refusedSize, refusedSize.map { [$0] } ?? []) { out, refused in
             out.bytes.varint(UInt64(max(0, refused.most)))
             out.bytes.integer(refused.at)
@@ -161,6 +165,10 @@ extension PackedState {
                     let name = try from.name(), since = try from.time(), again = try from.time()
                     return (name, Incomplete(since: since, again: again, parts: try from.list { try $0.name() }))
                 }) where waiting[name] != nil { incomplete[name] = one }
+            case Part.passed:
+                for (since, ids) in try from.list({ from in (try from.time(), try from.list { try $0.cursor.id() }) }) {
+                    (passedSince, passed) = (since, Set(ids))
+                }
             case Part.refusedSize:
                 for one in try from.list({ RefusedSize(most: try $0.size(), at: try $0.time()) }) { refusedSize = one }
             case Part.cut: for one in try from.list({ Cut(most: try $0.size(), at: try $0.time()) }) { cut = one }

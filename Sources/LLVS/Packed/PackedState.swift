@@ -132,6 +132,8 @@ struct PackedState {
     var wanted: [PackName: Int] = [:] // 0: the service does not tell
     var deletions: [PackName: Deletion] = [:]
     var bad: [PackName: Bad] = [:]
+    /// Beside those of `bad`, when there are too many: digests of the names of files that could not be taken since `passedSince`.
+    var passed: Set<PackID> = [], passedSince: Int64 = 0
     /// Packs with versions that wait for others which are not here.
     var waiting: [PackName: [VersionID]] = [:]
     /// Those of them that wait for large values which were looked for.
@@ -234,6 +236,7 @@ struct PackedState {
         for (name, one) in bad where one.since > now { bad[name]?.since = now }
         for (name, one) in bad where isTooLate(one.again, PackedSettings.longestWait(after: one.fault?.kind)) { bad[name]?.again = now }
         for (name, one) in incomplete where one.since > now { incomplete[name]?.since = now }
+        passedSince = min(passedSince, now)
         for (name, one) in incomplete where isTooLate(one.again, PackedSettings.pause) { incomplete[name]?.again = now }
         for (name, one) in read where one.missing > now { read[name]?.missing = now }
         for (name, one) in read where one.unread > now { read[name]?.unread = now }
@@ -282,6 +285,11 @@ struct PackedState {
         bad[name] = nil
         waiting[name] = nil
         incomplete[name] = nil
+    }
+
+    /// What `passed` has of a name.
+    func digest(of name: PackName) -> PackID {
+        Array(name.description.utf8).withUnsafeBytes { PackID(SHA256.digest($0)) } ?? .zero
     }
 
     /// How far another writer is.

@@ -120,4 +120,20 @@ import Testing
         place.files[late] = [1, 2, 3, 4]
         #expect(try packs(b.exchangeOnce()).first == "read \(late)")
     }
+
+    /// Of more files than are kept in mind each, none is read twice in a day.
+    @Test func veryManyFilesThatAreNoPacks() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place), count = PackedSettings.badLimit + 200
+        place.pace = 1
+        try a.save("first")
+        for device in [a, b] { try device.exchangeOnce() }
+        for n in 0..<count {
+            place.put(PackName(kind: .log, writer: 1, first: 1, last: 1, id: PackID(high: UInt64(n), low: 7)).description, [1, 2, 3])
+        }
+        #expect(try packs(b.exchangeOnce()).count == count)
+        b.restart()
+        #expect(try packs(b.exchangeOnce()).count <= PackedSettings.retries)
+        place.clock += 2 * Int(PackedSettings.day)
+        #expect(try packs(b.exchangeOnce()).count >= 200)
+    }
 }
