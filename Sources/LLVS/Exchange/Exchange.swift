@@ -181,6 +181,8 @@ struct ExchangeMemory {
     var lookAgainFrom = 0
     /// Versions whose files there were read, and which wait for another: the one that they wait for.
     var waits: [VersionID: VersionID] = [:]
+    /// What a call that came to no end read of version files, with what they say of digests.
+    var fetched: [VersionID: (version: Version, digest: [UInt8]?)] = [:]
     /// From where on the next retrieve looks again at some of them.
     var waitAgainFrom = 0
     /// The listing that had all that the store had, and how many versions that were.

@@ -66,6 +66,16 @@ struct Retrieval {
             memory.taken.formUnion(result.versions)
             for id in result.versions { memory.waits[id] = nil }
         }
+        // A call that is cancelled goes on where it was.
+        var isWhole = false
+        defer {
+            memory.fetched = [:]
+            if !isWhole, isFar {
+                for (id, version) in versions where !heavy.contains(id) && !memory.broken.contains(id) && !failed.contains(id) {
+                    memory.fetched[id] = (version, digests[id])
+                }
+            }
+        }
         let wanted = try sortOut(listing, damaged, isSame: isSame && !verifyKnown)
         Log.write(
             .debug,
@@ -75,6 +85,7 @@ struct Retrieval {
             Log.write(.debug, "\(what): \(versions.count) version files fetched, \(result.problems.count) problems.")
             try addInOrder(try ordered())
         }
+        isWhole = true
         if furtherProblems > 0 {
             tell(
                 ExchangeProblem(
@@ -212,6 +223,10 @@ struct Retrieval {
     /// whoever can write there can put any number of them there, and what is new is not to wait for these.
     private var isFar: Bool { transport is RemoteTransport || transport is CallbackTransport }
 
+    /// Files that are asked for at once. Where each is a request, what came is kept before the next are asked for: whoever has little time
+    /// gets on all the same.
+    private var filesAtOnce: Int { transport is RemoteTransport ? ExchangeLimits.requestsAtOnce : ExchangeLimits.batchCount }
+
     /// A version whose file was read, and which waits for another, is fetched again when that one is here or is fetched itself. Some are
     /// fetched all the same, in turn, since somebody may have written them anew.
     private mutating func leaveWaiting(_ wanted: inout Set<VersionID>) throws {
@@ -245,10 +260,19 @@ struct Retrieval {
     // MARK: Version files
 
     private mutating func fetchVersions(_ wanted: [VersionID]) throws {
-        var next = 0
+        var wanted = wanted, next = 0
+        if !verifyKnown, !memory.fetched.isEmpty {
+            let fetched = memory.fetched
+            wanted = try wanted.filter { id in
+                try looks.step(0)
+                guard let (version, digest) = fetched[id] else { return true }
+                (versions[id], digests[id]) = (version, digest)
+                return false
+            }
+        }
         while next < wanted.count {
             try control.check(.receiving, 0, of: wanted.count, doing: what)
-            let ids = wanted[next..<min(next + ExchangeLimits.batchCount, wanted.count)]
+            let ids = wanted[next..<min(next + filesAtOnce, wanted.count)]
             let files = try transport.fetched(
                 ids.map(\.description), of: "version files", transport.fetchVersions, control.within(.receiving, 0, of: wanted.count))
             for (id, file) in zip(ids, files) {
@@ -340,7 +364,7 @@ struct Retrieval {
             // Ids that can still be added, up to a batch.
             var ids: [VersionID] = [], end = next
             var promised: Set<VersionID> = []
-            while end < order.count, ids.count < ExchangeLimits.batchCount {
+            while end < order.count, ids.count < filesAtOnce {
                 try paced.step(0)
                 let id = order[end]
                 if let missing = try missingPredecessor(of: id, done, promised) {
@@ -456,7 +480,7 @@ struct Retrieval {
             version = whole
         }
         version.valueDataSize = InterchangeOrder.valueDataSize(changes)
-        if let digest = digests.removeValue(forKey: id),
+        if let digest = digests[id],
             !Bytes.equal(digest, InterchangeEncoder.hex(changes.withBorrowed { store.identityDigest(version, $0) }))
         {
             problem(

@@ -56,4 +56,20 @@ import Testing
         for _ in 0..<4 { _ = try exchange.retrieve() }
         #expect(try exchange.store.heads().count == count + 3)
     }
+
+    /// Each call is cancelled after some requests, as by a phone that lets a program run for some seconds.
+    @Test(arguments: [200, 400]) func littleTime(count: Int) throws {
+        let (exchange, files) = try exchange()
+        for n in 0..<count { put("v\(n)", on: n % 3 == 0 ? nil : "v\(n - 1)") }
+        var calls = 0
+        while try exchange.store.statistics().versions < count, calls < 40 {
+            let token = CancelToken(), most = files.asked.count + 100
+            files.before = { if files.asked.count >= most { token.cancel() } }
+            _ = try? exchange.retrieve(OperationControl(token: token))
+            calls += 1
+        }
+        #expect(try exchange.store.statistics().versions == count)
+        // Two files for each version, a listing or two for each call, and what was on its way at its end.
+        #expect(files.asked.count <= 2 * count + 40 * calls, "\(files.asked.count) requests, \(calls) calls")
+    }
 }
