@@ -32,6 +32,7 @@ final class PackedBlobs {
     /// is enough where they are others. What is only listed may be damaged, so it is not what later packs name: the value is read where
     /// they lack one that they can name.
     func source(_ blob: BlobReference, into spool: SpooledBlobs) throws -> PackTaking.BlobSource {
+        if spool.restore(blob) { return .found }
         if !readsAll, let known = run.state.blobs[blob.digest],
             try known == blob || (!run.state.oldBlobs.contains(blob.digest) && isListed(blob)), try copy(blob, into: spool)
         {
@@ -73,7 +74,7 @@ final class PackedBlobs {
     /// - Returns: the first value that is not there.
     func missing(of blobs: [BlobReference], in spool: SpooledBlobs) throws -> BlobReference? {
         // What is copied from a version that is here needs none.
-        let wanted = blobs.filter { !spool.has($0) && (readsAll || run.state.blobs[$0.digest] != $0) }
+        let wanted = blobs.filter { !spool.has($0) && !spool.isRetained($0) && (readsAll || run.state.blobs[$0.digest] != $0) }
         // It is left for later: `fetch` says so.
         if run.control.isThrifty, wanted.contains(where: { $0.size > UInt64(PackFormat.inlineValue) }) { return nil }
         guard hasMissed || triesAgain || wanted.reduce(0, { $0 + $1.parts.count }) > 1 else { return nil }
@@ -157,7 +158,7 @@ final class PackedBlobs {
 
     /// False when it is not there, or not what its name says.
     func fetch(_ blob: BlobReference, into spool: SpooledBlobs) throws -> Bool {
-        if spool.has(blob) { return true }
+        if spool.has(blob) || spool.restore(blob) { return true }
         // On a metered network, or with a low battery, nobody asked for it.
         if run.control.isThrifty, blob.size > UInt64(PackFormat.inlineValue) { return false }
         left = Int(clamping: blob.size)

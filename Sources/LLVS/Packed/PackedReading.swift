@@ -297,9 +297,10 @@ struct PackedReading {
             found.formUnion(outcome.held)
             waiting.came(outcome.held)
             for (version, blob) in outcome.lost { lost[version] = blob }
+            let held = Set(outcome.held)
             for (version, blob) in outcome.references where run.state.blobs.count < PackFormat.blobsLimit {
                 run.state.know(blob, hasOlderKeys: fetch.hasOlderKeys(blob))
-                fetch.isHere(blob, in: version)
+                if held.contains(version) { fetch.isHere(blob, in: version) }
             }
             guard outcome.waitingFor.isEmpty, !outcome.lacksBlobs, !outcome.isOverBudget else {
                 try wait(name, size, versions, outcome)

@@ -42,6 +42,8 @@ struct PackTaking {
         var held: [VersionID] = []
         /// Large values that versions of it name, and that were read where it says.
         var references: [(version: VersionID, blob: BlobReference)] = []
+        /// All large values that were made ready.
+        var fetched: [BlobReference] = []
         /// Versions that are here, of which a large value is not there, or damaged.
         var lost: [(version: VersionID, blob: BlobReference)] = []
     }
@@ -83,7 +85,7 @@ struct PackTaking {
         _ entries: [PackIndex.VersionEntry], isVerifying: Bool = false, tellsMissing: Bool = true, _ block: (Int) throws -> [UInt8]
     ) throws -> Outcome {
         var outcome = Outcome(), batch = Batch(), number: UInt32?, raw: [UInt8] = []
-        defer { blobs.removeAll() }
+        defer { blobs.endPack(retaining: outcome.fetched) }
         for entry in entries {
             try control.check(.receiving, progress, of: 0, doing: what)
             if number != entry.place.block { (number, raw) = (entry.place.block, try block(Int(entry.place.block))) }
@@ -176,6 +178,7 @@ struct PackTaking {
         case .found: outcome.references.append((version, blob))
         case .copied: break
         }
+        outcome.fetched.append(blob)
         return true
     }
     private struct MissingBlob: Error { let blob: BlobReference }
