@@ -166,7 +166,7 @@ def test_a_large_value_under_many_names_takes_room_in_proportion(place: Place) -
             with llvs.Exchange(b, llvs.Remote(f"file://{place.folder}?layout=packed")) as way:
                 problems = way.retrieve().problems
                 way.send()
-            assert {head.id for head in b.heads} == {"fair", a.most_recent_head.id}
+            assert {head.id for head in b.heads()} == {"fair", a.most_recent_head.id}
             (problem,) = problems
             assert problem.code == llvs.ErrorCode.TOO_LARGE and str(place.folder) in problem.reason
         save(a, k2=b"2")

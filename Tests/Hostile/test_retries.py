@@ -30,6 +30,8 @@ SIZES = (16, 64)
 class Shelf(llvs.RemoteFiles):
     """Files in memory."""
 
+    name = "shelf"
+
     def __init__(self, files: dict[str, bytes], limit: Optional[int] = None) -> None:
         self.files, self.calls, self.bytes = files, list[str](), 0
         self.limit, self.cancel = limit, llvs.CancelToken()
@@ -138,7 +140,7 @@ def test_values_that_are_nowhere_cost_no_reads(place: Place, new_store: Callable
     for _ in range(3):
         counts = place.counts(device)
         assert counts["blob"] == 0 and counts["log"] <= 1
-    assert len(device.heads) == 1
+    assert len(device.heads()) == 1
 
 
 @pytest.mark.parametrize("count", SIZES)
@@ -168,7 +170,7 @@ def test_packs_that_wait_are_not_read_again(place: Place, new_store: Callable[[]
     for number in range(3):
         version = place.first.make_version(place.first.most_recent_head, insert={f"n{number}": b"1"})
         place.sync(place.first)
-        assert place.counts(device)["log"] == 1 and version.id in {head.id for head in device.heads}
+        assert place.counts(device)["log"] == 1 and version.id in {head.id for head in device.heads()}
 
 
 @pytest.mark.parametrize("count", SIZES)
@@ -229,4 +231,4 @@ def test_honest_devices_with_little_time_keep_in_step(place: Place, new_store: C
             store.make_version(store.most_recent_head, insert={f"{number} {id(store)}": b"1"})
         for store in (place.first, second, place.first):
             brief(store)
-        assert {head.id for head in place.first.heads} == {head.id for head in second.heads}
+        assert {head.id for head in place.first.heads()} == {head.id for head in second.heads()}

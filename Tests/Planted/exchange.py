@@ -23,8 +23,8 @@ DEFECTS = [
     defect(
         "file-digest-not-compared", "missed damage", "The two files of a version are not compared with the digest that they carry.",
         f"{ENGINE}/Exchange/Retrieval.swift",
-        "        if let digest = digests.removeValue(forKey: id),\n",
-        "        if let digest = digests.removeValue(forKey: id), !PLANTED,\n",
+        "        if let digest = digests[id],\n",
+        "        if let digest = digests[id], !PLANTED,\n",
         swift("DamageTests/aChangedByteInAnExchangeFileIsNoticed")),
     defect(
         "problems-not-told", "wrong error", "A retrieve does not report the versions that it could not take.",

@@ -27,6 +27,8 @@ struct Retrieval {
         let what = "Retrieving from \(transport.description)"
         self.what = what
         looks = control.paced(.listing, doing: what)
+        let far = transport as? any RequestingTransport
+        (isFar, filesAtOnce) = (far != nil, far?.filesAtOnce ?? ExchangeLimits.batchCount)
         check = { try control.check(.receiving, 0, of: 0, doing: what) }
     }
 
@@ -111,6 +113,8 @@ struct Retrieval {
 
     /// What it is doing, and a look at the control while a file is read: made once, since there are many files.
     private let what: String, check: () throws -> Void, looks: PacedControl
+    /// What the transport says of requests; and versions that are fetched at once.
+    private let isFar: Bool, filesAtOnce: Int
 
     private mutating func problem(_ id: VersionID, _ error: StoreError) {
         if failed.count == Retrieval.many { failed.reserveCapacity(wantedCount) }
@@ -218,14 +222,6 @@ struct Retrieval {
             if !isItsTurn, wanted.remove(id) != nil { furtherProblems += 1 }
         }
     }
-
-    /// Whether each file that is looked at is a request, or may be one. Then few of those that failed before are looked at in one retrieve:
-    /// whoever can write there can put any number of them there, and what is new is not to wait for these.
-    private var isFar: Bool { transport is RemoteTransport || transport is CallbackTransport }
-
-    /// Files that are asked for at once. Where each is a request, what came is kept before the next are asked for: whoever has little time
-    /// gets on all the same.
-    private var filesAtOnce: Int { transport is RemoteTransport ? ExchangeLimits.requestsAtOnce : ExchangeLimits.batchCount }
 
     /// A version whose file was read, and which waits for another, is fetched again when that one is here or is fetched itself. Some are
     /// fetched all the same, in turn, since somebody may have written them anew.

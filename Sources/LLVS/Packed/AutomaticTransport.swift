@@ -161,3 +161,5 @@ package final class AutomaticTransport: StoreTransport, @unchecked Sendable {
     package func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? { nil }
     package func close() { files.close() }
 }
+
+extension AutomaticTransport: RequestingTransport {}

@@ -372,3 +372,5 @@ private final class CancellableReader: PieceReader, @unchecked Sendable {
         return got
     }
 }
+
+extension RemoteTransport: RequestingTransport {}
