@@ -51,6 +51,7 @@ set(LLVS_SWIFT_FLAGS
     -Xswiftc -use-ld=lld                          # gold leaves stray local entries in the symbol table
     -Xlinker -soname=${LLVS_SONAME}
     -Xlinker --version-script=${LLVS_EXPORTS}     # exports the C API alone, hiding the runtime
+    -Xlinker -z -Xlinker now                      # names are bound when it is loaded, and their table is read-only from then on
     -Xlinker -z -Xlinker nodelete)                # the runtime cannot be unloaded
 # Where the runtime would end the process for lack of memory, the reserve comes in: Sources/CLLVSShims/reserve.c.
 foreach(name malloc calloc realloc aligned_alloc posix_memalign _Znwm)

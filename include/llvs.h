@@ -1141,9 +1141,9 @@ typedef struct llvs_version_options {
      * For llvs_coordinator_save, with `expected` as the version at which the values were read, and without a branch. 1: it is saved also
      * if another version is current by now. If one of the values that are saved has changed since, the new version stands on `expected`,
      * and is merged with the current one at once, by the arbiter of the coordinator, as if two devices had saved: so nobody's change is
-     * lost, and what both changed is a conflict that is told. Else the new version stands on the current one. If the merge fails, the save
-     * is a head of its own, which the next llvs_coordinator_merge merges. LLVS_ERROR_MOVED if the current version does not descend from
-     * `expected`.
+     * lost, and what both changed is a conflict, which is told if rules are for the value. Else the new version stands on the current one.
+     * If the merge fails, the save is a head of its own, which the next llvs_coordinator_merge merges. LLVS_ERROR_MOVED if the current
+     * version does not descend from `expected`.
      */
     llvs_bool merges;
     /**
@@ -1904,7 +1904,8 @@ LLVS_API void llvs_revert_result_free(LLVS_OWNED llvs_revert_result *result);
 /**
  * Records the inverse of a version's changes on top of a head: undo, without losing what came since. A merge with the version as the base,
  * the head as the newer side and the version's predecessor as the other: values that rules of the store are for are merged inside, so what
- * came since stays, member by member; others are taken back as a whole, or not at all. What was removed since stays removed.
+ * came since stays, member by member; others are taken back as a whole, or not at all. What was removed since stays removed. If the version
+ * won a conflict in a later merge, the change that lost is there again.
  * @param version   whose changes to undo
  * @param at        the new version's predecessor
  * @param options   parent, metadata and control; may be NULL
@@ -2278,8 +2279,8 @@ typedef struct llvs_exchange_options {
         refused. */
     llvs_bytes known_hosts;
     /** What this device is called, for people who look at who writes to a place in packs (llvs_remote_writer): 1 to 128 bytes of UTF-8
-        without control characters; goes with the next send that has something to send. Who can read the place can read it. Empty: it says
-        nothing. */
+        without control characters and marks of direction; goes with the next send that has something to send. Who can read the place can
+        read it. Empty: it says nothing. */
     llvs_bytes device_name;
 } llvs_exchange_options;
 #define LLVS_EXCHANGE_OPTIONS_INIT                                                                                                      \
@@ -2652,8 +2653,9 @@ LLVS_API LLVS_CHECKED llvs_status llvs_exchange_observe(LLVS_BORROWED llvs_excha
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_restoration_state(LLVS_BORROWED llvs_exchange *exchange, LLVS_OWNED llvs_buffer *state,
     LLVS_OWNED llvs_error **error);
 /**
- * Hands it back. Unusable state is ignored, at the cost of a full listing. The three bytes "new" make an exchange in the packed layout
- * forget what its store knows of the place: for one that was emptied, and is to be filled anew (LLVS_ERROR_NOT_FOUND). Since 0.1.
+ * Hands it back. Unusable state is ignored, at the cost of a full listing. The three bytes "new" make the exchange forget which place its
+ * store knows at this address. The next call joins whatever is there, for good: for a place that was emptied and is to be filled anew, or
+ * one of another store that is to be merged with this one (LLVS_ERROR_NOT_FOUND). Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_set_restoration_state(LLVS_BORROWED llvs_exchange *exchange, llvs_bytes state,
     LLVS_OWNED llvs_error **error);
@@ -3355,7 +3357,7 @@ enum llvs_sync_reason_value {
     /** What is there is encrypted, and the passphrase or the identities do not open it (not tried again until triggered), or are
      * missing. */
     LLVS_SYNC_REASON_PASSPHRASE = 9,
-    /** A place in packs was emptied, or is another than before: bring it back, or have it filled anew (docs/exchanges.md). */
+    /** A place in packs was emptied, or a place belongs to another store: bring it back, or have it joined (docs/exchanges.md). */
     LLVS_SYNC_REASON_REMOTE_RESET = 10,
     /** Another process exchanges with the place for this store, which is no failure. Looked after with the next round that something leads
         to; what was saved, after 10 seconds (`after_saves`). */

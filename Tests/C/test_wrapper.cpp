@@ -568,6 +568,26 @@ static void encrypted_places() {
     std::filesystem::remove_all(directory);
 }
 
+/// The place of another store is refused, and joined when the caller says so.
+static void places_of_others() {
+    std::filesystem::path directory = std::filesystem::temp_directory_path() / ("llvs-others-" + std::to_string(getpid()));
+    for (std::string layout : {"interchange", "packed"}) {
+        std::filesystem::remove_all(directory);
+        std::string url = "file://" + directory.string() + "?layout=" + layout;
+        llvs::Store one = llvs::Store::memory(), two = llvs::Store::memory();
+        one.make_version("", {llvs::Change::insert("x", "1")});
+        two.make_version("", {llvs::Change::insert("y", "1")});
+        llvs::Exchange(one, url).send();
+        std::filesystem::remove_all(directory);
+        llvs::Exchange(two, url).send();
+        llvs::Exchange mine(one, url);
+        EXPECT(code_of([&] { mine.retrieve(); }) == LLVS_ERROR_NOT_FOUND && code_of([&] { mine.send(); }) == LLVS_ERROR_NOT_FOUND);
+        mine.set_restoration_state("new");
+        EXPECT(mine.retrieve().retrieved.size() == 1 && mine.send().sent.size() == 1 && mine.restoration_state() != "new");
+    }
+    std::filesystem::remove_all(directory);
+}
+
 static void coordinators() {
     llvs_store_options memory = llvs::Store::options();
     memory.storage = LLVS_STORAGE_MEMORY;
@@ -644,6 +664,7 @@ int main() {
     exchanges();
     packs();
     encrypted_places();
+    places_of_others();
     coordinators();
     return 0;
 }

@@ -46,9 +46,10 @@ def resize(driver: webdriver.Chrome, wide: int, high: int) -> None:
 class Page:
     """The inspector's page in a browser."""
 
-    def __init__(self, driver: webdriver.Chrome, address: str, token: str) -> None:
-        self.driver, self.address, self.token = driver, address, token
-        driver.get(f"{address}/?token={token}")
+    def __init__(self, driver: webdriver.Chrome, address: str) -> None:
+        """address: as the inspector prints it, with a key."""
+        self.driver, self.address = driver, address.partition("/#")[0]
+        driver.get(address)
         self.wait(lambda: self.script("return document.body.dataset.ready") == "yes")
 
     def script(self, text: str, *arguments: Any) -> Any:

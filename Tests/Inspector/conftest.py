@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-sys.path.append(str(ROOT / "Tests" / "Python"))
+sys.path += [str(ROOT / "Tests" / "Python"), str(ROOT / "Tests" / "Support")]
 if importlib.util.find_spec("llvs") is None:
     sys.path.insert(0, str(ROOT / "bindings" / "python" / "src"))
     os.environ.setdefault("LLVS_LIBRARY", str(ROOT / "build" / "lib" / "libllvs.so"))
@@ -25,12 +25,12 @@ from running import Running  # noqa: E402
 from sampling import pytest_runtest_makereport, pytest_terminal_summary  # noqa: E402, F401 - hooks of pytest
 from starlette.testclient import TestClient  # noqa: E402
 
-from llvs.inspector.app import make_app  # noqa: E402
+from llvs.inspector.app import make_app, make_guard  # noqa: E402
 from llvs.inspector.inspected import Inspected  # noqa: E402
 
 #: Where pictures of the pages are put, and figures.
 PICTURES = ROOT / "build" / "inspector"
-TOKEN, PORT = "the-token", 4711
+PORT = 4711
 ADDRESS = f"http://127.0.0.1:{PORT}"
 
 
@@ -39,8 +39,15 @@ class Client:
 
     def __init__(self, inspected: Inspected) -> None:
         self.inspected = inspected
-        self.http = TestClient(make_app(inspected, token=TOKEN, port=PORT), base_url=ADDRESS, follow_redirects=False)
-        self.http.cookies.set(f"llvs-{PORT}", TOKEN)
+        self.guard = make_guard(PORT)
+        self.http = TestClient(make_app(inspected, self.guard), base_url=ADDRESS, follow_redirects=False)
+        self.token = self.enter(self.guard.new_address()).text
+        self.http.headers["x-llvs-token"] = self.token
+
+    def enter(self, address: str, **headers: str) -> Any:
+        """What comes of the key in an address."""
+        given = {name.replace("_", "-"): value for name, value in headers.items()}
+        return self.http.post("/enter", headers={"origin": ADDRESS, "x-llvs-key": address.partition("#key=")[2], **given})
 
     def get(self, name: str, **query: Any) -> Any:
         """What an endpoint answers, which is no error."""
@@ -103,7 +110,7 @@ def show(driver: Any, tmp_path: Path) -> Iterator[Callable[..., tuple[Page, llvs
         running.append(Running(tmp_path / name, *arguments))
         driver.get("about:blank")
         driver.get_log("browser")
-        pages.append(Page(driver, f"http://127.0.0.1:{running[-1].port}", running[-1].token))
+        pages.append(Page(driver, running[-1].address))
         return pages[-1], store, made
 
     yield make

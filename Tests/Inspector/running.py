@@ -12,6 +12,17 @@ from pathlib import Path
 from typing import Any
 
 
+def enter(port: int, key: str) -> tuple[int, str]:
+    """What a window gets for the key of an address: a status, and the token or a sentence."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=300)
+    try:
+        connection.request("POST", "/enter", headers={"origin": f"http://127.0.0.1:{port}", "x-llvs-key": key})
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+    finally:
+        connection.close()
+
+
 class Running:
     """An inspector in a process of its own."""
 
@@ -21,16 +32,29 @@ class Running:
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )
         assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        found = re.search(r"http://127\.0\.0\.1:(\d+)/\?token=(\S+)", line)
-        assert found, line + (self.process.stderr.read() if self.process.stderr else "")
-        self.port, self.token = int(found[1]), found[2]
-
+        self.port, key = self.next_key()
+        status, self.token = enter(self.port, key)
+        assert status == 200, self.token
+        # What was used is followed by another one.
+        self.port, self.key = self.next_key()
         self.connections: list[HTTPConnection] = []
+
+    def next_key(self) -> tuple[int, str]:
+        """The port and the key of the next address that is printed."""
+        assert self.process.stdout is not None
+        while line := self.process.stdout.readline():
+            if found := re.search(r"http://127\.0\.0\.1:(\d+)/#key=(\S+)", line):
+                return int(found[1]), found[2]
+        raise AssertionError(self.process.stderr.read() if self.process.stderr else "it ended")
+
+    @property
+    def address(self) -> str:
+        """An address that lets one window in."""
+        return f"http://127.0.0.1:{self.port}/#key={self.key}"
 
     def open(self, path: str) -> Any:
         self.connections.append(HTTPConnection("127.0.0.1", self.port, timeout=300))
-        self.connections[-1].request("GET", path, headers={"cookie": f"llvs-{self.port}={self.token}"})
+        self.connections[-1].request("GET", path, headers={"x-llvs-token": self.token})
         return self.connections[-1].getresponse()
 
     def get(self, path: str) -> Any:

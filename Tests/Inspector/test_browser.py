@@ -226,7 +226,7 @@ def test_a_merge_is_explained_and_decided_otherwise(show: Open) -> None:
 
 def test_news_of_others_appear_by_themselves(show: Open, tmp_path: Path) -> None:
     page, store, made = show()
-    assert "may be changed" not in page.text("#live")
+    assert "editing on" not in page.text("#live")
     with llvs.Store(tmp_path / "other.llvs") as other, llvs.Exchange(other, tmp_path / "shared") as there:
         with llvs.Exchange(store, tmp_path / "shared") as here:
             here.send()
@@ -241,6 +241,18 @@ def test_news_of_others_appear_by_themselves(show: Open, tmp_path: Path) -> None
     page.click("Verify the store")
     page.wait(lambda: "All of it is what was written." in page.text("#view"))
     page.go("#/heads", "2 heads")
+
+
+def test_names_are_shown_as_the_vectors_say(show: Open) -> None:
+    page = show(stores.story)[0]
+    vectors = json.loads((Path(__file__).parents[1] / "Vectors" / "escaping.json").read_text("utf-8"))["vectors"]
+    found = page.driver.execute_async_script("""
+        const [texts, done] = arguments;
+        import("/dom.js").then(({ spoken, named, el }) => {
+            done(texts.map((text) => [spoken(text), el("p", {}, ...named(text)).textContent]));
+        });
+    """, [vector["text"] for vector in vectors])
+    assert found == [[vector["shown"]] * 2 for vector in vectors]
 
 
 def test_hostile_ids_and_values_run_nothing(show: Open) -> None:
@@ -327,12 +339,67 @@ def test_another_origin_and_a_rebound_name_get_nothing(show: Open) -> None:
     finally:
         server.shutdown()
         server.server_close()
-    port, token = address.rsplit(":", 1)[1], page.token
-    page.driver.get(f"http://rebound.example:{port}/?token={token}")
+    port = address.rsplit(":", 1)[1]
+    page.driver.get(f"http://rebound.example:{port}/#key=x")
     assert "use the address that it printed" in page.text("body") and page.driver.get_cookies() == []
     page.driver.get_log("browser")
     page.driver.get(address + "/")
     page.wait(lambda: page.text("#count") == "8 versions")
+
+
+def test_no_other_port_gets_anything(show: Open) -> None:
+    """A browser sends cookies of 127.0.0.1 to the programs on all its ports, also to those of another user."""
+    page, _, _ = show()
+    got: list[str] = []
+
+    class Other(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            got.append(f"{self.path}\n{self.headers}")
+            self.send_response(200)
+            self.send_header("content-type", "text/html")
+            self.end_headers()
+            self.wfile.write(b"<!doctype html><title>other</title><link rel=icon href=data:,>")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    token = page.script("return sessionStorage.getItem('llvs-token')")
+    assert len(token) == 32 and token not in page.driver.current_url and "key=" not in page.driver.current_url
+    assert page.script("return document.cookie") == "" and page.driver.get_cookies() == []
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Other)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        page.driver.get(f"http://127.0.0.1:{server.server_port}/")
+        page.wait(lambda: page.driver.title == "other")
+        page.driver.execute_async_script("const done = arguments[0]; fetch('/again', { credentials: 'include' }).then(() => done())")
+        assert page.script("return sessionStorage.length + localStorage.length") == 0
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert len(got) == 2 and not any("cookie" in one.lower() or token in one for one in got)
+    page.driver.get_log("browser")
+
+
+def test_windows_of_one_browser_share_the_token(show: Open) -> None:
+    page, _, made = show()
+    first = page.driver.current_window_handle
+    page.driver.switch_to.new_window("tab")
+    try:
+        page.driver.get(f"{page.address}/#/version/{made['merge'].id}")
+        page.wait(lambda: page.script("return document.body.dataset.ready") == "yes")
+        assert made["merge"].id[:8] in page.text("body")
+        # One that was never let in, where no other window is: it says what to do.
+        page.driver.switch_to.window(first)
+        page.driver.get("about:blank")
+        page.driver.switch_to.window([one for one in page.driver.window_handles if one != first][0])
+        page.script("sessionStorage.clear()")
+        page.driver.get("about:blank")
+        page.driver.get(f"{page.address}/")
+        page.wait(lambda: "use the newest address that it printed" in page.text("#view"))
+        page.driver.get_log("browser")
+    finally:
+        page.driver.close()
+        page.driver.switch_to.window(first)
 
 
 def test_a_narrow_window_and_an_empty_store(show: Open) -> None:
@@ -349,5 +416,76 @@ def test_a_narrow_window_and_an_empty_store(show: Open) -> None:
         page.wait(lambda: "What it changed" in page.text("#view"))
         look(page, "narrow-version")
         assert page.script("return document.documentElement.scrollWidth") <= 420
+    finally:
+        resize(page.driver, 1440, 900)
+
+
+def test_changes_one_after_the_other_while_the_application_is_closed(show: Open, tmp_path: Path) -> None:
+    with llvs.Coordinator(tmp_path / "app.llvs", device="laptop") as application:
+        base = application.save(update={"__llvs_schema": stores.RULES, "contact/a": b'{"x":0,"y":0}'}).id
+        application.store.make_version(base, update={"contact/a": b'{"x":1,"y":1}'}, metadata={"device": "phone"})
+        application.save(update={"contact/a": b'{"x":2,"y":2}'})
+        application.merge()
+    page, store, _ = show(lambda store: None, "--write", name="app.llvs")
+    said = "return document.getElementById('said').textContent"  # also after it was hidden again
+    for member in ("x", "y"):
+        page.go("#/conflicts", f"contact/a \u203a {member}" if member == "x" else "contact/a")
+        page.find("#view .list a").click()
+        page.wait(lambda: "Take the change of" in page.text("#view"))
+        page.click("Take the change of", f"article[aria-label$=', {member}'] button")
+        page.wait(lambda: page.text("#view h2") == 'Decide a conflict in "contact/a"')
+        assert page.script(said) == "The decision was saved as a new version."
+        assert "edited here" in page.text(".sizer") and "The application is at another one" in page.text("#view")
+    page.driver.refresh()
+    page.wait(lambda: page.text("#count") == "7 versions" and page.text("#view h2") == 'Decide a conflict in "contact/a"')
+    assert page.text("#said") == "" and page.text("#live") == "Live, editing on"
+    page.go("#/conflicts", "There are none.")
+    look(page, "edited-here")
+    page.click("Undo")
+    page.wait(lambda: page.text("#count") == "8 versions")
+    assert page.script(said) == "The last change was taken back."
+    store.reload()
+    assert store.most_recent_head is not None
+    assert json.loads(store.at(store.most_recent_head)["contact/a"]) in ({"x": 1, "y": 2}, {"x": 2, "y": 1})
+
+    # What is no JSON is not saved unasked, and says so at the field.
+    page.go("#/values/@?id=contact%2Fa", '"x"')
+    page.click("Edit", ".shown button")
+    field = page.wait(lambda: page.find("textarea"))
+    field.clear()
+    field.send_keys('{"x": 1,}')
+    page.click("Save as a new version")
+    page.wait(lambda: "This is not JSON (line 1, column" in page.text("#edit-problem"))
+    page.driver.get_log("browser")  # it says that a request was refused
+    assert page.script("return document.activeElement.tagName") == "TEXTAREA" and field.get_attribute("value") == '{"x": 1,}'
+    look(page, "no-json")
+    field.clear()
+    field.send_keys('{"x": 7}')
+    assert page.text("#edit-problem") == ""
+    page.script("const one = [...document.querySelectorAll('.shown button')].find((b) => b.textContent.startsWith('Save'));"
+                "one.click(); one.click()")
+    page.wait(lambda: "7" in page.text(".differences"))
+    page.wait(lambda: page.text("#count") == "9 versions")
+
+
+def test_large_json_has_lines_and_narrow_bytes_have_their_text(show: Open) -> None:
+    def fill(store: llvs.Store) -> llvs.Version:
+        large = json.dumps({"list": list(range(50_000)), "end": "\u202eend"}, ensure_ascii=False).encode()
+        base = store.make_version(insert={
+            "__llvs_schema": stores.RULES, "large": large, "raw": bytes(range(200)), "plan/a": b"a cat\nand\n"})
+        sides = [store.make_version(base, update={"plan/a": text}) for text in (b"a fox\nand\n", b"a bee\nand\n")]
+        return store.merge(*sides)
+
+    page, _, merge = show(fill)
+    page.go("#/values/@?id=large", "JSON")
+    page.wait(lambda: page.text("pre.value").startswith('{\n  "list": [\n    0,\n    1,')
+              and '"end": "\ufffdend"' in page.text("pre.value"))
+    assert len(page.all("pre.value *")) == 0
+    page.go(f"#/merge/{merge.id}", "decision")
+    assert page.text("article .base pre") == "a cat\n"
+    resize(page.driver, 390, 800)
+    try:
+        page.go("#/values/@?id=raw", "00000000  00 01 02 03  \u00b7")
+        assert page.script("const one = document.querySelector('pre.value'); return one.scrollWidth <= one.clientWidth")
     finally:
         resize(page.driver, 1440, 900)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
+from pathlib import Path
 from typing import Any, Callable
 
 import llvs
 import pytest
 import stores
 from conftest import ADDRESS, Client
+
+from llvs.inspector.inspected import Inspected
 
 Inspect = Callable[..., Client]
 
@@ -107,7 +111,7 @@ def test_reverting(inspect: Inspect) -> None:
     client = inspect(write=True)
     moved = next(row["id"] for row in client.get("history")["rows"] if row["what"] == "Ann has moved")
     status, answer = client.change("revert", at=head(client), version=moved)
-    assert status == 200 and "1 values" in answer["message"]
+    assert status == 200 and "in 1 value." in answer["message"]
     assert ann(client)["town"] == "Ulm" and ann(client)["visits"] == 4
     status, answer = client.change("revert", at=head(client), version=moved)
     assert status == 200 and answer["version"] is None
@@ -143,3 +147,73 @@ def test_a_form_of_another_page_is_no_change(inspect: Inspect) -> None:
     assert large.status_code == 413
     status, _ = client.change("no-such-change", at="@")
     assert status == 404
+
+
+def test_changes_go_on_from_one_another(tmp_path: Path) -> None:
+    """The application is closed, so nobody moves its current version. It gets all when it is open again."""
+    path = tmp_path / "notes.llvs"
+    with llvs.Coordinator(path, device="laptop") as application:
+        begun = application.save(update={"a": b"1"}).id
+    with contextlib.closing(Inspected(path, write=True)) as inspected:
+        client = Client(inspected)
+        assert client.get("summary")["work"] == begun == client.get("summary")["current"]
+        for number in (2, 3, 4):
+            status, answer = client.change("edit", at=client.get("summary")["work"], id="a", text=str(number))
+            assert status == 200, answer
+            assert answer["version"]["predecessors"] == [begun]
+            begun = answer["version"]["id"]
+            assert client.get("summary")["work"] == begun == client.get("version", version="@")["id"]
+        assert client.change("undo", at=client.get("summary")["work"])[0] == 200
+        assert client.get("summary")["madeHere"] == 4 and client.get("summary")["current"] != client.get("summary")["work"]
+    with contextlib.closing(Inspected(path, write=True)) as inspected:
+        client, work = Client(inspected), Client(inspected).get("summary")["work"]
+        assert client.get("value", at="@", id="a")["text"] == "3", "an inspector that is started again goes on there"
+        assert client.change("edit", at=work, id="b", text="5")[0] == 200
+        rows = client.get("history")["rows"]
+        assert [row["id"] for row in rows if row["work"]] == [client.get("summary")["work"]] == [rows[0]["id"]]
+    with llvs.Coordinator(path, device="laptop") as application:
+        application.merge()
+        assert (application["a"], application["b"]) == (b"3", b"5")
+
+
+def test_the_application_and_the_inspector_see_each_other(tmp_path: Path) -> None:
+    path = tmp_path / "notes.llvs"
+    with llvs.Coordinator(path, device="laptop") as application:
+        application.save(update={"a": b"1"})
+        with contextlib.closing(Inspected(path, write=True)) as inspected:
+            client = Client(inspected)
+            assert client.change("edit", at="@", id="b", text="of the inspector")[0] == 200
+            application.save(update={"c": b"of the application"})
+            assert client.change("edit", at="@", id="d", text="more")[0] == 200, "the application went on elsewhere"
+            application.merge()
+            assert (application["b"], application["d"]) == (b"of the inspector", b"more")
+            inspected.store.reload()
+            inspected.changed()
+            assert client.get("summary")["work"] == application.current_version.id, "and the inspector goes on from the merge"
+            assert client.get("value", at="@", id="c")["text"] == "of the application"
+
+
+def test_going_on_from_a_head_that_is_chosen(inspect: Inspect) -> None:
+    client = inspect(write=True)
+    other = next(one["id"] for one in client.get("heads")["heads"] if one["branch"] == "redesign")
+    assert client.get("summary")["work"] != other
+    assert client.change("work", at=client.get("history")["rows"][-1]["id"])[0] == 409, "no head"
+    assert client.change("work", at=other)[0] == 200
+    assert client.get("summary")["work"] == other == client.get("version", version="@")["id"]
+    status, answer = client.change("edit", at=other, id="settings/theme", text='"green"')
+    assert status == 200 and answer["version"]["predecessors"] == [other]
+    assert inspect().change("work", at=other)[0] == 403
+
+
+def test_json_stays_json_unless_it_is_confirmed(inspect: Inspect) -> None:
+    client = inspect(write=True)
+    before = head(client)
+    for text in ('{"name": "Ann",}', '{"a": 1, "a": 2}', "NaN", "", "[" * 100_000 + "]" * 100_000):
+        status, answer = client.change("edit", at="@", id="contact/ann", text=text)
+        assert status == 409 and "was JSON before" in answer["error"] and answer["confirm"] == "no-json", text
+    assert "line 1, column" in client.change("edit", at="@", id="contact/ann", text='{"name": "Ann",}')[1]["error"]
+    assert head(client) == before
+    assert client.change("edit", at="@", id="contact/ann", text="[1, 2.50]")[0] == 200
+    assert client.change("edit", at="@", id="contact/ann", text="{", confirmed="no-json")[0] == 200
+    assert client.change("edit", at="@", id="contact/ann", text="<", confirmed=None)[0] == 200, "it is no JSON any more"
+    assert client.change("edit", at="@", id="plan/moving", text="[")[0] == 200

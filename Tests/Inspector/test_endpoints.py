@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any, Callable
 
@@ -10,6 +11,7 @@ import llvs
 import pytest
 import stores
 from conftest import Client
+from llvs.inspector.index import HistoryIndex
 from llvs.tools.remotes import Remotes
 
 Inspect = Callable[..., Client]
@@ -325,3 +327,30 @@ def test_a_number_that_became_a_text_is_told(inspect: Inspect) -> None:
 
     found = inspect(fill).get("compare/value", id="a", a="@~1", b="@")
     assert [(one["path"], one["was"], one["now"]) for one in found["members"]] == [(["n"], "12", '"12"'), (["m", 0], "1", '"1"')]
+
+
+def _bytes(value: Any, seen: set[int]) -> int:
+    """Bytes that a value has in memory, with all that it holds."""
+    if id(value) in seen:
+        return 0
+    seen.add(id(value))
+    held = [*value.keys(), *value.values()] if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else []
+    return sys.getsizeof(value) + sum(_bytes(one, seen) for one in held)
+
+
+def test_the_rows_of_many_heads_take_memory_by_the_version() -> None:
+    """Lanes stay open from each head to the end: a list of them for some rows would take the square."""
+    sizes = {}
+    for heads in (500, 2000):
+        with llvs.Store(storage="memory") as store:
+            root = store.make_version(insert={"a": b"1"}, timestamp=1.0)
+            for number in range(heads):
+                below = store.make_version(root, update={"a": b"2"}, timestamp=1000.0 + number)
+                store.make_version(below, update={"a": b"1"}, timestamp=1e9 + number)
+            index = HistoryIndex(store, 1)
+            assert len(list(index.ids())) == 2 * heads + 1
+            held = [value for value in vars(index).values() if isinstance(value, (list, dict))] + list(vars(index._lanes).values())
+            sizes[heads] = _bytes(held, set())
+            assert [row["row"] for row in index.rows(heads, 90)] == list(range(heads, heads + 90)) and index.rows(9 * heads, 9) == []
+    assert sizes[2000] <= 4.2 * sizes[500], sizes
+    assert sizes[2000] <= 4001 * 1000

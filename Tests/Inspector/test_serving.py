@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import signal
 import subprocess
 import sys
+import urllib.parse
 from pathlib import Path
 from typing import Any, Iterator
 
 import llvs
 import pytest
 import stores
-from running import Running
+from patience import eventually
+from running import Running, enter
 
 
 @pytest.fixture
@@ -77,3 +82,39 @@ def test_sqlite(tmp_path: Path) -> None:
         assert running.get("/api/summary")["versions"] == 8
     finally:
         assert running.end() == 0
+
+
+#: A browser as others are: it gets its address as an argument, and runs until it is closed. It notes its arguments, as anybody reads them.
+BROWSER = """
+import os, sys, time
+with open(sys.argv[1] + ".part", "wb") as file:
+    file.write(open("/proc/self/cmdline", "rb").read() if os.path.exists("/proc/self") else b"\\0".join(map(os.fsencode, sys.argv)))
+os.rename(sys.argv[1] + ".part", sys.argv[1])
+sys.stdin.read()
+"""
+
+
+def test_no_argument_of_the_browser_lets_anybody_in(store: llvs.Store, tmp_path: Path) -> None:
+    script, noted = tmp_path / "browser.py", tmp_path / "arguments"
+    script.write_text(BROWSER)
+    running = subprocess.Popen(
+        [sys.executable, "-m", "llvs.inspector", store.path], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        stdin=subprocess.PIPE, env={**os.environ, "BROWSER": f"{sys.executable} {script} {noted} %s", "XDG_RUNTIME_DIR": str(tmp_path)},
+    )
+    try:
+        eventually(noted.exists)
+        arguments = noted.read_bytes().decode().split("\0")
+        assert "http" not in "".join(arguments) and "key=" not in "".join(arguments)
+        (address,) = [argument for argument in arguments if argument.startswith("file://")]
+        page = Path(urllib.parse.unquote(urllib.parse.urlsplit(address).path))
+        assert page.stat().st_mode & 0o777 == 0o600 and page.parent.stat().st_mode & 0o777 == 0o700
+        found = re.search(r'refresh" content="0; url=http://127\.0\.0\.1:(\d+)/#key=([\w-]+)"', page.read_text())
+        assert found
+        status, token = enter(int(found[1]), found[2])
+        assert status == 200 and token not in page.read_text()
+        assert enter(int(found[1]), found[2])[0] == 401, "it serves once"
+    finally:
+        running.send_signal(signal.SIGINT)
+        told, _ = running.communicate(timeout=300)
+    assert token not in told
+    assert not page.exists() and not page.parent.exists()

@@ -18,6 +18,7 @@ sys.path.insert(0, str(ROOT / "Tests" / "Inspector"))
 sys.path.append(str(ROOT / "Tests" / "Python"))
 
 import browser  # noqa: E402
+from running import enter  # noqa: E402
 from axe_core_python.selenium import Axe  # noqa: E402
 from sampling import pytest_runtest_makereport, pytest_terminal_summary  # noqa: E402, F401 - hooks of pytest
 
@@ -34,19 +35,36 @@ class Running:
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert self.process.stdout is not None and self.process.stderr is not None
         self.addresses: dict[str, str] = {}
-        for _ in range(2):
+        self.tokens: dict[str, str] = {}
+        self._read_addresses(2)
+        for device, address in list(self.addresses.items()):
+            place, _, key = address.partition("/#key=")
+            status, self.tokens[device] = enter(int(place.rsplit(":", 1)[1]), key)
+            assert status == 200, self.tokens[device]
+        # What was used is followed by another one.
+        self._read_addresses(2)
+
+    def _read_addresses(self, count: int) -> None:
+        assert self.process.stdout is not None and self.process.stderr is not None
+        for _ in range(count):
             line = self.process.stdout.readline()
-            found = re.match(r"(\w+): (http://127\.0\.0\.1:\d+/\?token=\S{20,})", line)
+            found = re.match(r"(\w+): (http://127\.0\.0\.1:\d+/#key=\S{20,})", line)
             if not found:
                 self.process.terminate()
             assert found, (line, self.process.stderr.read())
             self.addresses[found[1]] = found[2]
 
+    def place(self, device: str) -> tuple[str, int]:
+        """Where a device's page is: its origin, and its port."""
+        origin = self.addresses[device].partition("/#")[0]
+        return origin, int(origin.rsplit(":", 1)[1])
+
     def ask(self, device: str, path: str, given: Any = None, **headers: str) -> tuple[int, Any]:
         """What a device answers to a program that has the token."""
-        address, token = self.addresses[device].split("/?token=")
-        port = address.rsplit(":", 1)[1]
-        sent = {"cookie": f"llvs-{port}={token}", **({"origin": address, "content-type": "application/json"} if given is not None else {})}
+        address, _ = self.place(device)
+        sent = {"x-llvs-token": self.tokens[device]}
+        if given is not None:
+            sent |= {"origin": address, "content-type": "application/json"}
         data = None if given is None else given if isinstance(given, bytes) else json.dumps(given).encode()
         request = urllib.request.Request(address + path, data, {**sent, **headers})
         try:
@@ -65,6 +83,10 @@ class Running:
             assert pipe is not None
             pipe.close()
         return code
+
+
+#: What a request of the page's own has.
+_GIVEN = "const given = () => ({ headers: { 'x-llvs-token': sessionStorage.getItem('llvs-token') } });"
 
 
 class Device(browser.Page):
@@ -120,12 +142,12 @@ class Device(browser.Page):
     def card(self, id: str) -> dict[str, Any]:
         """What the device's program says of a contact."""
         return dict(self.driver.execute_async_script(
-            "const [id, done] = arguments; fetch('/api/contact?id=' + id).then((answer) => answer.json()).then(done)", id))
+            _GIVEN + "const [id, done] = arguments; fetch('/api/contact?id=' + id, given()).then((one) => one.json()).then(done)", id))
 
     def book(self) -> dict[str, Any]:
         """What the device's program says of all."""
         return dict(self.driver.execute_async_script(
-            "const done = arguments[0]; fetch('/api/book').then((answer) => answer.json()).then(done)"))
+            _GIVEN + "const done = arguments[0]; fetch('/api/book', given()).then((answer) => answer.json()).then(done)"))
 
     def look(self, name: str) -> None:
         """Takes a picture, light and dark, and checks both for what keeps somebody from using the page."""

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import json
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, Iterator
 
 import pytest
 from conftest import LOCO, Running
+from running import enter
 
 sys.path.insert(0, str(LOCO))
 
@@ -18,12 +22,13 @@ import book  # noqa: E402
 import told  # noqa: E402
 
 PATHS = ["/", "/main.js", "/api/book", "/api/news", "/photo/portrait-ada-ruiz", "/no/such/place"]
+#: Those of the page itself, which hold nothing of the book.
+FILES = ["/", "/main.js"]
 
 
 def status(running: Running, method: str, path: str, **headers: str) -> int:
     """What comes of a request with these headers alone."""
-    address = running.addresses["Laptop"].split("/?")[0]
-    connection = http.client.HTTPConnection("127.0.0.1", int(address.rsplit(":", 1)[1]), timeout=300)
+    connection = http.client.HTTPConnection("127.0.0.1", running.place("Laptop")[1], timeout=300)
     try:
         connection.putrequest(method, path, skip_host="host" in headers)
         for name, value in headers.items():
@@ -35,23 +40,31 @@ def status(running: Running, method: str, path: str, **headers: str) -> int:
 
 
 def test_who_is_answered(running: Running) -> None:
-    address, token = running.addresses["Laptop"].split("/?token=")
-    port = address.rsplit(":", 1)[1]
-    cookie = f"llvs-{port}={token}"
+    (address, port), token = running.place("Laptop"), running.tokens["Laptop"]
     for path in PATHS:
-        assert status(running, "GET", path) == 401
-        assert status(running, "GET", path, cookie=cookie + "x") == 401
-        assert status(running, "GET", path, cookie=cookie, host=f"rebound.example:{port}") == 421
-        assert status(running, "GET", path, cookie=cookie, origin="https://evil.example") == 403
-        assert status(running, "GET", path, cookie=cookie, sec_fetch_site="cross-site") == 403
-        assert status(running, "GET", path, cookie=cookie, sec_fetch_site="same-site") == 403, "the other device's page"
-    assert status(running, "POST", "/api/undo", cookie=cookie) == 403
-    assert status(running, "POST", "/api/undo", cookie=cookie, origin="null") == 403
-    assert status(running, "GET", f"/?token={token}") == 303
-    assert status(running, "GET", "/?token=nope") == 401
-    assert status(running, "GET", "/api/book", cookie=cookie, origin=address) == 200
-    assert status(running, "POST", "/api/save", cookie=cookie, origin=address, content_length="99999999999") == 413
-    assert (running.folder / "token").stat().st_mode & 0o777 == 0o600
+        assert status(running, "GET", path) == (200 if path in FILES else 401)
+        assert status(running, "GET", path, x_llvs_token=token + "x") == (200 if path in FILES else 401)
+        assert status(running, "GET", path, x_llvs_token=running.tokens["Phone"]) == (200 if path in FILES else 401)
+        assert status(running, "GET", path, cookie=f"llvs-{port}={token}") == (200 if path in FILES else 401)
+        assert status(running, "GET", path, x_llvs_token=token, host=f"rebound.example:{port}") == 421
+        assert status(running, "GET", path, x_llvs_token=token, origin="https://evil.example") == 403
+        for site in ("cross-site", "same-site"):  # the other device's page is of the same site
+            assert status(running, "GET", path, x_llvs_token=token, sec_fetch_site=site) == (200 if path == "/" else 403)
+    assert status(running, "POST", "/api/undo", x_llvs_token=token) == 403
+    assert status(running, "POST", "/api/undo", x_llvs_token=token, origin="null") == 403
+    assert status(running, "POST", "/api/undo", origin=address) == 401
+    assert status(running, "GET", f"/api/book?token={token}") == 401
+    assert status(running, "GET", "/api/book", x_llvs_token=token, origin=address) == 200
+    assert status(running, "POST", "/api/save", x_llvs_token=token, origin=address, content_length="99999999999") == 413
+    assert token not in "".join(path.read_text() for path in running.folder.iterdir() if path.is_file())
+
+
+def test_an_address_lets_one_window_in(running: Running) -> None:
+    (_, port), key = running.place("Laptop"), running.addresses["Laptop"].partition("#key=")[2]
+    assert enter(running.place("Phone")[1], key)[0] == 401, "that of the other device"
+    assert enter(port, key) == (200, running.tokens["Laptop"])
+    code, said = enter(port, key)
+    assert code == 401 and "used already" in said
 
 
 def test_what_the_page_never_asks(running: Running) -> None:
@@ -85,7 +98,7 @@ def test_the_order_and_tags(running: Running) -> None:
 
 
 def test_restarts_and_problems(running: Running, tmp_path: Path) -> None:
-    token = running.addresses["Laptop"].split("token=")[1]
+    token = running.tokens["Laptop"]
     running.ask("Laptop", "/api/save", {"card": {"name": "Ann"}})
     assert running.ask("Laptop", "/api/online", {"isOnline": False})[0] == 200
     assert running.ask("Laptop", "/api/book")[1]["light"]["isOnline"] is False
@@ -102,7 +115,7 @@ def test_restarts_and_problems(running: Running, tmp_path: Path) -> None:
     assert running.end() == 0
     again = Running(running.folder)
     running.process = again.process
-    assert again.addresses["Laptop"].endswith(token), "pages that were open go on"
+    assert status(again, "GET", "/api/book", x_llvs_token=token) == 401, "another program may have had the port"
     assert again.ask("Laptop", "/api/book")[1]["count"] == 1
 
 
@@ -135,10 +148,151 @@ def test_two_conflicts_in_the_notes_of_one_contact(tmp_path: Path) -> None:
         notes.merge()
         assert laptop.people[id].notes == "a bee\nand\nan ape\n"
         first, second = told.contact(laptop, id)["conflicts"]
-        assert first["path"] == second["path"] and [one["value"] for one in second["sides"]] == ["an ape\n", "a cow\n"]
-        laptop.choose(id, second["version"], second["mark"], "older")
+        assert first["path"] == second["path"] and [one["value"] for one in second["sides"]] == ["an ape", "a cow"]
+        laptop.choose(id, second["version"], second["marks"], "older")
         assert laptop.people[id].notes == "a bee\nand\na cow\n"
         (left,) = told.contact(laptop, id)["conflicts"]
         assert left == first
         with pytest.raises(book.Refused, match="decided already"):
-            laptop.choose(id, second["version"], second["mark"], "newer")
+            laptop.choose(id, second["version"], second["marks"], "newer")
+
+
+@pytest.fixture
+def laptop(tmp_path: Path) -> Iterator[book.Book]:
+    """A book that is offline."""
+    with contextlib.closing(book.Book(str(tmp_path / "store"), str(tmp_path / "shared"), "Laptop", lambda: None)) as made:
+        made.set_online(False)
+        yield made
+
+
+def fork(laptop: book.Book, id: str, *edits: Any) -> None:
+    """Lets two devices change a contact apart, and merges. An edit of None removes it."""
+    key, base = f"contact/{id}", laptop.notes.current_version.id
+    for number, edit in enumerate(edits):
+        data = json.dumps({**json.loads(laptop.notes[key]), **edit}).encode() if edit is not None else None
+        laptop.notes.store.make_version(base, update=None if data is None else {key: data}, remove=[key] if data is None else None)
+    laptop.notes.merge()
+
+
+def test_an_undone_decision_is_open_again(laptop: book.Book) -> None:
+    id = laptop.save(None, book.Contact(name="Ann", town="Ulm"), None)
+    fork(laptop, id, {"town": "Bonn"}, {"town": "Bern"})
+    (first,) = told.contact(laptop, id)["conflicts"]
+    for choice, town in (("older", "Bonn"), ("result", "Bern")):
+        laptop.choose(id, first["version"], first["marks"], choice)
+        assert laptop.people[id].town == town and told.contact(laptop, id)["conflicts"] == []
+        assert laptop.notes.undo_description == "Decide the town of Ann" == told.history(laptop, id)[0]["what"]
+        assert laptop.undo() == "Taken back: Decide the town of Ann."
+        assert laptop.people[id].town == "Bern" and told.contact(laptop, id)["conflicts"] == [first]
+        assert told.book(laptop, "", "", "")["conflicts"] == 1 == len(told.conflicts(laptop))
+        laptop.undo(again=True)
+        assert laptop.people[id].town == town and told.conflicts(laptop) == []
+        laptop.undo()
+    # What was changed since leaves nothing to decide.
+    laptop.save(id, book.Contact(name="Ann", town="Genf"), None)
+    assert told.conflicts(laptop) == []
+
+
+def test_a_phone_is_one_question(laptop: book.Book) -> None:
+    id = laptop.save(None, book.Contact(name="Ann", phones=[book.Phone("p", "home", "1")]), None)
+    fork(laptop, id, {"phones": [{"id": "p", "label": "work", "number": "2"}]}, {"phones": [{"id": "p", "label": "mobile", "number": "3"}]})
+    (one,) = told.contact(laptop, id)["conflicts"]
+    assert one["what"] == "phone" and [side["value"] for side in one["sides"]] == ["mobile: 3", "work: 2"]
+    assert told.book(laptop, "", "", "")["conflicts"] == 1
+    laptop.choose(id, one["version"], one["marks"], "older")
+    assert laptop.people[id].phones == [book.Phone("p", "work", "2")] and told.conflicts(laptop) == []
+    laptop.undo()
+    assert laptop.people[id].phones == [book.Phone("p", "mobile", "3")] and told.contact(laptop, id)["conflicts"] == [one]
+
+
+def test_a_conflict_shows_the_whole_of_what_it_is_about(laptop: book.Book) -> None:
+    notes = "She sings alto. Her studio is open on Saturdays.\nAsk first."
+    id = laptop.save(None, book.Contact(name="Ann", notes=notes), None, b"\xff\xd8\xff1")
+    photos = [laptop._keep(b"\xff\xd8\xff" + other, "g") for other in (b"2", b"3")]
+    fork(laptop, id, {"photo": photos[0], "notes": notes.replace("Saturdays", "Sundays")},
+         {"photo": photos[1], "notes": notes.replace("Saturdays", "Mondays. Bring cake")})
+    text, picture = sorted(told.contact(laptop, id)["conflicts"], key=lambda one: one["what"])
+    assert [side["photo"] for side in picture["sides"]] == photos[::-1] and picture["base"] is None
+    newer, older = text["sides"]
+    assert older["words"] == [("=", "Her studio is open on "), ("-", "Sundays"), ("=", ".")] or older["value"].startswith("She sings")
+    assert "".join(piece for _, piece in newer["words"]) == newer["value"] and "Mondays. Bring cake" in newer["value"]
+    assert ("+", "Mondays. Bring cake") in newer["words"] and "Her studio is open on " in newer["value"]
+
+
+def test_the_sentence_around_a_part() -> None:
+    text = "One. Her studio is open on Sundays. Two!\nThree"
+    assert told._sentence(text, "Sundays") == "Her studio is open on Sundays. "
+    assert told._sentence(text, "One") == "One. " and told._sentence(text, "Three") == "Three"
+    assert told._sentence(text, "nothing of it") == text and told._sentence(text, "") == text
+    long = "x" * 1000
+    assert told._sentence(long, "nothing of it") == "nothing of it" and len(told._sentence(long, "x" * 10)) <= 310
+
+
+def test_what_was_edited_is_shown_where_the_other_side_deleted(laptop: book.Book) -> None:
+    id = laptop.save(None, book.Contact(name="Ann", town="Ulm"), None)
+    fork(laptop, id, None, {"notes": "Brings the wine."})
+    (one,) = told.contact(laptop, id)["conflicts"]
+    edited, deleted = sorted(one["sides"], key=lambda side: side["value"] is None)
+    assert one["isDeletion"] and deleted["value"] is None and deleted["changed"] is None and edited["stands"]
+    assert edited["changed"]["members"] == ["notes"] and edited["changed"]["card"]["notes"] == "Brings the wine."
+    laptop.choose(id, one["version"], one["marks"], deleted["side"])
+    assert id not in laptop.people and laptop.notes.undo_description == "Decide whether to delete Ann"
+    laptop.undo()
+    assert id in laptop.people and len(told.contact(laptop, id)["conflicts"]) == 1
+
+
+def test_what_was_deleted_is_found_and_comes_back(laptop: book.Book) -> None:
+    id = laptop.save(None, book.Contact(name="Ann", town="Ulm"), None)
+    other = laptop.save(None, book.Contact(name="Ben"), None)
+    assert told.deleted(laptop) == [] and told.book(laptop, "", "", "")["deleted"] == 0
+    at = laptop.notes.current_version.id
+    laptop.remove(id)
+    laptop.remove(other)
+    found = told.deleted(laptop)
+    assert [(one["name"], one["about"], one["by"]) for one in found] == [("Ben", "", "Laptop"), ("Ann", "Ulm", "Laptop")]
+    assert told.book(laptop, "", "", "")["deleted"] == 2
+    with pytest.raises(book.Refused, match="was deleted while this form was open") as refused:
+        laptop.save(id, book.Contact(name="Ann", town="Bonn"), at)
+    assert id not in laptop.people
+    laptop.save(id, book.Contact(name="Ann", town="Bonn"), at, confirmed=refused.value.confirm)
+    assert laptop.people[id].town == "Bonn"
+    assert laptop.undelete(other) == "Ben" and laptop.people[other].name == "Ben" and told.deleted(laptop) == []
+    for never in (other, "nobody"):
+        with pytest.raises(book.Refused):
+            laptop.undelete(never)
+
+
+def test_what_cannot_be_read_is_restored_from_its_history(laptop: book.Book) -> None:
+    id = laptop.save(None, book.Contact(name="Ann", town="Ulm"), None)
+    laptop.notes.save(update={f"contact/{id}": b"["})
+    assert told.book(laptop, "", "", "")["unreadable"] == [id] and told.contact(laptop, id)["problem"]
+    newest, first = told.history(laptop, id)
+    assert (newest["isUnreadable"], newest["card"], first["isUnreadable"]) == (True, None, False)
+    laptop.restore(id, first["version"])
+    assert laptop.people[id].town == "Ulm"
+    laptop.notes.save(update={f"contact/{id}": b"["})
+    laptop.remove(id)
+    assert told.deleted(laptop)[0]["name"] == "Ann"
+
+
+def test_neither_case_nor_accents_count_in_a_search(laptop: book.Book) -> None:
+    for name in ("Jutta M\u00fcller", "Jose\u0301 Garc\u00eda", "Stra\u00dfer", "Ann"):
+        laptop.save(None, book.Contact(name=name), None)
+    for wanted, count in (("muller", 1), ("M\u00dcLLER jutta", 1), ("jos\u00e9", 1), ("strasser", 1), ("\u0301", 4), ("zzz", 0)):
+        assert len(told.book(laptop, wanted, "", "")["contacts"]) == count, wanted
+
+
+def test_a_device_is_found_where_it_was(running: Running) -> None:
+    running.ask("Laptop", "/api/save", {"card": {"name": "Ann"}})
+    places = {device: running.place(device) for device in ("Laptop", "Phone")}
+    assert running.end() == 0
+    again = Running(running.folder)
+    running.process = again.process
+    assert {device: again.place(device) for device in places} == places
+    # A port that another program has by now, or that is none, is not waited for.
+    assert running.end() == 0
+    with socket.create_server(("127.0.0.1", places["Laptop"][1])):
+        (running.folder / "Phone.port").write_text("nothing")
+        third = Running(running.folder)
+        running.process = third.process
+        assert third.place("Laptop") != places["Laptop"] and third.ask("Laptop", "/api/book")[1]["count"] == 1

@@ -82,7 +82,8 @@ def test_apart_and_together_again(devices: Open) -> None:
     laptop.wait(lambda: len(laptop.all(".conflict")) == 1, "the conflict to be closed here as well")
     assert "Hugo Moreau" in laptop.text(".conflict") and "deleted" in laptop.text(".side.older")
     laptop.look("conflicts")
-    laptop.click("Take this instead")
+    assert "Keep Hugo Moreau, or delete?" in laptop.text(".conflict") and "Brings the wine." in laptop.text(".side .now")
+    laptop.click("Delete instead")
     laptop.wait(lambda: "Nothing to decide." in laptop.text("#view"))
     book = equal(laptop, phone)
     assert (book["count"], book["conflicts"]) == (11, 0)
@@ -261,9 +262,122 @@ def test_what_others_wrote_runs_nothing(devices: Open, running: Running) -> None
     laptop.open("contact/evil/history")
     assert "onerror" in laptop.text(".past")
     laptop.open("contact/broken")
-    assert "cannot read the value" in laptop.text("#view .problem")
+    assert "Another program saved something in its place" in laptop.text("#view") and "History" in laptop.text("#view")
     laptop.click("Odd id", "#list a")
     laptop.wait(lambda: laptop.text("#view h2") == "Odd id")
     assert laptop.all("main script, main iframe, main svg") == []
     # The browser says that it could not show the photo that is none.
     laptop.driver.get_log("browser")
+
+
+def test_nothing_that_is_typed_is_lost(devices: Open, running: Running) -> None:
+    laptop, _ = devices()
+    running.ask("Laptop", "/api/save", {"card": {"name": "Ann", "town": "Ulm"}})
+    laptop.look_at().wait(lambda: "1 contact" in laptop.text("#count"))
+    focused = "return document.activeElement.id || document.activeElement.getAttribute('aria-label')"
+
+    # A form without a name says so at the field; a draft outlives another click and a reload; a double click saves once.
+    laptop.open("new")
+    laptop.wait(lambda: laptop.script(focused) == "field-name")
+    laptop.find("#field-town").send_keys("Bonn")
+    laptop.click("Save", "button")
+    assert laptop.text("#name-problem") == "A contact needs a name." and laptop.script(focused) == "field-name"
+    laptop.find("#field-name").send_keys("Ben")
+    laptop.click("Ann", "#list a")
+    laptop.wait(lambda: "What you wrote is kept" in laptop.text("#said"))
+    laptop.driver.refresh()
+    laptop.wait(lambda: laptop.text("#view h2") == "Ann")
+    laptop.open("new")
+    assert [laptop.find("#field-" + name).get_attribute("value") for name in ("name", "town")] == ["Ben", "Bonn"]
+    assert "is here again" in laptop.text("#view .draft")
+    laptop.script("const one = document.querySelector('form.card button.primary'); one.click(); one.click()")
+    laptop.wait(lambda: laptop.text("#view h2") == "Ben")
+    assert [one["name"] for one in laptop.book()["contacts"]] == ["Ann", "Ben"]
+    laptop.open("new")
+    assert laptop.find("#field-name").get_attribute("value") == ""
+
+    # News leave a half-typed name and the focus as they are.
+    laptop.click("New", ".around button")
+    laptop.find(".around input").send_keys("Birth")
+    running.ask("Laptop", "/api/save", {"card": {"name": "Cleo"}})
+    laptop.wait(lambda: "Cleo" in laptop.text("#list"))
+    assert laptop.find(".around input").get_attribute("value") == "Birth" and laptop.script(focused) == "Name of the new group"
+    laptop.find(".around input").send_keys("days\n")
+    laptop.wait(lambda: "Birthdays" in laptop.text("#around") and not laptop.all(".around input"))
+
+    # What is deleted can be brought back: at once, and from the list.
+    laptop.click("Cleo", "#list a")
+    laptop.click("Delete", "#view button")
+    laptop.wait(lambda: "Cleo was deleted." in laptop.text("#said"))
+    laptop.click("Undo", "#said button")
+    laptop.wait(lambda: "Cleo" in laptop.text("#list"))
+    laptop.click("Cleo", "#list a")
+    laptop.click("Delete", "#view button")
+    laptop.click("Deleted", ".around a")
+    laptop.wait(lambda: "Deleted by Laptop" in laptop.text("#view"))
+    laptop.click("Restore", "#view button")
+    laptop.wait(lambda: "Nothing was deleted." in laptop.text("#view") and "Cleo" in laptop.text("#list"))
+
+
+def test_a_page_while_loco_is_ended_and_after_it_is_started_again(devices: Open, running: Running) -> None:
+    laptop, _ = devices()
+    laptop.look_at().wait(lambda: laptop.text("#light") not in ("", "Syncing"))
+    before = running.place("Laptop")
+    assert running.end() == 0
+    laptop.wait(lambda: laptop.text("#light") == "LoCo was ended")
+    laptop.find(".track").click()
+    laptop.wait(lambda: "LoCo does not answer" in laptop.text("#said"))
+    laptop.wait(lambda: laptop.script("return document.getElementById('online').checked"))
+    # The light is drawn every second: it says the same after that.
+    laptop.driver.execute_async_script("const done = arguments[0]; setTimeout(() => requestAnimationFrame(() => done()), 1500)")
+    assert laptop.text("#light") == "LoCo was ended"
+    again = Running(running.folder)
+    running.process, running.addresses, running.tokens = again.process, again.addresses, again.tokens
+    assert running.place("Laptop") == before
+    laptop.wait(lambda: laptop.text("#light") == "LoCo was started anew")
+    # A window that enters with the new address lets this one go on.
+    running.ask("Laptop", "/api/save", {"card": {"name": "Ann"}})
+    other = Device(laptop.driver, running.addresses["Laptop"], "Laptop")
+    laptop.look_at().wait(lambda: "Ann" in laptop.text("#list") and laptop.text("#light") != "LoCo was started anew")
+    other.look_at()
+    laptop.driver.close()
+    laptop.look_at()
+    laptop.driver.get_log("browser")  # it says that LoCo did not answer
+
+
+def test_long_names_groups_and_a_search_in_a_narrow_window(devices: Open, running: Running) -> None:
+    laptop, _ = devices()
+    long = "Incorporated" * 30
+    running.ask("Laptop", "/api/save", {"card": {"name": "Ann " + long, "company": long, "town": long, "tags": [long], "notes": long}})
+    (id,) = [one["id"] for one in running.ask("Laptop", "/api/book")[1]["contacts"]]
+    at = running.ask("Laptop", "/api/book")[1]["at"]
+    running.ask("Laptop", "/api/save", {"id": id, "at": at, "card": {"name": long, "company": long}})
+    running.ask("Laptop", "/api/save", {"card": {"name": "Jutta M\u00fcller"}})
+    laptop.look_at()
+    browser.resize(laptop.driver, 390, 800)
+    try:
+        for place in ("", f"contact/{id}", f"contact/{id}/history", f"contact/{id}/edit", "synced"):
+            laptop.open(place)
+            assert laptop.script("return document.documentElement.scrollWidth") <= 390, place
+            assert laptop.script("const one = document.getElementById('view'); return one.scrollWidth - one.clientWidth") <= 0, place
+        # A search leads from the contact to what it finds.
+        field = laptop.find("#wanted")
+        field.send_keys("muller")
+        laptop.wait(lambda: laptop.text("#list .name") == "Jutta M\u00fcller")
+        field.clear()
+        field.send_keys("zzz")
+        laptop.wait(lambda: 'Nobody matches "zzz".' in laptop.text("#list"))
+        laptop.click("Clear the search")
+        laptop.wait(lambda: len(laptop.all("#list a")) == 2)
+        laptop.click("New", ".around button")
+        laptop.find(".around input").send_keys("Choir\n")
+        laptop.click("Choir", ".around a")
+        laptop.click("Rename", "#group-tools button")
+        field = laptop.find(".around input")
+        field.clear()
+        field.send_keys("Band\n")
+        laptop.click("Band", ".around a")
+        laptop.click("Delete group", "#group-tools button")
+        laptop.wait(lambda: "The group Band was deleted." in laptop.text("#said") and "Band" not in laptop.text("#around"))
+    finally:
+        browser.resize(laptop.driver, 1280, 800)

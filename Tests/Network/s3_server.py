@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import io
 import threading
 import time
 from email.utils import formatdate
@@ -85,6 +86,7 @@ class S3Server:
         method, target = environ["REQUEST_METHOD"], environ["RAW_URI"]
         self.requests.append((method, target))
         body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+        environ["wsgi.input"] = io.BytesIO(body)
         fault = self.fault(environ) if self.fault else None
         if fault is not None:
             more = fault[2] if len(fault) > 2 else []
@@ -98,9 +100,6 @@ class S3Server:
             refusal = b"<Error><Code>SignatureDoesNotMatch</Code></Error>"
             start("403 Forbidden", [("Content-Length", str(len(refusal))), ("Content-Type", "application/xml")])
             return [refusal]
-        import io
-
-        environ["wsgi.input"] = io.BytesIO(body)
         # moto looks whether there is such an object and writes it in two steps, which services do in one.
         with self._lock:
             found = list(self._app(environ, start))

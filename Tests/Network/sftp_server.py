@@ -44,6 +44,8 @@ class SFTPServer:
             f"Port {self.port}\nListenAddress 127.0.0.1\nHostKey {folder}/host\nPidFile none\nAuthorizedKeysFile {folder}/authorized\n"
             "StrictModes no\nUsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\n"
             "AllowTcpForwarding no\nMaxStartups 100\nLogLevel VERBOSE\nSubsystem sftp internal-sftp\n"
+            # A connection costs a fifth of the processor's time with this key exchange, and with a shell that does not read ~/.bashrc.
+            "KexAlgorithms curve25519-sha256\nSetEnv SHLVL=2\n"
             f"ForceCommand exec {sftp} -e -l VERBOSE 2>>{folder}/requests\n"
         )
         if os.getuid() == 0:

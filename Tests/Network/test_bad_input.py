@@ -90,6 +90,7 @@ def test_compressed_bombs(store: llvs.Store, second: llvs.Store, server: DavServ
     goes_on(store, second, server, layout)
 
 
+@pytest.mark.in_turn("layout", "wrong")
 @pytest.mark.parametrize("wrong", [-10, -1, 1, 10_000_000, "twice", "none"])
 def test_wrong_lengths(store: llvs.Store, second: llvs.Store, server: DavServer, layout: str, wrong: Any) -> None:
     def fault(handler: Handler) -> Optional[bool]:
@@ -120,6 +121,7 @@ def test_wrong_lengths(store: llvs.Store, second: llvs.Store, server: DavServer,
     goes_on(store, second, server, layout)
 
 
+@pytest.mark.parametrize("layout", ["packed"])
 def test_a_list_of_100_mb(store: llvs.Store, second: llvs.Store, server: DavServer, layout: str) -> None:
     """Of names that are none of ours: read as it comes, in the memory that its names take."""
     size, sent = 100 << 20, [0]
@@ -150,6 +152,7 @@ def test_a_list_of_100_mb(store: llvs.Store, second: llvs.Store, server: DavServ
     goes_on(store, second, server, layout)
 
 
+@pytest.mark.in_turn("layout", "method", "status")
 @pytest.mark.parametrize("status", [404, 409, 412, 423, 502, 504, 507])
 @pytest.mark.parametrize("method", ["PUT", "MOVE", "MKCOL", "GET", "PROPFIND"])
 def test_statuses_in_the_middle(
@@ -300,6 +303,7 @@ class Liar:
         return (self.random.choice(self.STATUSES) if self.random.random() < 0.4 else 0), self.spoil(right)
 
 
+@pytest.mark.in_turn("seed", "layout")
 @pytest.mark.parametrize("seed", range(2))
 def test_a_webdav_server_that_answers_anything(
     store: llvs.Store, second: llvs.Store, server: DavServer, layout: str, seed: int
@@ -366,6 +370,7 @@ def bucket() -> Iterator[S3Server]:
     server.close()
 
 
+@pytest.mark.in_turn("layout", "seed")
 @pytest.mark.parametrize("seed", range(4))
 def test_a_bucket_that_answers_anything(bucket: S3Server, new_store: Any, layout: str, seed: int) -> None:
     liar, where = Liar(seed), f"{layout}{seed}"

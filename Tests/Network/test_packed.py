@@ -7,11 +7,13 @@ from typing import Any, Iterator
 import llvs
 import pytest
 from conftest import ids
+from deep import usually
 from packs import names, reader
 from places import KINDS, Place, Service, started
 
 
-@pytest.fixture(scope="module", params=KINDS)
+#: Each kind of client once. What the servers themselves make of files is in test_files.py.
+@pytest.fixture(scope="module", params=usually(KINDS, "bucket", "openssh", "nginx"))
 def service(request: Any) -> Iterator[Service]:
     """Makes places below one server."""
     yield from started(request.param)
@@ -35,6 +37,7 @@ def save(store: llvs.Store, name: str, data: bytes = b"1") -> llvs.Version:
     return store.make_version(store.most_recent_head, insert={name: data})
 
 
+@pytest.mark.parametrize("service", usually(KINDS, *(kind for kind in KINDS if kind != "radosgw")), indirect=True)
 def test_two_stores_and_their_requests(place: Place, store: llvs.Store, new_store: Any) -> None:
     second, third = new_store(), new_store()
     exchange(store, place)
@@ -182,6 +185,7 @@ def test_what_lies_there_is_what_the_page_says(tmp_path: Path, new_store: Any) -
     assert found == ids(store) and kinds == {names.LOG, names.BASE}
 
 
+@pytest.mark.parametrize("service", usually(KINDS, "bucket", "nginx"), indirect=True)
 def test_an_encrypted_place(place: Place, store: llvs.Store, new_store: Any) -> None:
     """Made, opened by another device, refused without keys, and left as it is by what has none or others."""
     second, third, identity = new_store(), new_store(), llvs.new_identity()

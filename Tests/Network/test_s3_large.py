@@ -18,8 +18,8 @@ from moved_clock import HURRIES
 from patience import PATIENCE, eventually
 from s3_server import KEY, SECRET, S3Server
 
-#: Of a value, whose file is larger by a third; and those of a pack.
-SIZE, VERSIONS = 24 << 20, 14
+#: Of a value, whose file is larger by a third; the versions of a pack; and in how many parts the file goes.
+SIZE, VERSIONS, PARTS = 12 << 20, 14, 3
 DEVICE = HURRIES + """
 import sys
 import llvs
@@ -87,7 +87,7 @@ def test_large_files_go_in_parts(bucket: Any, new_store: Any, layout: str) -> No
     fill(store, layout)
     exchange(store, bucket, layout)
     if isinstance(bucket, S3Server):
-        assert len(parts(bucket)) == (5 if layout == "interchange" else 2)
+        assert len(parts(bucket)) == (PARTS if layout == "interchange" else 2)
     exchange(second, bucket, layout)
     assert same(store, second)
     exchange(store, bucket, layout)
@@ -132,7 +132,7 @@ def killed(server: Any, folder: Path, layout: str) -> Path:
     """Where what is kept of the upload is, of a process that was killed while the last part was under way."""
     with llvs.Store(folder, file_mode=0o660) as store:
         fill(store, layout)
-    last = 5 if layout == "interchange" else 2
+    last = PARTS if layout == "interchange" else 2
     hold = Hold(server, last)
     process = run(server, folder, layout)
     assert hold.is_there.wait(PATIENCE)
@@ -168,7 +168,7 @@ def test_an_upload_goes_on_in_another_process(faulty: Any, tmp_path: Path, new_s
     told, error = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0 and int(told) == (1 if layout == "interchange" else VERSIONS), error
     # A pack that was cut, and is made anew, is smaller.
-    anew = 5 if layout == "interchange" else 0 if what == "damaged" else 2
+    anew = PARTS if layout == "interchange" else 0 if what == "damaged" else 2
     assert len(parts(faulty)) == (1 if what == "kept" else anew)
     assert not list(folder.rglob("packs-*-session*"))
     faulty.fault = None
@@ -198,7 +198,7 @@ def test_an_answer_to_the_end_that_is_lost(faulty: Any, new_store: Any, status: 
     faulty.fault = fault
     exchange(store, faulty)
     faulty.fault = None
-    assert told == [1] and len(parts(faulty)) == (5 if is_there else 10)
+    assert told == [1] and len(parts(faulty)) == (PARTS if is_there else 2 * PARTS)
     exchange(second, faulty)
     assert same(store, second)
 

@@ -18,6 +18,7 @@ import pytest
 import sftp_server
 import strict_reader
 from conftest import ids
+from deep import usually
 from patience import PATIENCE, eventually
 from sftp_server import PASSPHRASE, SFTPServer
 
@@ -45,9 +46,14 @@ def exchange(store: llvs.Store, where: llvs.Remote) -> llvs.ExchangeResult:
 
 #: Takes 10,000 requests.
 MANY = "many files are listed and fetched"
+CHECKS = [check for check in llvs.testing.transport_checks() if check != MANY]
+#: Single files by what the server itself does; all else of the layout is in test_conformance.py, and of files in test_files.py.
+USUAL = ["a new place is empty", "all version ids can be names", "odd bytes are carried as they are", "large files are carried whole",
+         "two that send at once lose nothing", "cancelling leaves whole files only", "snapshot files are kept, replaced and deleted",
+         "files that are sent again are replaced"]  # fmt: skip
 
 
-@pytest.mark.parametrize("check", [check for check in llvs.testing.transport_checks() if check != MANY])
+@pytest.mark.parametrize("check", usually(CHECKS, *USUAL))
 def test_transport(real: SFTPServer, check: str) -> None:
     """The suite that every transport passes."""
     plan = llvs.testing.FaultPlan()
@@ -132,6 +138,7 @@ def test_foreign_names(real: SFTPServer, name: str, store: llvs.Store, new_store
     assert ids(second) == ids(store)
 
 
+@pytest.mark.in_turn("layout", "foreign")
 @pytest.mark.parametrize("foreign", ["new\nline", "\nfirst", "last\n", ".\nx", "-rw-r--r-- 1\n\n"])
 @pytest.mark.parametrize("layout", ["interchange", "packed"])
 def test_a_foreign_name_with_a_line_end(

@@ -78,6 +78,7 @@ def four(remote: Any, new_store: Any, layout: str) -> set[str]:
     return made
 
 
+@pytest.mark.in_turn("status", "remote", "folder")
 @pytest.mark.parametrize("layout, folder", [("interchange", "/versions/"), ("interchange", "/changes/"), ("packed", "/log/")])
 @pytest.mark.parametrize("status", [500, 502])
 def test_one_file_is_not_given(remote: Any, new_store: Any, layout: str, folder: str, status: int) -> None:

@@ -33,6 +33,7 @@ def process(request: Any, certificate: tuple[Path, Path]) -> Iterator[tuple[Serv
                 proxy.close()
 
 
+@pytest.mark.in_turn("layout", "process", "host")
 @pytest.mark.parametrize("layout", ["interchange", "packed"])
 @pytest.mark.parametrize("host", HOSTS)
 def test_devices_behind_a_proxy(

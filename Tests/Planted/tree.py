@@ -85,7 +85,7 @@ DEFECTS = [
     defect(
         "token-not-needed", "hostile input accepted", "LoCo answers a program that does not have the token.",
         "bindings/python/src/llvs/inspector/guard.py",
-        'return secrets.compare_digest(given.encode("utf-8", "replace"), self._token.encode())', "return True",
+        'return secrets.compare_digest(given.encode("utf-8", "replace"), secret.encode())', "return True",
         python("Tests/LoCo/test_server.py::test_who_is_answered")),
     defect(
         "terminal-controlled-by-values", "hostile input accepted", "A value can send control sequences to the terminal that shows it.",

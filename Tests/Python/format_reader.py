@@ -9,6 +9,7 @@ It follows the page's order and names: the directory, segments, blobs, then reco
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import math
@@ -38,6 +39,12 @@ _CRC = _table()
 
 def checksum(*pieces: bytes) -> int:
     """CRC-32C."""
+    return _checksum(*map(bytes, pieces))
+
+
+@functools.lru_cache(maxsize=256)
+def _checksum(*pieces: bytes) -> int:
+    """Of the same bytes, as in copies of a store, it is computed once."""
     crc = 0xFFFFFFFF
     table = _CRC
     for piece in pieces:

@@ -1,4 +1,4 @@
-"""Where public test inputs lie: JSONTestSuite, naughty strings, addresses. They are no part of this project.
+"""Where public test inputs lie, of which none is a part of this project: JSONTestSuite, naughty strings, addresses, files of age, zips.
 
 LLVS_CONFORMANCE names the folder; else it is the folder `shared/conformance` beside the checkout. Tests that need it are skipped where
 there is none.
@@ -6,6 +6,8 @@ there is none.
 
 from __future__ import annotations
 
+import bz2
+import json
 import os
 from pathlib import Path
 
@@ -18,3 +20,27 @@ def needed(name: str) -> pytest.MarkDecorator:
     """A mark for tests that need one of its folders."""
     where = f"{FOLDER / name} is not there: LLVS_CONFORMANCE names the folder of public test inputs"
     return pytest.mark.skipif(not (FOLDER / name).is_dir(), reason=where)
+
+
+def naughty() -> list[str]:
+    """The naughty strings, without the empty one."""
+    found: list[str] = json.loads((FOLDER / "naughty-strings" / "blns.json").read_text())
+    assert len(found) > 400
+    return [text for text in dict.fromkeys(found) if text]
+
+
+#: Unicode's own test files: Debian's package unicode-data, or a folder with the same names that LLVS_UNICODE_DATA names.
+UNICODE = Path(os.environ.get("LLVS_UNICODE_DATA") or "/usr/share/unicode")
+
+
+def unicode_lines(name: str) -> list[str]:
+    """The lines of a file of Unicode's, without comments and without those that are empty then."""
+    packed = UNICODE / f"{name}.bz2"
+    data = bz2.decompress(packed.read_bytes()) if packed.exists() else (UNICODE / name).read_bytes()
+    return [line for line in (line.partition("#")[0].strip() for line in data.decode("utf-8").splitlines()) if line]
+
+
+def needs_unicode() -> pytest.MarkDecorator:
+    """A mark for tests that need Unicode's files."""
+    where = f"{UNICODE} has no files of Unicode's: install the package unicode-data, or name a folder in LLVS_UNICODE_DATA"
+    return pytest.mark.skipif(not (UNICODE / "CaseFolding.txt").is_file(), reason=where)

@@ -47,7 +47,7 @@ def load_profile() -> None:
     from hypothesis import HealthCheck, settings
 
     common: dict[str, Any] = {"deadline": None, "print_blob": True, "suppress_health_check": list(HealthCheck)}
-    settings.register_profile("usual", max_examples=40, derandomize=True, **common)
+    settings.register_profile("usual", max_examples=25, derandomize=True, **common)
     settings.register_profile("deep", max_examples=400, derandomize=True, **common)
     settings.register_profile("explore", max_examples=1000, **common)
     settings.load_profile(os.environ.get("LLVS_HYPOTHESIS") or sample("usual", "deep"))

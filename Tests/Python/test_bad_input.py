@@ -10,13 +10,17 @@ from typing import Any, Callable
 
 import llvs
 import pytest
+from conftest import STORAGES
 from llvs import _abi, _parameters, _structs
+from sampling import sample
 
 lib = _abi.lib
 
 V = llvs.Version("1", (), 0.0, 0)
 
 
+# They are refused before any storage is asked.
+@pytest.mark.parametrize("place", sample(["file"], STORAGES), indirect=True)
 @pytest.mark.parametrize(
     ("call", "code", "names"),
     [

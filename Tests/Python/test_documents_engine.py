@@ -88,7 +88,7 @@ def test_random_documents(seed: int) -> None:
 @pytest.mark.parametrize("part", range(4))
 def test_random_texts(part: int, rule: Any) -> None:
     """Whole texts, and now and then a text in a document."""
-    for number in drawn(range(1700), range(85_000)):
+    for number in drawn(range(500), range(85_000)):
         o, x, y = Writer(random.Random(f"{part} {number} {rule}")).three()
         if number % 8:
             compare({"": rule}, o.encode(), x.encode(), y.encode())
@@ -207,7 +207,7 @@ class Towers:
         return made
 
 
-@pytest.mark.parametrize("seed", sample(range(3), range(8)))
+@pytest.mark.parametrize("seed", sample(range(2), range(8)))
 def test_random_towers(seed: int) -> None:
     for number in drawn(range(60), range(60)):
         rng = random.Random(1000 * seed + number)
@@ -259,7 +259,7 @@ class ManyMembers:
         return {name: members[name] for name in names}
 
 
-@pytest.mark.parametrize("seed", sample(range(4), range(8)))
+@pytest.mark.parametrize("seed", sample(range(2), range(8)))
 def test_random_objects_of_many_members(seed: int) -> None:
     for number in drawn(range(6), range(6)):
         rng = random.Random(1000 * seed + number)
@@ -306,7 +306,8 @@ def test_spellings_of_numbers() -> None:
             compare("set", *(f"[{numbers}]".encode() for numbers in (o, f"{o},{x}", "7")))
 
 
-@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["name"])
+#: The engine's own tests try each (DocumentVectorTests), and those of the model as well: here it is what the package makes of them.
+@pytest.mark.parametrize("vector", sample(VECTORS[::8], VECTORS), ids=lambda vector: vector["name"])
 def test_vectors(vector: dict[str, Any]) -> None:
     texts = [None if vector[name] is None else vector[name].encode() for name in ("base", "newer", "older")]
     merged = llvs.merge_values(*texts, vector["schema"].encode(), id="a", saving=vector.get("saving", False))

@@ -62,9 +62,9 @@ def test_cases(case: dict[str, Any]) -> None:
     assert told(found) == case["records"]
 
 
-def test_there_are_50_examples() -> None:
+def test_there_are_53_examples() -> None:
     """35 of texts and 15 of lists. (That they are those of the specification is held where they are made.)"""
-    assert [case["name"] for case in CASES["examples"]] == [*map(str, range(1, 36)), *(f"L{number}" for number in range(1, 16))]
+    assert [case["name"] for case in CASES["examples"]] == [*map(str, range(1, 36)), *(f"L{number}" for number in range(1, 19))]
     assert subprocess.run([sys.executable, str(VECTORS / "texts.py"), "--check"], check=False).returncode == 0
 
 
@@ -194,7 +194,7 @@ def merge_clean(o: str, x: str, y: str, **options: Any) -> t.MergedText:
 
 def test_identity() -> None:
     """M(o,o,y)=y, M(o,x,o)=x, M(o,x,x)=x, byte for byte and without records; by the core, and by the merge of texts alone."""
-    for o, x, _ in texts(0, 1500, 15_000):
+    for o, x, _ in texts(0, 400, 15_000):
         for three, expected in (((o, o, x), x), ((o, x, o), x), ((o, x, x), x)):
             found = merged(*three, "text")
             assert found.data == expected.encode() and not found.records, three
@@ -214,7 +214,7 @@ def test_no_token_that_nobody_wrote() -> None:
     three alike lines.
     """
     clean_merges = 0
-    for o, x, y in texts(100_000, 2000, 20_000):
+    for o, x, y in texts(100_000, 500, 20_000):
         made = merge_clean(o, x, y).text
         three = [bodies(text) for text in (o, x, y)]
         known = {token for lines in three for line in lines for token in k.tokens(line)}
@@ -228,7 +228,7 @@ def test_no_token_that_nobody_wrote() -> None:
         by_line = merge_clean(o, x, y, unit="line").text
         assert set(bodies(by_line)) <= lines, (o, x, y, by_line)
     print(clean_merges, "lines merged by words")
-    assert clean_merges > sample(50, 5000)
+    assert clean_merges > sample(12, 5000)
 
 
 def is_clean_merge(line: str, three: list[list[str]]) -> bool:
@@ -263,7 +263,7 @@ def anyhow(text: str) -> Counter[tuple[str, ...]]:
 def test_roles() -> None:
     """What is told, and the lines that come out without a record in any order, do not depend on who is newer."""
     with_records = 0
-    for o, x, y in texts(200_000, 2000, 20_000):
+    for o, x, y in texts(200_000, 500, 20_000):
         one, other = merge_clean(o, x, y), merge_clean(o, y, x)
         assert told_of(one) == told_of(other, swapped=True) and one.picked_style == other.picked_style, (o, x, y)
         with_records += bool(one.conflicts)
@@ -272,12 +272,12 @@ def test_roles() -> None:
             assert anyhow(one.text) == anyhow(other.text), (o, x, y)
         # `pick: older` is the other role where a side is picked, and nothing else.
         assert one.picked_style or told_of(merge_clean(o, x, y, newer_wins=False)) == told_of(one)
-    assert with_records > sample(200, 2000)
+    assert with_records > sample(50, 2000)
 
 
 def test_line_ends_before_or_after() -> None:
     """Converting all line ends before or after gives the same, records included."""
-    for o, x, y in texts(300_000, 1500, 15_000):
+    for o, x, y in texts(300_000, 400, 15_000):
         plain = [k.convert(text, "\n") for text in (o, x, y)]
         first = merge_clean(*plain)
         for end in ("\r\n", "\r"):
@@ -296,7 +296,7 @@ def test_line_ends_before_or_after() -> None:
 def test_records_are_of_whole_lines_and_say_where() -> None:
     """The result of a record stands where the record says; parts are of whole lines of their texts; sides can be chosen."""
     chosen = 0
-    for o, x, y in texts(400_000, 1500, 15_000):
+    for o, x, y in texts(400_000, 400, 15_000):
         found = merge_clean(o, x, y)
         places = [(one.start, one.start + len(one.result)) for one in found.conflicts]
         assert all(end <= start for (_, end), (start, _) in zip(places, places[1:]))
@@ -314,7 +314,7 @@ def test_records_are_of_whole_lines_and_say_where() -> None:
             rest = found.text[: one.start], found.text[one.start + len(one.result) :]
             if one.older and None not in map(k.style, (o, x, y)) and one.start + len(one.result) < len(found.text):
                 assert other == rest[0] + one.older + rest[1], (o, x, y, one)
-    assert chosen > sample(200, 2000)
+    assert chosen > sample(50, 2000)
 
 
 def is_moved(word: str, base: str, side: str) -> bool:
@@ -342,7 +342,7 @@ def test_what_was_added_or_removed_is_there_or_told() -> None:
     A line that was rewritten beyond likeness beside one that both wrote is what the specification allows to be lost (9).
     """
     lost, looked_at = 0, 0
-    for o, x, y in texts(500_000, 2000, 20_000):
+    for o, x, y in texts(500_000, 500, 20_000):
         found = merge_clean(o, x, y)
         recorded = Counter(word for one in found.conflicts for part in (one.base, one.newer, one.older) for word in unique_words(part))
         in_o, in_x, in_y, in_m = map(unique_words, (o, x, y, found.text))
@@ -355,7 +355,7 @@ def test_what_was_added_or_removed_is_there_or_told() -> None:
                 continue
             looked_at += bool(added or removed)
             lost += bool(added and not in_m[word]) or bool(removed and in_m[word])
-    assert looked_at > sample(2000, 20_000)
+    assert looked_at > sample(500, 20_000)
     assert lost <= looked_at / 5000, lost
 
 
@@ -418,7 +418,7 @@ def test_clean_merges_of_others(program: str, repeated: bool, tmp_path: Path) ->
     if not has_program(program):
         pytest.skip(f"{program} is not installed")
     clean = differ = 0
-    for seed in drawn(range(250), range(2500)):
+    for seed in drawn(range(80), range(2500)):
         o, x, y = lined(seed, repeated)
         other = run_merge(PROGRAMS[program], o, x, y, tmp_path)
         if other is None:
@@ -429,7 +429,7 @@ def test_clean_merges_of_others(program: str, repeated: bool, tmp_path: Path) ->
             differ += 1
             assert repeated, (program, o, x, y, found, other)
     print(f"{program}, {'with' if repeated else 'without'} repeated lines: {differ} of {clean} clean merges differ")
-    assert clean > sample(80, 800) and differ <= (clean / 8 if repeated else 0)
+    assert clean > sample(25, 800) and differ <= (clean / 8 if repeated else 0)
 
 
 # Lists.
@@ -474,7 +474,7 @@ def names(items: list[Any]) -> Counter[str]:
 
 def test_lists() -> None:
     """Identities; no element that nobody wrote; what is told, and the elements without records, do not depend on roles."""
-    for seed in drawn(range(2500), range(25_000)):
+    for seed in drawn(range(600), range(25_000)):
         o, x, y = lists(seed)
         for three, expected in (((o, o, y), y), ((o, x, o), x), ((o, x, x), x)):
             same = merged(*three)
@@ -508,7 +508,7 @@ def p_keys(items: list[Any]) -> list[Any]:
 
 def test_what_was_added_to_lists_is_there_or_told() -> None:
     """A value that one side alone has is in m or in a record; one that a side removed and that was there once is gone or told."""
-    for seed in drawn(range(100_000, 102_500), range(100_000, 125_000)):
+    for seed in drawn(range(100_000, 100_600), range(100_000, 125_000)):
         o, x, y = lists(seed)
         found = merged(o, x, y)
         result, in_o, in_x, in_y = (names(items) for items in (json.loads(found.data or b""), o, x, y))
@@ -523,7 +523,7 @@ def test_what_was_added_to_lists_is_there_or_told() -> None:
 
 def test_flips() -> None:
     """Arrays of flags or numbers in which each side sets one or two slots keep all of them."""
-    for seed in drawn(range(2500), range(25_000)):
+    for seed in drawn(range(600), range(25_000)):
         chance = random.Random(seed)
         size, kinds = chance.randrange(2, 12), chance.choice([2, 3, 10])
         base = [chance.randrange(kinds) for _ in range(size)]

@@ -12,9 +12,10 @@ from typing import Any, Callable, Iterable, Iterator, Optional, Sequence
 
 import llvs
 import pytest
-from conftest import Places
+from conftest import STORAGES, Places
 from interchange import DictTransport, changes_file, version_file
 from reference import Set, Version
+from sampling import sample
 from waiting import GUARD
 
 
@@ -283,6 +284,8 @@ def bad_version(**parts: Any) -> str:
     return json.dumps({"version": {key: value for key, value in content["version"].items() if value is not None}})
 
 
+# They are refused before any storage is asked.
+@pytest.mark.parametrize("place", sample(["memory"], STORAGES), indirect=True)
 @pytest.mark.parametrize(
     ("file", "content", "codes"),
     [

@@ -264,6 +264,21 @@ def test_a_declaration_that_is_not_valid_voids_itself_alone(tmp_path: Path, wron
         assert notes.store.schema(notes.current_version).problem is None
 
 
+def test_more_indexes_than_there_may_be_are_refused_when_they_are_registered(tmp_path: Path) -> None:
+    def indexes(letter: str, count: int) -> dict[str, Any]:
+        return {"merge": 1, "indexes": {f"{letter}{i}": {"prefix": "c/", "on": [f"/{letter}{i}"]} for i in range(count)}}
+
+    with llvs.Coordinator(tmp_path / "store") as notes:
+        notes.register_schema(indexes("a", 60))
+        before = notes.current_version
+        with pytest.raises(llvs.InvalidArgumentError, match="more than 64 indexes"):
+            notes.register_schema(indexes("b", 5))
+        assert notes.current_version == before
+        notes.register_schema(indexes("b", 4))
+        notes.save(insert={"c/1": b'{"b3":1}'})
+        assert notes.index("b3").find(1).count() == 1
+
+
 def test_a_renamed_index_is_there_at_once(tmp_path: Path) -> None:
     """An index is known by its definition: under another name nothing is read again."""
     with llvs.Coordinator(tmp_path / "store") as notes:

@@ -96,9 +96,9 @@ PROGRAM = textwrap.dedent("""
         def repeat(count):
             for _ in range(count):
                 once()
-        repeat(REPETITIONS)
         least = None
         for _ in range(3):
+            # Until what is kept for good is there.
             repeat(REPETITIONS)
             before = allocated()
             repeat(REPETITIONS)

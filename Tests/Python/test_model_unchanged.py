@@ -1,4 +1,4 @@
-"""What counts as a change of a model's object: 1,000 random objects of every type that a model takes, with fixed seeds."""
+"""What counts as a change of a model's object: random objects of every type that a model takes, with fixed seeds."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Optional, Union
 
 import llvs
 import pytest
+from sampling import sample
 
 try:
     import pydantic
@@ -260,16 +261,16 @@ def test_every_member_has_a_change() -> None:
     assert list(CHANGES) == list(Everything.__dataclass_fields__)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", sample([1], [1, 2]))
 def test_unchanged_objects_make_no_version(coordinator: llvs.Coordinator, seed: int) -> None:
-    check_model(coordinator, Everything, CHANGES, seed, 500)
+    check_model(coordinator, Everything, CHANGES, seed, sample(250, 500))
 
 
 needs_pydantic = pytest.mark.skipif(pydantic is None, reason="pydantic is not installed")
 
 
 @needs_pydantic
-@pytest.mark.parametrize("seed", [3, 4])
+@pytest.mark.parametrize("seed", sample([3], [3, 4]))
 def test_unchanged_objects_of_pydantic_make_no_version(coordinator: llvs.Coordinator, seed: int) -> None:
     class Names(pydantic.RootModel[set[str]]):
         root: set[str] = set()
@@ -333,7 +334,7 @@ def test_unchanged_objects_of_pydantic_make_no_version(coordinator: llvs.Coordin
         "either": lambda r: r.choice([part(r), words(r), number(r)]), "visits": number, "seen": CHANGES["seen"],
     }  # fmt: skip
     assert list(changes) == list(Every.model_fields)
-    check_model(coordinator, Every, changes, seed, 500)
+    check_model(coordinator, Every, changes, seed, sample(250, 500))
 
 
 @dataclass

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 from datetime import datetime, timezone
 from typing import Any, Optional
 
 from accounts import Accounts
+from digests import digest
 from drive import parse_time
 from service import Answer, Refused, Request, Service, byte_range, content_range, multipart
 from tree import Node, Tree
@@ -164,8 +164,8 @@ class Box(Service):
         if len(parts) != 2 or 'name="attributes"' not in named[0]:
             raise self.refuse(400, "bad_request", "The attributes part comes before the file part.")
         data = parts[1][1]
-        digest = request.headers.get("content-md5")
-        if digest and digest.lower() != hashlib.sha1(data).hexdigest():
+        told = request.headers.get("content-md5")
+        if told and told.lower() != digest("sha1", data).hex():
             raise self.refuse(412, "bad_digest", "The specified content-md5 did not match what we received")
         return self._store(json.loads(parts[0][1]), old, data, request)
 
@@ -211,8 +211,8 @@ class Box(Service):
         session = self.sessions.get(id)
         if session is None:
             raise self.refuse(404, "not_found", "Not Found")
-        digest = request.headers.get("digest", "")
-        fits = digest == "sha=" + base64.b64encode(hashlib.sha1(request.body).digest()).decode()
+        told = request.headers.get("digest", "")
+        fits = told == "sha=" + base64.b64encode(digest("sha1", request.body)).decode()
         match method, what:
             case "GET", []:
                 return Answer.of(self._session_resource(request, id))
@@ -228,7 +228,7 @@ class Box(Service):
                     raise self.refuse(416, "range_not_satisfiable", "Bad Content-Range.")
                 if not fits:
                     raise self.refuse(412, "bad_digest", "The digest of the part does not fit.")
-                part = {"part_id": f"{first:08X}", "offset": first, "size": size, "sha1": hashlib.sha1(request.body).hexdigest()}
+                part = {"part_id": f"{first:08X}", "offset": first, "size": size, "sha1": digest("sha1", request.body).hex()}
                 session["parts"][first] = (part, request.body)
                 return Answer.of({"part": part})
             case "POST", ["commit"]:
@@ -238,7 +238,7 @@ class Box(Service):
                 known = [session["parts"][offset][0]["part_id"] for offset in sorted(session["parts"])]
                 if len(data) != session["size"] or named != known:
                     raise self.refuse(400, "parts_mismatch", "The parts are not all there.")
-                if digest != "sha=" + base64.b64encode(hashlib.sha1(data).digest()).decode():
+                if told != "sha=" + base64.b64encode(digest("sha1", data)).decode():
                     raise self.refuse(412, "bad_digest", "The digest of the file does not fit.")
                 del self.sessions[id]
                 return self._store(session["given"] | given.get("attributes", {}), session["old"], data, request)
@@ -249,7 +249,7 @@ class Box(Service):
     def _short(self, node: Node) -> dict[str, Any]:
         found: dict[str, Any] = {"type": "folder" if node.is_folder else "file", "id": node.id, "name": node.name,
                                  "etag": str(node.version - 1), "sequence_id": str(node.version - 1)}  # fmt: skip
-        return found | ({} if node.data is None else {"sha1": hashlib.sha1(node.data).hexdigest()})
+        return found | ({} if node.data is None else {"sha1": digest("sha1", node.data).hex()})
 
     def _resource(self, node: Node) -> dict[str, Any]:
         parent = self.tree.nodes.get(node.parent or "")

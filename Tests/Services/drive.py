@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from datetime import datetime
 from typing import Any, Callable, Optional
 
 from accounts import Accounts
+from digests import digest
 from drive_query import compile_query
 from service import Answer, Request, Service, byte_range, content_range, multipart
 from tree import Node, Tree
@@ -167,8 +167,8 @@ class GoogleDrive(Service):
         }  # fmt: skip
         if node.data is not None:
             found |= {
-                "size": str(len(node.data)), "md5Checksum": hashlib.md5(node.data).hexdigest(),
-                "sha1Checksum": hashlib.sha1(node.data).hexdigest(), "sha256Checksum": hashlib.sha256(node.data).hexdigest(),
+                "size": str(len(node.data)), "md5Checksum": digest("md5", node.data).hex(),
+                "sha1Checksum": digest("sha1", node.data).hex(), "sha256Checksum": digest("sha256", node.data).hex(),
                 "originalFilename": node.name, "headRevisionId": f"rev{node.version}",
             }  # fmt: skip
         return found

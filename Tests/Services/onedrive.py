@@ -2,39 +2,18 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from datetime import datetime
 from typing import Any, Optional
 from urllib.parse import quote
 
 from accounts import Accounts
+from digests import digest, quick_xor_hash
 from drive import parse_time, timestamp
 from service import Answer, Request, Service, byte_range, content_range
 from tree import Node, Tree
 
 RESERVED = set('/\\*<>?:|"')
 STEP = 320 * 1024
-
-
-def quick_xor_hash(data: bytes) -> str:
-    """As Microsoft describes it: each byte is added without carries at a place that moves by 11 bits; then the length."""
-    wide = 0
-    for begin in range(0, min(160, len(data))):
-        # All bytes that come to the same place.
-        folded = 0
-        for byte in data[begin::160]:
-            folded ^= byte
-        wide ^= _rotated(folded, begin * 11 % 160)
-    found = bytearray(wide.to_bytes(20, "little"))
-    for place, byte in enumerate(len(data).to_bytes(8, "little")):
-        found[12 + place] ^= byte
-    return base64.b64encode(bytes(found)).decode()
-
-
-def _rotated(value: int, by: int) -> int:
-    moved = value << by
-    return (moved & ((1 << 160) - 1)) | (moved >> 160)
 
 
 class OneDrive(Service):
@@ -284,7 +263,7 @@ class OneDrive(Service):
             found["folder"] = {"childCount": len(self.tree.children(node.id))}
             found["size"] = sum(len(each.data or b"") for each in self.tree.below(node.id))
         else:
-            hashes = {"sha1Hash": hashlib.sha1(node.data).hexdigest().upper(), "quickXorHash": quick_xor_hash(node.data)}
+            hashes = {"sha1Hash": digest("sha1", node.data).hex().upper(), "quickXorHash": quick_xor_hash(node.data)}
             found |= {"size": len(node.data), "file": {"mimeType": "application/octet-stream", "hashes": hashes}}
             found["@microsoft.graph.downloadUrl"] = self._ticket(request, node)
         return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from datetime import datetime, timezone
 from email.utils import format_datetime
@@ -10,6 +9,7 @@ from typing import Any, Optional
 from urllib.parse import quote
 
 from accounts import Accounts
+from digests import digest
 from service import Answer, Refused, Request, Service, byte_range, multipart
 from tree import Node, Tree
 
@@ -169,7 +169,7 @@ class PCloud(Service):
 
     @staticmethod
     def _sums(data: bytes) -> dict[str, str]:
-        return {"sha1": hashlib.sha1(data).hexdigest(), "md5": hashlib.md5(data).hexdigest()}
+        return {"sha1": digest("sha1", data).hex(), "md5": digest("md5", data).hex()}
 
     # Uploads in sessions, as pCloud's own programs make them: its C client and its SDKs.
 
@@ -331,7 +331,7 @@ class PCloud(Service):
             found["parentfolderid"] = int(node.parent)
         if node.data is None:
             return found | {"folderid": int(node.id)}
-        number = int.from_bytes(hashlib.sha1(node.data).digest()[:8], "big")
+        number = int.from_bytes(digest("sha1", node.data)[:8], "big")
         return found | {"fileid": int(node.id), "size": len(node.data), "hash": number, "contenttype": "application/octet-stream"}
 
     def _tree(self, node: Node, deep: bool, hidden: set[str]) -> dict[str, Any]:

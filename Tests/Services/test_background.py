@@ -76,6 +76,7 @@ def test_polls(devices: tuple[llvs.Coordinator, llvs.Coordinator]) -> None:
         assert syncer.run(deadline=60)
 
 
+@pytest.mark.in_turn("devices", "kind", "service")
 @pytest.mark.parametrize("kind", ["rate limit", "server error", "lost answer", "cut answer"])
 def test_failures_pass(service: Any, devices: tuple[llvs.Coordinator, llvs.Coordinator], kind: str) -> None:
     """Rounds that fail are made again, and nothing that was saved meanwhile is left out."""

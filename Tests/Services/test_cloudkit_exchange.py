@@ -9,7 +9,7 @@ import random
 import threading
 import zipfile
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any, Iterator, Optional
 
 import llvs
 import llvs.testing
@@ -129,6 +129,7 @@ OTHERS = {"all version ids can be names", "odd bytes are carried as they are", "
           "snapshot files are no versions", "many files are listed and fetched"}  # fmt: skip
 
 
+@pytest.mark.in_turn("database", "check")
 @pytest.mark.parametrize("check", [check for check in llvs.testing.transport_checks() if check not in OTHERS])
 @pytest.mark.parametrize("database", DATABASES)
 def test_transport(container: Container, check: str, database: str) -> None:
@@ -148,6 +149,25 @@ def test_stale_lists(container: Container, store: llvs.Store, new_store: Any, la
                 way.send()
     exchange(second, place)
     assert ids(second) == ids(store) and len(ids(store)) == 8
+
+
+@pytest.mark.parametrize("layout", ["interchange", None])
+def test_a_list_that_shows_nothing_yet(container: Container, store: llvs.Store, layout: Optional[str]) -> None:
+    """Records can be looked up by name, so it is the same place; one that was emptied is refused."""
+    exchange(store, container.place())
+    exchange(store, container.place(layout=layout))
+    container.service.stale = 100
+    new = save(store, "new")
+    with llvs.Exchange(store, container.place(layout=layout)) as way:
+        assert not way.retrieve().retrieved
+        assert new.id in way.send().sent
+        assert not way.retrieve().problems and not way.send().problems
+        container.service.stale = 0
+        assert not way.retrieve().problems and not way.send().sent
+        assert set(container.records()) == ids(store)
+        container.service.zones.clear()
+        with pytest.raises(llvs.NotFoundError, match="is empty"):
+            way.retrieve()
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -303,6 +323,7 @@ def test_a_zone_that_goes_away(container: Container, store: llvs.Store, new_stor
     assert set(exchange(new_store(), place).retrieved) == ids(store)
 
 
+@pytest.mark.in_turn("layout", "kind", "when")
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("kind", ["rate limit", "server error", "cut answer", "lost answer"])
 @pytest.mark.parametrize(("when", "replacing"), [("modify", False), ("lookup", False), ("zone", False), ("upload", False), ("", True)])
@@ -471,6 +492,7 @@ HOSTILE: list[Any] = [
 ]  # fmt: skip
 
 
+@pytest.mark.in_turn("layout", "answer", "when")
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("answer", HOSTILE)
 @pytest.mark.parametrize("when", ["changes", "lookup", "modify", "upload"])

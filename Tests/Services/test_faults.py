@@ -13,6 +13,7 @@ from urllib.parse import quote, urlencode
 
 import pytest
 from box import Box
+from digests import quick_xor_hash
 from drive import GoogleDrive
 from onedrive import OneDrive
 from pcloud import PCloud
@@ -225,3 +226,21 @@ def test_a_code_needs_its_verifier(client: Client) -> None:
 
     assert token(verifier) == 200
     assert token("another") == 400
+
+
+def plainly(data: bytes) -> bytes:
+    """The same hash, a byte at a time, as Microsoft describes it."""
+    found = 0
+    for number, byte in enumerate(data):
+        moved = byte << number * 11 % 160
+        found ^= (moved | moved >> 160) & ((1 << 160) - 1)
+    return (found ^ len(data) << 96).to_bytes(20, "little")
+
+
+@pytest.mark.parametrize("data, hash", [(b"\x4a", "SgAAAAAAAAAAAAAAAQAAAAAAAAA="), (b"\xb5\xb4", "taAFAAAAAAAAAAAAAgAAAAAAAAA=")])
+def test_quick_xor_hash(data: bytes, hash: str) -> None:
+    """Those of other programs' tests; of more than 160 bytes, which are added up, what a plain program makes of them."""
+    assert quick_xor_hash(data) == hash == base64.b64encode(plainly(data)).decode()
+    for size in (0, 159, 160, 161, 320, 5_000):
+        longer = data * (size // len(data)) + bytes(range(size % 256))
+        assert quick_xor_hash(longer) == base64.b64encode(plainly(longer)).decode()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import html
 import json
 import os
 import re
@@ -13,6 +14,7 @@ import sys
 import threading
 import urllib.error
 import urllib.request
+import webbrowser
 from pathlib import Path
 from typing import Any, Iterator
 from urllib.parse import parse_qs, urlsplit
@@ -268,9 +270,21 @@ def test_arguments(cloud: Cloud) -> None:
             llvs.oauth.sign_in(llvs.oauth.Service(address, address, (), {}), cloud.tokens, client_id="x")
 
 
+#: A browser that goes where the file says that it gets, as the user consents at once. It notes its arguments, as anybody reads them.
+BROWSER = """
+import html, os, re, sys, urllib.request
+from pathlib import Path
+with open(Path(__file__).with_name("arguments"), "a") as file:
+    file.write("\\n".join(sys.argv[1:]) + "\\n")
+page = urllib.request.urlopen(sys.argv[1], timeout=10).read().decode()
+if found := re.search('refresh" content="0; url=([^"]+)"', page):
+    urllib.request.urlopen(html.unescape(found[1]), timeout=10).read()
+"""
+
+
 def llvs_command(tmp_path: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     browser = tmp_path / "browser.py"
-    browser.write_text("import sys, urllib.request\nurllib.request.urlopen(sys.argv[1], timeout=10).read()\n")
+    browser.write_text(BROWSER)
     return subprocess.run(
         [sys.executable, "-m", "llvs.tools", *words],
         env={**os.environ, "XDG_STATE_HOME": str(tmp_path / "state"), "BROWSER": f"{sys.executable} {browser} %s",
@@ -286,6 +300,10 @@ def test_the_command_signs_in(cloud: Cloud, tmp_path: Path) -> None:
     done = llvs_command(tmp_path, "-s", store, "remote", "add", "cloud", cloud.url(), "--client-id", "tests")
     assert done.returncode == 0, done.stderr
     assert "sign in with the browser" in done.stderr and "s3cret" not in done.stdout + done.stderr
+    # Who reads the arguments of a browser could answer with an account of his own.
+    (argument,) = (tmp_path / "arguments").read_text().splitlines()
+    assert argument.startswith("file://") and "state" not in argument.rpartition("/")[2] and "challenge" not in argument
+    assert not Path(urlsplit(argument).path).exists()
     (tokens,) = (tmp_path / "state/llvs/tokens").glob("*.json")
     assert stat.S_IMODE(tokens.stat().st_mode) == 0o600 and stat.S_IMODE(tokens.parent.stat().st_mode) == 0o700
     done = llvs_command(tmp_path, "-s", store, "push", "cloud")
@@ -365,3 +383,32 @@ def test_remotes_that_are_not_added_keep_no_tokens(cloud: Cloud, tmp_path: Path)
     (tmp_path / "state/llvs/remotes").mkdir(parents=True)
     done = llvs_command(tmp_path, "-s", store, "remote", "add", "cloud", cloud.url(), "--client-id", "tests")
     assert done.returncode != 0 and "sign in" in done.stderr and list(kept.iterdir()) == []
+
+
+def test_the_browser_gets_a_file_and_no_address(cloud: Cloud, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `sign_in` does by itself: the address, with `state` and the challenge, is in a file of this user's alone."""
+    told: list[str] = []
+    went: list[str] = []
+    modes: list[int] = []
+
+    def open_there(address: str) -> bool:
+        told.append(address)
+        page = Path(urlsplit(address).path)
+        modes.extend(stat.S_IMODE(path.stat().st_mode) for path in (page, page.parent) if path.exists())
+        found = re.search('refresh" content="0; url=([^"]+)"', page.read_text()) if page.exists() else None
+        went.append(html.unescape(found[1]) if found else address)
+        browser(went[-1])
+        return True
+
+    monkeypatch.setattr(webbrowser, "open", open_there)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    old = os.umask(0)
+    try:
+        llvs.oauth.sign_in(service(cloud), cloud.tokens, client_id="tests", client_secret="s3cret-client", timeout=PATIENCE)
+    finally:
+        os.umask(old)
+    assert "access_token" in json.loads(cloud.tokens.read_text())
+    (asked,) = (parse_qs(urlsplit(address).query) for address in went)
+    assert modes == [0o600, 0o700]
+    assert told[0].startswith(f"file://{tmp_path}/llvs-open-")
+    assert not any(asked[name][0] in told[0] for name in ("state", "code_challenge"))

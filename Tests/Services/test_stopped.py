@@ -131,6 +131,7 @@ def test_in_the_middle_of_an_upload(cloud: Cloud, tmp_path: Path, new_store: Any
     assert ids(second) == wanted
 
 
+@pytest.mark.in_turn("scheme", "what")
 @pytest.mark.parametrize("scheme", ["gdrive", "pcloud"])
 @pytest.mark.parametrize("what", ["kept", "damaged", "forgotten", "another's"])
 def test_a_session_goes_on_in_another_process(tmp_path: Path, new_store: Any, what: str, scheme: str) -> None:
@@ -253,6 +254,7 @@ def test_the_place_was_moved_away_meanwhile(cloud: Cloud, tmp_path: Path, new_st
         assert second.at("same")["large"] == store.at("same")["large"]
 
 
+@pytest.mark.in_turn("how", "cloud")
 @pytest.mark.parametrize("how", ["there is nothing to send", "new"])
 def test_what_is_kept_of_a_session_that_is_over(cloud: Cloud, tmp_path: Path, how: str) -> None:
     """Its address is a secret: it does not stay where nobody goes on with it."""

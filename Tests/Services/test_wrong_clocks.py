@@ -84,6 +84,7 @@ def service(request: Any, tmp_path: Path) -> Iterator[Any]:
     made.close()
 
 
+@pytest.mark.in_turn("layout", "service")
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_clock_that_is_wrong_by_a_day(service: Any, clock: Path, tmp_path: Path, layout: str) -> None:
     """Devices before, behind and at the right time send and receive as ever: nothing that is needed for that reads a clock.

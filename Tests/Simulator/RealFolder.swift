@@ -3,22 +3,23 @@ import LLVSTestSupport
 
 /// Damage to an exchange folder on a file system.
 enum RealFolder {
-    static func damage(_ path: String, _ random: inout SeededRandom) -> String? {
+    /// - Returns: what was done, and whether files are lost, so that a store may take the folder for another's.
+    static func damage(_ path: String, _ random: inout SeededRandom) -> (what: String, loses: Bool)? {
         let names = ["versions", "changes"].flatMap { folder in FileNames.list("\(path)/\(folder)").map { "\(folder)/\($0)" } }
         guard let name = names.randomElement(using: &random) else { return nil }
         if Int.random(in: 0..<12, using: &random) == 0 {
             for name in names { unlink("\(path)/\(name)") }
-            return "all \(names.count) files are lost"
+            return ("all \(names.count) files are lost", true)
         }
         let file = "\(path)/\(name)"
         guard let bytes = FileNames.read(file) else { return nil }
         switch Int.random(in: 0..<4, using: &random) {
-        case 0: unlink(file); return "\(name) is lost"
-        case 1: truncate(file, 0); return "\(name) is emptied"
+        case 0: unlink(file); return ("\(name) is lost", true)
+        case 1: truncate(file, 0); return ("\(name) is emptied", false)
         default:
             let size = SimulatedFolder.cut(bytes, &random)
             truncate(file, off_t(size))
-            return "\(name) is cut to \(size) of \(bytes.count) bytes"
+            return ("\(name) is cut to \(size) of \(bytes.count) bytes", false)
         }
     }
 }

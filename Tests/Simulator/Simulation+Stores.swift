@@ -12,7 +12,13 @@ extension Simulation {
         var predecessor = base ?? (plan.start == .emptyRoot || replica.coordinator != nil ? EmptyRoot.id : nil)
         let id: VersionID? = isAgain ? replica.environment.nextID() : nil
         let made: Version
-        if asApp, let coordinator = replica.coordinator, !isAgain, !changes.isEmpty, replica.coordinated == base {
+        let savesAsApp = asApp && replica.coordinator != nil && !isAgain && !changes.isEmpty && replica.coordinated == base
+        if savesAsApp, removesNothing(changes, metadata, at: base) {
+            guard let coordinator = replica.coordinator, try coordinator.save(changes, metadata: metadata) == nil else {
+                throw Failure("saved", "what removes nothing, by the coordinator of store \(replica.number)")
+            }
+            made = try store.makeVersion(basedOn: predecessor, changes: changes, metadata: metadata)
+        } else if savesAsApp, let coordinator = replica.coordinator {
             let alike = headsLike(base, replica)
             defer {
                 if alike.count > 1 { say("store \(replica.number) merges \(alike.map { "V\($0)" }), which are alike, to save on that") }
@@ -73,6 +79,12 @@ extension Simulation {
         }
         try checkVersion(replica, number)
         return number
+    }
+
+    /// Whether a save says no more than to remove what is not there: then an app makes no version.
+    private func removesNothing(_ changes: [Value.Change], _ metadata: Metadata, at base: VersionID?) -> Bool {
+        let state = base.flatMap { model[$0] }?.state ?? [:]
+        return metadata.isEmpty && changes.allSatisfy { if case .remove(let id) = $0 { state[id] == nil } else { false } }
     }
 
     /// Heads without a branch that have the state of the one that a coordinator saves on, newest first.
@@ -234,21 +246,45 @@ extension Simulation {
             say("store \(replica.number) finds nothing of V\(undone) to revert at V\(head)")
             return
         }
+        let changes = try replica.store.changes(madeIn: made.id)
         for id in taken {
-            state[id] = was[id].map { Held(stored: made.id, data: $0.data) }
+            // What was there before; or what lost against it when another line was merged.
+            let found = changes.lazy.compactMap { change -> [UInt8]? in
+                switch change {
+                case .insert(id, let data), .update(id, let data): data
+                default: nil
+                }
+            }.first
+            let isOther = found != nil && othersMerged(since: undone, upTo: head).contains { $0[id]?.data == found }
+            state[id] = (isOther ? found : was[id]?.data).map { Held(stored: made.id, data: $0) }
         }
-        let number = try model.add(made, replica.store.changes(madeIn: made.id), state: state)
+        let number = try model.add(made, changes, state: state)
         counted(versions: 1)
         replica.known.insert(number)
         say("store \(replica.number) reverts V\(undone) at V\(head): V\(number) -> \(model.describe(state))")
         try checkVersion(replica, number)
     }
 
+    /// The states of lines without a version that were merged with a line that has it.
+    private func othersMerged(since version: Int, upTo head: Int) -> [[ValueID: Held]] {
+        var line: Set<Int> = [version], found: [[ValueID: Held]] = []
+        for number in version...max(version, head) where number > version {
+            let sides = model[number].predecessors
+            if sides.contains(where: line.contains) { line.insert(number) }
+            if sides.count == 2, let other = sides.first(where: { !line.contains($0) }), line.contains(number) {
+                found.append(model[other].state)
+            }
+        }
+        return found
+    }
+
     // MARK: Exchanging
 
-    /// - Parameter stopsAt: cancelled when this much was told of its progress.
+    /// - Parameters:
+    ///   - stopsAt: cancelled when this much was told of its progress.
+    ///   - joins: whether somebody just said that the store joins whatever is in the folder.
     @discardableResult
-    func exchange(_ replica: Replica, _ folder: Int, sends: Bool, stopsAt: Int? = nil) throws -> ExchangeResult {
+    func exchange(_ replica: Replica, _ folder: Int, sends: Bool, stopsAt: Int? = nil, joins: Bool = false) throws -> ExchangeResult {
         guard let exchange = replica.exchanges[folder] else { return ExchangeResult() }
         let told = Told()
         var control = OperationControl()
@@ -278,6 +314,10 @@ extension Simulation {
             // What was added whole before that is kept.
             try takeIn(replica, replica.store.allVersionIDs())
             return ExchangeResult()
+        } catch let error as StoreError where error.code == .notFound && foldersWithLosses.contains(folder) && !joins {
+            say("store \(replica.number) refuses folder \(folder), and is told to join it")
+            exchange.restorationState = Array("new".utf8)
+            return try self.exchange(replica, folder, sends: sends, stopsAt: stopsAt, joins: true)
         }
     }
     private final class Told: @unchecked Sendable { var count = 0 }

@@ -10,6 +10,8 @@ final class Simulation {
     let folders: [SimulatedFolder]
     var peer = HostilePeer()
     private let folderPaths: [String]
+    /// Real folders of which files were lost: stores may refuse them until somebody says that they are to be filled anew.
+    private(set) var foldersWithLosses: Set<Int> = []
     private let directory: TemporaryDirectory?
     /// Told of what happens, when somebody wants to read it.
     let trace: ((String) -> Void)?
@@ -135,9 +137,12 @@ final class Simulation {
                 if let what = folders[Int.random(in: folders.indices, using: &random)].damage(&random) {
                     counts.faults += 1; say("damage: \(what)")
                 }
-            } else if let what = RealFolder.damage(folderPaths[Int.random(in: folderPaths.indices, using: &random)], &random) {
+            } else {
+                let folder = Int.random(in: folderPaths.indices, using: &random)
+                guard let damage = RealFolder.damage(folderPaths[folder], &random) else { return }
                 counts.faults += 1
-                say("damage: \(what)")
+                if damage.loses { foldersWithLosses.insert(folder) }
+                say("damage: \(damage.what)")
             }
         case .restart:
             let vanishes = chance(2), withoutCaches = chance(2)
@@ -202,6 +207,8 @@ final class Simulation {
             say("store \(replica.number) puts a snapshot into folder \(folder)")
         } catch let error as StoreError where error.code == .transport {
             say("store \(replica.number) fails to put a snapshot")
+        } catch let error as StoreError where error.code == .notFound && foldersWithLosses.contains(folder) {
+            say("store \(replica.number) refuses folder \(folder) for a snapshot")
         }
     }
 

@@ -1,5 +1,12 @@
 """Which tests run only when LLVS_DEEP is set, as `scripts/test --deep` does. How many were left out is printed: they are not skipped in
-silence. A conftest.py imports the hooks."""
+silence. A conftest.py imports the hooks.
+
+    @pytest.mark.deep                              runs only then
+    @pytest.mark.in_turn("layout", "kind", "when") one layout for each kind and time, by turns; all of them only then
+
+By turns each value is tried, and where there are three parameters or more, each pair of values: of two layouts in half of the tests. The
+first parameter is the one with the fewest values.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +21,27 @@ _left_out = 0
 
 def pytest_configure(config: Any) -> None:
     config.addinivalue_line("markers", "deep: runs only when LLVS_DEEP is set")
+    config.addinivalue_line("markers", "in_turn(one, *others): with one value of a parameter for those of others, unless LLVS_DEEP is set")
+
+
+def usually(names: list[str], *usual: str) -> list[Any]:
+    """Values of a parameter, of which those that are not usual run only when LLVS_DEEP is set."""
+    assert set(usual) <= set(names), f"{usual} are not among {names}"
+    return [name if name in usual else pytest.param(name, marks=pytest.mark.deep) for name in names]
+
+
+def not_due(items: list[Any]) -> set[Any]:
+    """The tests whose turn it is not, by the places of their parameters' values among those of the same function."""
+    values: dict[tuple[Any, str], list[Any]] = {}
+
+    def place(item: Any, name: str) -> int:
+        known, value = values.setdefault((item.function, name), []), item.callspec.params[name]
+        if value not in known:
+            known.append(value)
+        return known.index(value)
+
+    found = [(item, [place(item, name) for name in mark.args], mark.args[0]) for item in items for mark in item.iter_markers("in_turn")]
+    return {item for item, (one, *others), name in found if (sum(others) - one) % len(values[item.function, name])}
 
 
 def leave_out(config: Any, items: list[Any]) -> None:
@@ -21,10 +49,12 @@ def leave_out(config: Any, items: list[Any]) -> None:
     global _left_out
     if IS_DEEP:
         return
-    deep = [item for item in items if item.get_closest_marker("deep")]
+    waiting = not_due(items)
+    deep = [item for item in items if item in waiting or item.get_closest_marker("deep")]
     if deep:
         config.hook.pytest_deselected(items=deep)
-        items[:] = [item for item in items if item not in set(deep)]
+        left = set(deep)
+        items[:] = [item for item in items if item not in left]
     _left_out = len(deep)
     if hasattr(config, "workeroutput"):
         config.workeroutput["deep"] = len(deep)

@@ -34,12 +34,15 @@ def test_the_inspector(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
-            found = re.search(r"http://127\.0\.0\.1:(\d+)/\?token=(\S+)", process.stdout.readline())
+            found = re.search(r"(http://127\.0\.0\.1:\d+)/#key=(\S+)", process.stdout.readline())
             assert found
-            port, token = found.groups()
+            address, key = found.groups()
+            entering = Request(f"{address}/enter", method="POST", headers={"origin": address, "x-llvs-key": key})
+            with urlopen(entering, timeout=600) as answer:
+                token = answer.read().decode()
 
             def get(path: str) -> bytes:
-                asked = Request(f"http://127.0.0.1:{port}/{path}", headers={"cookie": f"llvs-{port}={token}"})
+                asked = Request(f"{address}/{path}", headers={"x-llvs-token": token})
                 with urlopen(asked, timeout=600) as answer:
                     data: bytes = answer.read()
                 return data

@@ -9,52 +9,61 @@ FOLDER/Laptop.llvs is the laptop's store, FOLDER/shared what all can reach; --sh
 from __future__ import annotations
 
 import argparse
-import os
-import secrets
 import signal
 import subprocess
 import sys
 import threading
-import webbrowser
 from pathlib import Path
 
 import llvs
+from llvs.browser import open_address
+from llvs.tools import escape
 
 from book import Book
 from server import Server
 
 
-def token_of(folder: Path) -> str:
-    """The secret of the page's address: the same after a restart, so that pages that are open go on."""
-    path, mine = folder / "token", folder / f"token.{os.getpid()}"
+def _last_port(remembered: Path) -> int:
+    """The port of the last run; 0 if there is none."""
     try:
-        with open(os.open(mine, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-            file.write(secrets.token_urlsafe(24))
-        # Whole or not at all: the other device starts at the same moment.
-        os.link(mine, path)
-    except FileExistsError:
-        pass
-    finally:
-        mine.unlink(missing_ok=True)
-    return path.read_text()
+        port = int(remembered.read_text())
+    except (OSError, ValueError):
+        return 0
+    return port if 1024 <= port <= 65535 else 0
 
 
 def serve(folder: Path, shared: str, device: str, port: int, open_browser: bool) -> int:
     """Serves one device until it is interrupted."""
     folder.mkdir(parents=True, exist_ok=True)
+    remembered = folder / f"{device}.port"
+
+    def open_server(port: int) -> Server:
+        return Server(port, lambda changed: Book(str(folder / f"{device}.llvs"), shared, device, changed))
+
     try:
-        server = Server(port, token_of(folder), lambda changed: Book(str(folder / f"{device}.llvs"), shared, device, changed))
+        try:
+            server = open_server(port or _last_port(remembered))
+        except OSError:
+            if port:
+                raise
+            server = open_server(0)
+        # Pages that are open come back after a restart, since they find it where it was.
+        remembered.write_text(f"{server.server_port}\n")
     except (llvs.Error, OSError) as problem:
-        print(f"{device} cannot start: {problem}", file=sys.stderr)
+        print(escape.line(f"{device} cannot start: {problem}"), file=sys.stderr)
         return 3
     # Ended from another thread, since the one that serves waits for its end.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: threading.Thread(target=server.shutdown).start())
-    # In one piece: the other device prints at the same moment.
-    sys.stdout.write(f"{device}: {server.address}\n")
-    sys.stdout.flush()
+
+    def announce() -> None:
+        # In one piece: the other device prints at the same moment. An address lets one window in, so the next one follows.
+        sys.stdout.write(f"{device}: {server.guard.new_address(announce)}\n")
+        sys.stdout.flush()
+
+    announce()
     if open_browser:
-        webbrowser.open(server.address)
+        open_address(server.guard.new_address())
     server.serve_forever(poll_interval=0.1)
     server.close()
     return 0
@@ -71,7 +80,8 @@ def main() -> int:
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="where the stores and the shared folder are")
     parser.add_argument("--shared", metavar="PLACE", help="the folder or URL that all devices reach; FOLDER/shared unless given")
     parser.add_argument("--device", metavar="NAME", help="serve this device only")
-    parser.add_argument("--port", type=int, default=0, help="of the first device on 127.0.0.1, the next has the next; 0: any that is free")
+    about_port = "of the first device on 127.0.0.1, the next has the next; that of the last run unless given"
+    parser.add_argument("--port", type=int, default=0, help=about_port)
     parser.add_argument("--no-open", action="store_true", help="print the addresses only, and open no browser")
     given = parser.parse_args()
     shared = given.shared or str(given.folder.absolute() / "shared")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import threading
 import uuid
 from contextlib import ExitStack
@@ -14,10 +15,23 @@ from models import BY_NAME, BY_TAG, WORDS, Contact, Group, Phone, Photo
 
 #: Photos are no larger: the page makes them smaller before it sends them.
 LARGEST_PHOTO = 4_000_000
+#: What reading a value comes to that another program wrote.
+NOT_OURS = (KeyError, TypeError, ValueError, AttributeError, RecursionError)
 
 
 class Refused(Exception):
     """What cannot be done. The text is a sentence for people."""
+
+    def __init__(self, message: str, confirm: Optional[str] = None) -> None:
+        """confirm: what the request says as `confirmed` if it is to be done all the same."""
+        super().__init__(message)
+        self.confirm = confirm
+
+
+#: What a save says as `confirmed` if it may bring back a contact that was deleted.
+BRING_BACK = "bring-back"
+#: What the ids of decisions begin with in the store. The value under one is there while the decision stands.
+DECISIONS = "decision/"
 
 
 class Book:
@@ -29,6 +43,9 @@ class Book:
         #: What exchanges brought or sent, the newest first.
         self.rounds: list[dict[str, Any]] = []
         self._lock = threading.Lock()
+        #: The versions whose removals were read, and what they removed.
+        self._read: set[str] = set()
+        self._removed: set[str] = set()
         with ExitStack() as opened:
             self.notes = opened.enter_context(llvs.Coordinator(path, exchange=shared, device=device))
             self.people = self.notes.collection(Contact)
@@ -47,10 +64,13 @@ class Book:
 
     # Changing
 
-    def save(self, id: Optional[str], given: Contact, at: Optional[str], photo: Optional[bytes] = None) -> str:
+    def save(
+        self, id: Optional[str], given: Contact, at: Optional[str], photo: Optional[bytes] = None, confirmed: Optional[str] = None
+    ) -> str:
         """Saves what a form says of a contact, or of a new one; returns its id.
 
-        at: the version from which the form was filled in: what others changed since then stays.
+        at: the version from which the form was filled in: what others changed since then stays. confirmed: `BRING_BACK` if a contact that
+        was deleted since may be there again. Raises Refused.
         """
         if not given.name.strip():
             raise Refused("A contact needs a name.")
@@ -63,6 +83,8 @@ class Book:
         past = self.people.at(at or self.notes.current_version).get(key)
         if past is None:
             raise Refused("This contact was not there yet when the form was opened.")
+        if key not in self.people and confirmed != BRING_BACK:
+            raise Refused(f"{past.name} was deleted while this form was open.", BRING_BACK)
         if photo is None and given.photo is not None:
             given.photo = past.photo
         changed = [word for name, word in WORDS.items() if getattr(past, name) != getattr(given, name)]
@@ -82,7 +104,10 @@ class Book:
 
     def remove(self, id: str) -> None:
         """Removes a contact. It can be restored from its history."""
-        found = self.people.get(id)
+        try:
+            found = self.people.get(id)
+        except llvs.DecodeError:
+            found = None
         self.people.save(remove=[id], description=f"Delete {found.name if found else 'a contact'}")
 
     def restore(self, id: str, version: str) -> None:
@@ -90,7 +115,38 @@ class Book:
         past = self.people.at(version).get(id)
         if past is None:
             raise Refused("The contact was not there at that time.")
-        self.people.save({id: past}, description=f"Restore {past.name}")
+        named: dict[str, Any] = {"description": f"Restore {past.name}", "group": uuid.uuid4().hex}
+        try:
+            self.people.save({id: past}, **named)
+        except llvs.DecodeError:
+            # A collection writes over nothing that it cannot read, unless that is removed.
+            self.people.save(remove=[id], **named)
+            self.people.save({id: past}, **named)
+
+    def removed(self, prefix: str) -> list[str]:
+        """The ids of values that were removed and are not there now, without the prefix. Reads each version once."""
+        store, at = self.notes.store, self.notes.current_version.id
+        with self._lock:
+            left = store.statistics().versions - len(self._read)
+            for version in store.history():
+                if left <= 0:
+                    break
+                if version.id not in self._read:
+                    left -= 1
+                    self._read.add(version.id)
+                    self._removed |= {one.id for one in store.changes(version, with_data=False) if one.kind is llvs.ChangeKind.REMOVE}
+            found = sorted(id for id in self._removed if id.startswith(prefix))
+        return [id.removeprefix(prefix) for id in found if store.reference(id, at=at) is None]
+
+    def undelete(self, id: str) -> str:
+        """Brings back a contact that was deleted, as it was last; returns its name."""
+        if id in self.people:
+            raise Refused("This contact is there already.")
+        last = next((one for one in self.people.history(id) if one.object is not None), None)
+        if last is None or last.object is None:
+            raise Refused("There is no such contact.")
+        self.restore(id, last.version.id)
+        return last.object.name
 
     def save_group(self, id: Optional[str], name: str) -> str:
         """Names a group, or makes one."""
@@ -121,19 +177,73 @@ class Book:
             raise Refused(f"There is nothing to {word}.")
         about = done.description or "the last change"
         if done.version is None:
-            return f"Nothing of it is left: {about} was changed again since."
+            return f"There is nothing to {word} of this: {about}. It was changed again since."
         return f"Done again: {about}." if again else f"Taken back: {about}."
 
-    def choose(self, id: str, version: str, mark: str, choice: llvs.Choice) -> None:
-        """Decides the conflict with a mark: "newer", "older", or "result" for what stands."""
-        for conflict in self.people.open_conflicts().get(id, ()):
-            if conflict.version == version and mark_of(conflict) == mark:
-                try:
-                    self.notes.choose(conflict, choice)
-                except llvs.MovedError:
-                    raise Refused("Somebody changed this meanwhile, so there is nothing left to decide.") from None
+    def conflicts(self) -> dict[str, list[llvs.ObjectConflict]]:
+        """What merges had to decide and nobody has decided otherwise, by contact: also where a decision was undone."""
+        found = {id: list(records) for id, records in self.people.open_conflicts().items()}
+        for name in self.removed(DECISIONS):
+            conflict = self._undone(name)
+            if conflict is not None and mark_of(conflict) not in map(mark_of, found.get(conflict.id, ())):
+                found.setdefault(conflict.id, []).append(conflict)
+        for records in found.values():
+            records.sort(key=lambda one: (one.version, repr(one.path)))
+        return found
+
+    def _undone(self, name: str) -> Optional[llvs.ObjectConflict]:
+        """The conflict of a decision that was undone; None if something else is there by now."""
+        store, id = self.notes.store, DECISIONS + name
+        for version, kind in store.value_history(id):
+            if kind is llvs.ChangeKind.REMOVE:
+                continue
+            try:
+                told = json.loads(store.at(version)[id])
+                merge, contact = str(told["merge"]), str(told["contact"])
+                records = store.explain(merge, id=self.people.prefix + contact).records
+            except (*NOT_OURS, llvs.Error):
+                return None
+            record = next((one for one in records if _name_of(one._replace(version=merge)) == name), None)
+            if record is None:
+                return None
+            try:
+                store.choices(record._replace(version=merge), "result", at=self.notes.current_version)
+            except llvs.Error:
+                return None
+            return self.people.conflict(record._replace(version=merge))
+        return None
+
+    def choose(self, id: str, version: str, marks: list[str], choice: llvs.Choice) -> None:
+        """Decides the conflicts with these marks: "newer", "older", or "result" for what stands. One undo takes that back."""
+        group, name = uuid.uuid4().hex, self._name(id)
+        for mark in marks:
+            conflict = next((one for one in self.conflicts().get(id, ()) if one.version == version and mark_of(one) == mark), None)
+            if conflict is None:
+                raise Refused("This was decided already, perhaps on another device.")
+            member = str(conflict.path[0]) if conflict.path else ""
+            what = "phone" if member == "phones" and len(conflict.path) > 1 else WORDS.get(member, member)
+            about = f"Decide the {what} of {name}" if what else f"Decide whether to delete {name}"
+            self._decide(conflict, choice, description=about, group=group)
+
+    def _decide(self, conflict: llvs.ObjectConflict, choice: llvs.Choice, **about: Any) -> None:
+        decision = {"merge": conflict.version, "contact": conflict.id, "choice": choice}
+        while True:
+            at = self.notes.current_version
+            try:
+                changes = self.notes.store.choices(conflict, choice, at=at)
+            except llvs.MovedError:
+                raise Refused("Somebody changed this meanwhile, so there is nothing left to decide.") from None
+            # Beside the choice, a value that an undo removes: then the conflict is open again.
+            update = {DECISIONS + _name_of(conflict.record): json.dumps(decision).encode()}
+            try:
+                self.notes.save(update=update, changes=changes, expected=at, **about)
                 return
-        raise Refused("This was decided already, perhaps on another device.")
+            except llvs.MovedError:
+                continue
+
+    def _name(self, id: str) -> str:
+        past = (one.object.name for one in self.people.history(id) if one.object is not None)
+        return next(past, "a contact")
 
     # In step
 
@@ -185,7 +295,11 @@ def type_of(photo: bytes) -> Optional[str]:
 
 def mark_of(conflict: llvs.ObjectConflict) -> str:
     """What tells a conflict from the others of a contact: several in one text have the same path."""
-    return hashlib.sha256(repr(conflict.record).encode()).hexdigest()
+    return _name_of(conflict.record)
+
+
+def _name_of(record: llvs.Conflict) -> str:
+    return hashlib.sha256(repr(record).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def phones_of(given: list[Any]) -> list[Phone]:

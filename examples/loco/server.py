@@ -17,14 +17,14 @@ from llvs.inspector.shared import FILES, TYPES
 
 import examples
 import told
-from book import Book, Refused, phones_of, type_of
+from book import NOT_OURS, Book, Refused, phones_of, type_of
 from models import Contact
 
 PAGE = Path(__file__).parent / "page"
 #: Seconds between two signs of life to a page that is open.
 PULSE = 15.0
 #: What requests come to that no page of this program makes, and those about what is not there any more.
-NEVER_ASKED = (KeyError, TypeError, ValueError, AttributeError, RecursionError)
+NEVER_ASKED = NOT_OURS
 
 
 class News:
@@ -57,7 +57,7 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, port: int, token: str, open_book: Callable[[Callable[[], None]], Book]) -> None:
+    def __init__(self, port: int, open_book: Callable[[Callable[[], None]], Book]) -> None:
         """port: 0 takes one that is free. open_book: opens the book, given what to call when it changes."""
         super().__init__(("127.0.0.1", port), Handler)
         self.news = News()
@@ -66,9 +66,9 @@ class Server(ThreadingHTTPServer):
         except BaseException:
             self.server_close()
             raise
-        self.guard = Guard(token=token, port=self.server_port, what="a contact book")
-        self.address = f"http://127.0.0.1:{self.server_port}/?token={token}"
         self.files = {**FILES, **{path.name: path for path in PAGE.iterdir() if path.suffix in TYPES}}
+        pages = ["/", "/favicon.ico", *(f"/{name}" for name in self.files)]
+        self.guard = Guard(port=self.server_port, pages=pages, what="a contact book")
 
     def close(self) -> None:
         """Ends the pages' streams, the server and the book."""
@@ -93,14 +93,14 @@ class Handler(BaseHTTPRequestHandler):
         self._answer(self._post)
 
     def log_message(self, format: str, *arguments: Any) -> None:
-        """Nothing: the address holds a token."""
+        """Nothing: what is searched for is in the address."""
 
     def _answer(self, what: Callable[[str, dict[str, str]], None]) -> None:
         parts = urlsplit(self.path)
         headers = [(name.lower(), value) for name, value in self.headers.items()]
-        refused = self.server.guard.judge(self.command, parts.path, parts.query, headers)
+        refused = self.server.guard.judge(self.command, parts.path, headers)
         if refused is not None:
-            self._send(refused.status, "text/plain; charset=utf-8", refused.text.encode(), refused.headers)
+            self._send(refused.status, "text/plain; charset=utf-8", refused.text.encode())
             self.close_connection = True
             return
         try:
@@ -108,15 +108,18 @@ class Handler(BaseHTTPRequestHandler):
         except (ConnectionError, TimeoutError):
             self.close_connection = True
         except Refused as problem:
-            self._json({"error": str(problem)}, 409)
+            self._json({"error": str(problem), "confirm": problem.confirm}, 409)
+        except llvs.DecodeError:
+            said = "This cannot be read: another program saved something else in its place. Its history has what it was."
+            self._json({"error": said}, 409)
         except (*NEVER_ASKED, llvs.UnknownVersionError):
             self._json({"error": "This is not there any more, or the request is not one of this page."}, 404)
         except llvs.Error as problem:
             self._json({"error": str(problem)}, 500)
 
-    def _send(self, status: int, kind: str, body: bytes, more: tuple[tuple[str, str], ...] = ()) -> None:
+    def _send(self, status: int, kind: str, body: bytes) -> None:
         self.send_response(status)
-        for name, value in (("content-type", kind), ("content-length", str(len(body))), *HEADERS, *more):
+        for name, value in (("content-type", kind), ("content-length", str(len(body))), *HEADERS):
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)
@@ -132,6 +135,8 @@ class Handler(BaseHTTPRequestHandler):
             self._json(told.contact(book, query["id"]))
         elif path == "/api/history":
             self._json(told.history(book, query["id"]))
+        elif path == "/api/deleted":
+            self._json(told.deleted(book))
         elif path == "/api/conflicts":
             self._json(told.conflicts(book))
         elif path == "/api/news":
@@ -177,13 +182,16 @@ def _do(book: Book, what: str, given: dict[str, Any]) -> Optional[dict[str, Any]
     """Does what the page asks for. Raises one of `NEVER_ASKED` for what it never asks."""
     if what == "save":
         id, at = given.get("id"), given.get("at")
-        return {"id": book.save(id and str(id), _contact(given["card"]), at and str(at), _photo(given.get("picture")))}
+        card, picture, confirmed = _contact(given["card"]), _photo(given.get("picture")), given.get("confirmed")
+        return {"id": book.save(id and str(id), card, at and str(at), picture, confirmed and str(confirmed))}
     if what == "delete":
         book.remove(str(given["id"]))
     elif what == "restore":
         book.restore(str(given["id"]), str(given["version"]))
+    elif what == "undelete":
+        return {"said": f"{book.undelete(str(given['id']))} is back."}
     elif what == "choose":
-        book.choose(str(given["id"]), str(given["version"]), str(given["mark"]), _CHOICES[given["choice"]])
+        book.choose(str(given["id"]), str(given["version"]), [str(mark) for mark in given["marks"]], _CHOICES[given["choice"]])
     elif what == "group":
         return {"id": book.save_group(given.get("id") and str(given["id"]), str(given["name"]))}
     elif what == "delete-group":

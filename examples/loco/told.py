@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+import re
+import unicodedata
+from typing import Any, Mapping, Optional, Sequence
 
 import llvs
+from llvs.tools.differing import words
 
 from book import Book, mark_of
 from models import CONTACTS, WORDS, Contact, Phone
 
 #: Why a merge had to decide, in words.
 _WHY = {
-    llvs.ConflictKind.PICK: "Both devices changed the {what} while they were apart. One had to stand.",
-    llvs.ConflictKind.DELETE_EDIT: "One device deleted what the other one changed. The change stands.",
-    llvs.ConflictKind.OVERLAP: "Both devices rewrote the same words of the {what}. One had to stand.",
+    llvs.ConflictKind.PICK: "Both devices changed the {what} while they were apart.",
+    llvs.ConflictKind.DELETE_EDIT: "One device deleted this while the other one changed it.",
+    llvs.ConflictKind.OVERLAP: "Both devices rewrote the same words of the {what}.",
 }
-_ELSE = "The two devices disagree about the {what}. One had to stand."
+_ELSE = "The two devices disagree about the {what}."
+#: Characters of a text that are shown around what differs.
+_AROUND = 300
+#: Where a sentence ends.
+_ENDS = re.compile(r"[.!?]+\s+|\n")
 
 
 def book(book: Book, wanted: str, group: str, tag: str) -> dict[str, Any]:
@@ -23,22 +30,23 @@ def book(book: Book, wanted: str, group: str, tag: str) -> dict[str, Any]:
     at = book.notes.current_version.id
     people, unreadable = book.people.at(at).read_all()
     groups, _ = book.groups.at(at).read_all()
-    conflicts = book.people.open_conflicts()
+    conflicts = book.conflicts()
     place = {_id(found): number for number, found in enumerate(book.by_name.find(at=at))}
     tagged: dict[str, set[str]] = {}
     for entry in book.by_tag.find(at=at).entries():
         if _id(entry.id) in people:
             tagged.setdefault(str(entry.key[0]), set()).add(_id(entry.id))
     members = groups[group].members if group in groups else None
-    words = wanted.casefold().split()
+    sought = folded(wanted).split()
     shown = [
         (id, contact) for id, contact in people.items()
-        if (not group or (members is not None and id in members)) and (not tag or id in tagged.get(tag, ())) and _has(contact, words)
+        if (not group or (members is not None and id in members)) and (not tag or id in tagged.get(tag, ())) and _has(contact, sought)
     ]
     return {
-        "device": book.device, "at": at, "count": len(people), "unreadable": len(unreadable),
+        "device": book.device, "at": at, "count": len(people), "unreadable": sorted(unreadable), "deleted": len(_deleted(book, people)),
         "contacts": [
-            {"id": id, "name": contact.name, "about": _about(contact), "photo": contact.photo, "conflicts": len(conflicts.get(id, ()))}
+            {"id": id, "name": contact.name, "about": _about(contact), "photo": contact.photo,
+             "conflicts": len(_questions(conflicts.get(id, ())))}
             for id, contact in sorted(shown, key=lambda one: place.get(one[0], -1))
         ],
         "groups": [
@@ -46,7 +54,7 @@ def book(book: Book, wanted: str, group: str, tag: str) -> dict[str, Any]:
             for id, one in sorted(groups.items(), key=lambda one: (one[1].name.casefold(), one[0]))
         ],
         "tags": [{"name": name, "count": len(tagged[name])} for name in sorted(tagged, key=str.casefold)],
-        "conflicts": sum(map(len, conflicts.values())),
+        "conflicts": sum(len(_questions(records)) for records in conflicts.values()),
         "undo": _undo(book.notes.can_undo, book.notes.undo_description),
         "redo": _undo(book.notes.can_redo, book.notes.redo_description),
         "light": light(book),
@@ -66,12 +74,36 @@ def _about(contact: Contact) -> str:
     return contact.company or contact.town or (contact.phones[0].number if contact.phones else contact.email)
 
 
-def _has(contact: Contact, words: list[str]) -> bool:
+def _has(contact: Contact, sought: list[str]) -> bool:
     """Whether all words are somewhere in a contact."""
     parts = [contact.name, contact.company, contact.town, contact.email, contact.notes, *contact.tags]
     parts += [phone.number for phone in contact.phones] + [phone.number.replace(" ", "") for phone in contact.phones]
-    text = "\n".join(parts).casefold()
-    return all(word in text for word in words)
+    text = folded("\n".join(parts))
+    return all(word in text for word in sought)
+
+
+def folded(text: str) -> str:
+    """A text as it is searched: neither case nor accents count."""
+    return "".join(one for one in unicodedata.normalize("NFKD", text).casefold() if not unicodedata.combining(one))
+
+
+def _deleted(book: Book, people: Mapping[str, Contact]) -> list[str]:
+    return [id for id in book.removed(CONTACTS) if id not in people]
+
+
+def deleted(book: Book) -> list[dict[str, Any]]:
+    """The contacts that were deleted, as they were last, with who deleted them and when: the last deleted first."""
+    found = []
+    for id in _deleted(book, {}):
+        past = list(book.people.history(id))
+        last = next((one.object for one in past if one.object is not None), None)
+        removal = next((one for one in past if one.object is None and one.problem is None), None)
+        if last is not None and removal is not None:
+            found.append({
+                "id": id, "name": last.name, "about": _about(last), "photo": last.photo, "by": who(removal.version),
+                "time": removal.version.timestamp,
+            })
+    return sorted(found, key=lambda one: -one["time"])
 
 
 def card(contact: Contact) -> dict[str, Any]:
@@ -84,21 +116,24 @@ def card(contact: Contact) -> dict[str, Any]:
 
 
 def contact(book: Book, id: str) -> dict[str, Any]:
-    """One contact as it is now, with its groups and what merges had to decide. `card` is None where it was deleted."""
+    """One contact as it is now, with its groups and what merges had to decide. `card` is None where it was deleted or cannot be read.
+
+    `problem` is None unless it cannot be read; then it is what a programmer wants to know.
+    """
     at = book.notes.current_version.id
+    found, problem = None, None
     try:
-        found, problem = book.people.at(at).get(id), None
+        found = book.people.at(at).get(id)
     except llvs.DecodeError as raised:
-        found, problem = None, str(raised)
+        problem = str(raised)
     groups, _ = book.groups.read_all()
-    conflicts = book.people.open_conflicts().get(id, ())
     return {
         "id": id, "at": at, "card": None if found is None else card(found), "problem": problem,
         "groups": [
             {"id": group, "name": one.name, "isMember": id in one.members}
             for group, one in sorted(groups.items(), key=lambda one: one[1].name.casefold())
         ],
-        "conflicts": [conflict(book, one) for one in conflicts],
+        "conflicts": [conflict(book, one) for one in _questions(book.conflicts().get(id, ()))],
     }
 
 
@@ -106,28 +141,88 @@ def conflicts(book: Book) -> list[dict[str, Any]]:
     """What merges had to decide, and nobody has looked at since."""
     people, _ = book.people.read_all()
     found = []
-    for id, records in book.people.open_conflicts().items():
+    for id, records in book.conflicts().items():
         name = people[id].name if id in people else "A contact that was deleted"
-        found += [{"contact": id, "name": name, **conflict(book, one)} for one in records]
+        found += [{"contact": id, "name": name, **conflict(book, one)} for one in _questions(records)]
     return found
 
 
-def conflict(book: Book, found: llvs.ObjectConflict) -> dict[str, Any]:
-    """A conflict in words: what is at stake, what each side has, who wrote it and when, and which stands."""
-    store = book.notes.store
-    what = WORDS.get(str(found.path[0]), str(found.path[0])) if found.path else "contact"
-    newer, older = store.sides(found.record.id, *store[found.version].predecessors)
+_Question = Sequence[llvs.ObjectConflict]
+
+
+def _questions(records: Sequence[llvs.ObjectConflict]) -> list[_Question]:
+    """Conflicts as they are asked: a phone is one question, whether its number, its label or both are in question."""
+    found: dict[Any, list[llvs.ObjectConflict]] = {}
+    for one in records:
+        is_phone = len(one.path) == 3 and one.path[0] == "phones" and one.kind is llvs.ConflictKind.PICK
+        found.setdefault((one.version, repr(one.path[:2])) if is_phone else (one.version, mark_of(one)), []).append(one)
+    return list(found.values())
+
+
+def conflict(book: Book, question: _Question) -> dict[str, Any]:
+    """A question in words: what is at stake, what each side has, who wrote it and when, and which stands."""
+    found, store = question[0], book.notes.store
+    member = str(found.path[0]) if found.path else ""
+    what = "phone" if member == "phones" and len(found.path) > 1 else WORDS.get(member, member) if member else "contact"
+    sides = store.sides(found.record.id, *store[found.version].predecessors)
+    newer, older = (_side(book, question, side.at, value) for side, value in zip(sides, (found.newer, found.older)))
+    if found.kind is llvs.ConflictKind.OVERLAP and isinstance(newer["value"], str) and isinstance(older["value"], str):
+        pieces = words(older["value"], newer["value"])
+        older["words"] = [piece for piece in pieces if piece[0] != "+"]
+        newer["words"] = [piece for piece in pieces if piece[0] != "-"]
+    if not found.path:
+        base = found.base if isinstance(found.base, Contact) else None
+        for side in (newer, older):
+            side["changed"] = _changed(base, side.pop("contact"))
     return {
-        "version": found.version, "mark": mark_of(found), "path": list(found.path), "what": what,
-        "why": _WHY.get(found.kind, _ELSE).format(what=what),
+        "version": found.version, "marks": [mark_of(one) for one in question], "path": list(found.path), "member": member, "what": what,
+        "isDeletion": found.kind is llvs.ConflictKind.DELETE_EDIT, "why": _WHY.get(found.kind, _ELSE).format(what=what),
         "sides": [
-            {"side": name, "value": _value(value), "by": who(side.by), "time": side.by.timestamp if side.by else None,
-             "stands": value == found.result}
-            for name, value, side in (("newer", found.newer, newer), ("older", found.older, older))
+            {"side": name, **told, "by": who(side.by), "time": side.by.timestamp if side.by else None, "stands": value == found.result}
+            for name, told, value, side in (("newer", newer, found.newer, sides.newer), ("older", older, found.older, sides.older))
         ],
         "result": None if found.result in (found.newer, found.older) else _value(found.result),
-        "base": _value(found.base),
+        "base": None if member == "photo" or not member or len(question) > 1 else _value(found.base),
     }
+
+
+def _side(book: Book, question: _Question, at: str, value: Any) -> dict[str, Any]:
+    """What a side of a question has: the whole of what it is about, and not only the part that differs."""
+    found, member = question[0], question[0].path[0] if question[0].path else None
+    try:
+        contact = book.people.at(at).get(found.id)
+    except llvs.DecodeError:
+        contact = None
+    if member is None:
+        return {"value": _value(value), "contact": contact if isinstance(value, Contact) else None}
+    if member == "photo":
+        return {"value": _value(value), "photo": value}
+    if contact is not None and member == "phones" and len(found.path) == 3 and isinstance(found.path[1], dict):
+        phone = next((one for one in contact.phones if one.id == found.path[1].get("key")), None)
+        return {"value": _value(phone)}
+    if contact is not None and found.kind is llvs.ConflictKind.OVERLAP and isinstance(value, str):
+        return {"value": _sentence(str(getattr(contact, str(member), "")), value)}
+    return {"value": _value(value)}
+
+
+def _sentence(text: str, part: str) -> str:
+    """The sentences of a text in which a part of it is; a short text as a whole."""
+    begin = text.find(part) if part else -1
+    if len(text) <= _AROUND and begin < 0:
+        return text
+    if begin < 0:
+        return part
+    end = begin + len(part)
+    before = max((match.end() for match in _ENDS.finditer(text, max(0, begin - _AROUND), begin)), default=max(0, begin - _AROUND))
+    after = _ENDS.search(text, end - 1 if part[-1:] in ".!?\n" else end, end + _AROUND)
+    return text[before : min(len(text), end + _AROUND) if after is None else after.end()].strip("\n")
+
+
+def _changed(base: Optional[Contact], now: Optional[Contact]) -> Optional[dict[str, Any]]:
+    """What an edit made of a contact that the other side deleted: the card, and which members it changed."""
+    if now is None:
+        return None
+    return {"card": card(now), "members": [name for name in WORDS if base is None or getattr(base, name) != getattr(now, name)]}
 
 
 def _value(value: Any) -> Optional[str]:
@@ -135,7 +230,7 @@ def _value(value: Any) -> Optional[str]:
     if value is None:
         return None
     if isinstance(value, Phone):
-        return value.number or "something"
+        return f"{value.label}: {value.number}" if value.label else value.number or "something"
     if isinstance(value, Contact):
         return " · ".join(one for one in (value.name, value.town, ", ".join(sorted(value.tags))) if one) or "something"
     return ", ".join(sorted(map(str, value))) if isinstance(value, (list, set)) else str(value)
@@ -144,6 +239,10 @@ def _value(value: Any) -> Optional[str]:
 def who(version: Optional[llvs.Version]) -> str:
     """The device that made a version."""
     return (version.device if version else None) or "another program"
+
+
+#: What became of a contact in a version that does not describe it.
+_KINDS = {llvs.ChangeKind.INSERT: "Added by another program", llvs.ChangeKind.REMOVE: "Deleted by another program"}
 
 
 def history(book: Book, id: str) -> list[dict[str, Any]]:
@@ -156,8 +255,8 @@ def history(book: Book, id: str) -> list[dict[str, Any]]:
         devices = sorted({who(store[before]) for before in one.version.predecessors}) if is_merge else [who(one.version)]
         found.append({
             "version": one.version.id, "time": one.version.timestamp, "by": " and ".join(devices),
-            "what": "Merged" if is_merge else one.version.description or str(one.kind),
-            "card": None if one.object is None else card(one.object),
+            "what": "Merged" if is_merge else one.version.description or _KINDS.get(one.kind, "Changed by another program"),
+            "card": None if one.object is None else card(one.object), "isUnreadable": one.problem is not None,
             "changed": [name for name in WORDS if one.object and was and getattr(one.object, name) != getattr(was, name)],
         })
     return found

@@ -1,6 +1,9 @@
 # For all scripts: where things are, and how they speak. Source it; it changes into the root of the tree.
 set -euo pipefail
 
+# Each process that imports the package or a test would compile it again.
+unset PYTHONDONTWRITEBYTECODE
+
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 build="${LLVS_BUILD:-$root/build}"
 logs="$build/logs"

@@ -31,7 +31,7 @@ CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os
 BUILDS = {"release": "build-release", "debug": "build-debug"}
 #: What a suite's log says of a test that failed: Swift Testing, cmocka, pytest, `check`, scripts/lib/strict.sh, ctest.
 FAILURES = re.compile(
-    r"^(?:✘ Test (?!run)(?P<swift>.+?) (?:failed after|recorded an issue)"
+    r"^(?:✘ Test (?!run)(?P<swift>.+?) (?:failed after|recorded an issue(?: at (?P<place>.*))?)"
     r"|\[  FAILED  \] (?P<cmocka>\w+)$"
     r"|(?:FAILED|ERROR) (?P<pytest>Tests/\S+)"
     r"|FAILED  (?P<check>.+)"
@@ -143,6 +143,9 @@ def failures(outcome: Outcome) -> Iterator[str]:
     for match in FAILURES.finditer(text):
         kind, name = next((kind, name) for kind, name in match.groupdict().items() if name)
         name = name.strip()
+        if name == "«unknown»":
+            # It was found on a thread that the test started, which Swift Testing knows nothing of.
+            kind, name = "thread", f"on a thread of a test, {match['place']}"
         if kind == "swift":
             name = re.sub(r"\(.*", "", name.strip('"'))
         if name in seen:

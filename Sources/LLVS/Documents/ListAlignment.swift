@@ -97,21 +97,27 @@ final class ListAlignment {
         return areAnchors
     }
 
-    /// Whether both sides only replaced elements in their slots, and put equal ones into different slots. Each class has one key.
+    /// Whether both sides are as long as the base, and have put equal new elements into different slots. Each class has one key.
     private var areEqualEditsInTwoSlots: Bool {
         let count = base.count
         guard newerKeys.count == count, olderKeys.count == count else { return false }
-        // The new keys of the newer side are numbered in the order of its elements.
-        var slots: [Int] = []
-        for (i, key) in newerKeys.enumerated() where key != i {
-            guard key >= count else { return false }
-            slots.append(i)
+        // (A run is one item, and as many slots as it has elements.)
+        func forEachSlot(_ keys: [UInt32], _ body: (_ key: Int, _ slot: Int) -> Bool) {
+            var slot = 0
+            for key in keys.lazy.map(Int.init) {
+                if !body(key, slot) { return }
+                slot += key < sizes.count ? Int(sizes[key]) : 1
+            }
         }
-        var areInTwoSlots = false
-        for (i, key) in olderKeys.enumerated() where key != i {
-            guard key >= count else { return false }
-            let new = Int(key) - count
-            if new < slots.count, slots[new] != i { areInTwoSlots = true }
+        // The new keys of the newer side are numbered in the order of its elements.
+        var slots: [Int] = [], areInTwoSlots = false
+        forEachSlot(newerKeys) { key, slot in
+            if key >= count { slots.append(slot) }
+            return true
+        }
+        forEachSlot(olderKeys) { key, slot in
+            areInTwoSlots = key >= count && key - count < slots.count && slots[key - count] != slot
+            return !areInTwoSlots
         }
         return areInTwoSlots
     }

@@ -38,6 +38,8 @@ enum SchemaRegistration {
                 let bytes = merged.bytes ?? sides[0]
                 if try DocumentValues.areSame(bytes, sides[0]) { return (Array(held), contradictions) }
                 try bytes.withUnsafeBytes { _ = try MergeSchema($0) }
+                // Two devices together may have declared too many before. That is no reason to refuse something else.
+                if (try? IndexDeclarations.check(held)) != nil { try bytes.withUnsafeBytes { try IndexDeclarations.check($0) } }
                 return (bytes, contradictions)
             }
         }

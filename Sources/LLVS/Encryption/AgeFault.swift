@@ -34,7 +34,7 @@ struct AgeFault: Error {
             case .wrongKey: (.wrongKey, "Nothing was changed. Hand in the passphrase or identity that it was made for.")
             case .damaged: (.damaged, "Nothing more of it was taken. Fetch it again, or have it made anew.")
             case .cutShort: (.cutShort, "Read it again when all of it is there.")
-            case .tooLarge: (.tooLarge, "No writer makes such a file.")
+            case .tooLarge: (.tooLarge, "This library writes no such file. Have it made anew within what is read.")
             case .newer: (.newerFormat, "Update this library.")
             }
         return StoreError(code, "\(what) was not opened: \(why). \(advice)")

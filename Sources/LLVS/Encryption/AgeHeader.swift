@@ -25,7 +25,7 @@ struct AgeHeader {
     private static let bodySize = fileKeySize + Crypto.tagSize
     static let saltSize = 16
     /// Work factors of scrypt that are read, and the one that is written: 64 MiB and a fifth of a second.
-    static let workRead = 14...20, workWritten = 16
+    static let workRead = 14...18, workWritten = 16
 
     // MARK: Reading
 
@@ -105,7 +105,8 @@ struct AgeHeader {
                 let work = Int(String(decoding: last, as: UTF8.self))
             else { throw AgeFault.damaged("the passphrase in its header has another form") }
             guard workRead.contains(work) else {
-                throw AgeFault.tooLarge("its passphrase has the work factor \(work), and \(workRead) are read")
+                throw AgeFault.tooLarge(
+                    "its passphrase has the work factor \(work), and those of \(workRead.lowerBound) to \(workRead.upperBound) are read")
             }
             return .scrypt(salt: salt, work: work, body: body)
         default: return .other

@@ -78,9 +78,13 @@ extension StoreKeys {
     /// the same. These are the keys that something there was written with, else those that a device without memory begins with.
     ///
     /// Who gives way brings its members along, and removes its own files, which nobody needs. Keys that cannot be opened here stay apart.
-    /// - Parameter isUsed: whether something is there that was written with keys.
+    /// - Parameters:
+    ///   - areOwn: whether this device made these keys, and so may remove them.
+    ///   - isUsed: whether something is there that was written with keys.
+    /// - Throws: `.keysForked` if the chosen keys were removed meanwhile, since their maker gave way to another device.
     func agreed(
-        in place: KeyDirectory, _ unlocking: Unlocking, _ clock: KeyClock, _ crypto: Crypto, isUsed: (StoreKeys) throws -> Bool
+        in place: KeyDirectory, _ unlocking: Unlocking, _ clock: KeyClock, _ crypto: Crypto, areOwn: Bool = true,
+        isUsed: (StoreKeys) throws -> Bool
     ) throws -> StoreKeys {
         guard try KeyFiles.list(place).rings.count > 1 else { return self }
         // Whoever has not seen these is about to write.
@@ -110,7 +114,7 @@ extension StoreKeys {
             let ring = try KeyRing(store: first.store, epochs: first.own, members: first.members + new, removed: first.removed)
             _ = try StoreKeys.write(ring, to: place, crypto, from: first)
         }
-        for name in try KeyFiles.list(place).rings {
+        for name in try areOwn ? KeyFiles.list(place).rings : [] {
             guard let bytes = try? KeyFiles.read(name, in: place, limit: KeyRing.fileLimit),
                 let plain = try? AgeReader.decrypt(bytes, .identities(identities), crypto, limit: KeyRing.sizeLimit).plain,
                 let ring = try? KeyRing(plain, crypto), ring.newest?.recipient == current.recipient

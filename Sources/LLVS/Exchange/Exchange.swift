@@ -158,6 +158,8 @@ public final class Exchange: @unchecked Sendable {
 
 /// What an exchange knows from its earlier calls.
 struct ExchangeMemory {
+    /// The place, as the store knows it.
+    var place = KnownPlace()
     /// Those whose files there a retrieve found unusable: `send` writes anew those that the store has.
     var broken: Set<VersionID> = []
     /// Those whose version file there a retrieve found to be of the form that we wrote before, which other implementations cannot

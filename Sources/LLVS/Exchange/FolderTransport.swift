@@ -5,7 +5,7 @@
 /// Files are written under `tmp/` and renamed, so that nobody sees half of one; the changes of a version
 /// before the version. A listing is one pass over two directories. Safe from all threads, also beside
 /// other processes and machines: nothing is ever locked.
-public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
+public final class FolderTransport: ExchangeTransport, AddressedTransport, @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
     /// How a folder is used.
     public struct Options: Sendable {
@@ -29,6 +29,8 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
     private let look: (@Sendable (FolderTransport, _ check: @escaping () throws -> Void) throws -> Void)?
     private let lock = Lock(.transport)
     private var state: [UInt8] = []
+    /// The store joins whatever is there.
+    private var joins = false
     private var isPrepared = false
     /// Somebody looked whether the folder is encrypted, since it was empty.
     private var isInClear = false
@@ -316,7 +318,19 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
 
     public var restorationState: [UInt8] {
         get { lock.withLock { state } }
-        set { lock.withLock { state = newValue } }
+        set {
+            lock.withLock {
+                // The word is not handed back: it counts once.
+                if newValue.elementsEqual("new".utf8) { (state, joins) = ([], true) } else { state = newValue }
+            }
+        }
+    }
+    package func placeAddress(_ check: @escaping () throws -> Void) throws -> (place: String, account: String?)? { (description, nil) }
+    package func takeJoin() -> Bool {
+        lock.withLock {
+            defer { joins = false }
+            return joins
+        }
     }
 
     /// Tells of every new name in `versions/`, whoever wrote it, this transport included.

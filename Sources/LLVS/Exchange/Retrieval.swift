@@ -36,6 +36,7 @@ struct Retrieval {
         _ = try store.reloadHistory(control)
         try control.check(.listing, 0, of: 0, doing: what)
         let listing = try transport.list(control)
+        try memory.place.check(listing, of: transport, in: store, control, what)
         let damaged = try store.damagedVersions(check)
         if let mark = listing.mark, mark == memory.receivedMark, !verifyKnown, damaged.isEmpty { return result }
         let isSame = listing.mark != nil && listing.mark == memory.lookedMark
@@ -99,6 +100,7 @@ struct Retrieval {
                     )), always: true)
         }
         result.problems = ExchangeProblem.inOrder(result.problems)
+        try memory.place.note(listing, of: transport, in: store, looks.look)
         memory.receivedMark = result.problems.isEmpty ? listing.mark : nil
         memory.lookedMark = listing.mark
         return result

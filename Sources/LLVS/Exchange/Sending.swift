@@ -23,6 +23,7 @@ struct Sending {
         _ = try store.reloadHistory(control)
         try control.check(.listing, 0, of: 0, doing: what)
         let listing = try transport.listToSend(control)
+        try memory.place.check(listing, of: transport, in: store, control, what)
         let missing = try select(listing)
         Log.write(
             .debug,
@@ -33,6 +34,8 @@ struct Sending {
         memory.broken.subtract(result.versions)
         memory.oldForm.subtract(result.versions)
         result.problems = ExchangeProblem.inOrder(result.problems)
+        let look = { [control, what, total, sent = result.versions.count] in try control.check(.sending, sent, of: total, doing: what) }
+        try memory.place.note(listing, sent: result.versions, of: transport, in: store, look)
         return result
     }
 

@@ -49,21 +49,20 @@ final class ZipArchive {
         let tail = try bytes(at: size - min(size, UInt64(ZipArchive.endSize + 0xFFFF)), Int(min(size, UInt64(ZipArchive.endSize + 0xFFFF))))
         let tailStart = size - UInt64(tail.count)
         guard let at = tail.withUnsafeBytes(ZipArchive.end) else { throw damaged("it does not end as a zip does") }
-        var end = tail.withUnsafeBytes { ByteReader(UnsafeRawBufferPointer(rebasing: $0[(at + 4)...])).endRecord() }
-        var endStart = tailStart + UInt64(at)
-        if end?.needs64 ?? false {
-            guard endStart >= UInt64(ZipArchive.locatorSize) else { throw damaged("it does not end as a zip does") }
-            let locator = try bytes(at: endStart - UInt64(ZipArchive.locatorSize), ZipArchive.locatorSize)
-            if let place = locator.withUnsafeBytes({ ByteReader($0).locator() }) {
-                endStart -= UInt64(ZipArchive.locatorSize)
-                guard place <= endStart, endStart - place >= UInt64(ZipArchive.end64Size) else { throw damaged("its end lies nowhere") }
-                let record = try bytes(at: place, ZipArchive.end64Size)
-                end = record.withUnsafeBytes { ByteReader($0).end64Record() }
-                guard let size = end?.recordSize, size == endStart - place else { throw damaged("its end is not what it says") }
-                endStart = place
-            }
+        guard var end = tail.withUnsafeBytes({ ByteReader(UnsafeRawBufferPointer(rebasing: $0[(at + 4)...])).endRecord() }) else {
+            throw unsupported("is one part of several")
         }
-        guard let end else { throw unsupported("is one part of several") }
+        var endStart = tailStart + UInt64(at)
+        // A writer that does not know the sizes beforehand writes the longer end also if the short one has room.
+        if let place = try locator(before: endStart) {
+            endStart -= UInt64(ZipArchive.locatorSize)
+            guard place <= endStart, endStart - place >= UInt64(ZipArchive.end64Size) else { throw damaged("its end lies nowhere") }
+            let record = try bytes(at: place, ZipArchive.end64Size)
+            guard let long = record.withUnsafeBytes({ ByteReader($0).end64Record() }), long.recordSize == endStart - place,
+                end.agrees(with: long)
+            else { throw damaged("its end is not what it says") }
+            (end, endStart) = (long, place)
+        }
         guard end.offset <= endStart, endStart - end.offset == end.size, end.count <= end.size / UInt64(ZipArchive.recordSize) else {
             throw damaged("its directory is not where it says")
         }
@@ -89,6 +88,12 @@ final class ZipArchive {
         }
         guard position == endStart else { throw damaged("something follows its directory") }
         try checkPlaces()
+    }
+
+    /// Where the record is that the last one has no room for; nil if there is none.
+    private func locator(before end: UInt64) throws -> UInt64? {
+        guard end >= UInt64(ZipArchive.locatorSize) else { return nil }
+        return try bytes(at: end - UInt64(ZipArchive.locatorSize), ZipArchive.locatorSize).withUnsafeBytes { ByteReader($0).locator() }
     }
 
     /// Where the last record of a zip begins, whose comment ends with the file.
@@ -253,10 +258,14 @@ final class ZipArchive {
 /// What the end of a zip says of its directory.
 private struct ZipEnd {
     var count: UInt64, size: UInt64, offset: UInt64
-    /// A field is too small for what it should hold.
-    var needs64 = false
     /// Bytes of the record itself, where it says so.
     var recordSize: UInt64 = 0
+
+    /// Whether the longer record says the same, as far as this one has room.
+    func agrees(with long: ZipEnd) -> Bool {
+        (count == UInt16.max || count == long.count) && (size == UInt32.max || size == long.size)
+            && (offset == UInt32.max || offset == long.offset)
+    }
 }
 
 extension ByteReader {
@@ -269,7 +278,7 @@ extension ByteReader {
         else { return nil }
         let needs64 = disk == .max || first == .max || count == .max || size == .max || offset == .max
         guard needs64 || (disk == 0 && first == 0 && here == count) else { return nil }
-        return ZipEnd(count: UInt64(count), size: UInt64(size), offset: UInt64(offset), needs64: needs64)
+        return ZipEnd(count: UInt64(count), size: UInt64(size), offset: UInt64(offset))
     }
     /// Where the record is that `endRecord` has no room for.
     fileprivate func locator() -> UInt64? {

@@ -138,10 +138,11 @@ struct HeldMerge {
         }
     }
 
-    /// Returns what a merge in given roles came to. If it was computed, it is as recent as another value.
-    func value(of outcome: Outcome, newer: SideValue?, older: SideValue?, dated other: SideValue) throws -> SideValue? {
-        guard case .computed(let bytes, _) = outcome.result else { return outcome.value(newer: newer, older: older) }
-        return SideValue(.computed(bytes, recency: try recency(other)))
+    /// Returns a value as one that is as recent as another.
+    func dated(_ value: SideValue?, as other: SideValue) throws -> SideValue? {
+        if value == nil || SideValue.isSameReference(value, other) { return value }
+        let recency = try recency(other)
+        return try withBytes(value) { bytes in bytes.map { SideValue(.computed(Array($0), recency: recency)) } }
     }
 
     /// Whether both are the same bytes, or both are absent.

@@ -137,20 +137,18 @@ struct SwappedMerge {
             if kept?.hasMembers ?? false { merge.superseded.insert(id) }
             let before = kept?.value ?? SideValue(was), edited = SideValue(became)
             let outcome = try held.merge(edited, newer: now, older: before)
-            guard let undoing = try merged.undoing(key, from: before, to: edited, now: now, held) else {
-                try merge.take(outcome, id, newer: now, older: before, held, isRevert: true)
-                return
+            switch try merged.undoing(key, from: before, to: edited, now: now, held) {
+            case nil: try merge.take(outcome, id, newer: now, older: before, held, isRevert: true)
+            case .lost:
+                merge.tell(outcome.records, of: id, held)
+                merge.superseded.insert(id)
+            case .merged(let with, let without, let records):
+                if Self.isDecided(outcome, isRevert: true) { merge.superseded.insert(id) }
+                merge.tell(outcome.records, of: id, held)
+                merge.tell(records, of: id, held)
+                let again = try held.merge(with, newer: now, older: without)
+                try merge.take(again, id, newer: now, older: without, held, isRevert: true)
             }
-            if Self.isDecided(outcome, isRevert: true) { merge.superseded.insert(id) }
-            merge.tell(outcome.records, of: id, held)
-            // An edit that lost, or that another device made as well, changed nothing that is there.
-            if try held.areSameDocument(undoing.edited, undoing.before) {
-                if try !held.areSameDocument(edited, now) { merge.superseded.insert(id) }
-                return
-            }
-            merge.tell(undoing.records, of: id, held)
-            let again = try held.merge(undoing.edited, newer: now, older: undoing.before)
-            try merge.take(again, id, newer: now, older: undoing.before, held, isRevert: true)
         }
     }
 

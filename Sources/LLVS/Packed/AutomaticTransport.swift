@@ -1,6 +1,7 @@
 /// A place over a network whose layout nobody named: one that has packs keeps them, one with two files for each version keeps these, and an
-/// empty one gets packs. One that had single files and is empty is refused: it may be away for a moment.
-package final class AutomaticTransport: StoreTransport, @unchecked Sendable {
+/// empty one gets packs. One that had single files and is empty is refused: it may be away for a moment. It is not empty if files that are
+/// remembered can be read, and only the listing is behind.
+package final class AutomaticTransport: StoreTransport, AddressedTransport, @unchecked Sendable {
     // Sendable: `lock` guards what is known of the layout; the rest has locks of its own.
     private let files: any RemoteFiles
     private let versions: RemoteTransport
@@ -9,10 +10,14 @@ package final class AutomaticTransport: StoreTransport, @unchecked Sendable {
     private var isPacked: Bool?
     /// Single files were met there.
     private var hadVersions = false
+    /// Which remembers what was there.
+    private weak var store: Store?
     /// Nothing was met there, and until then nobody looks again.
     private var emptyUntil = -Double.infinity
     /// What is known of the place is to be forgotten.
     private var mustForget = false
+    /// The store joins whatever is there.
+    private var joins = false
     /// Whether it has, or gets, packs, as a look for the sake of a snapshot found.
     private var isPackedForSnapshots: Bool?
     private static let freshness = 10.0
@@ -29,12 +34,16 @@ package final class AutomaticTransport: StoreTransport, @unchecked Sendable {
     /// as long as the place is empty.
     /// - Throws: `.notFound` where it had single files, and is empty.
     func isPacked(_ store: Store, _ control: OperationControl) throws -> Bool {
-        if let known = lock.withLock({ isPacked }) { return known }
+        let decided = lock.withLock {
+            self.store = store
+            return isPacked
+        }
+        if let decided { return decided }
         let what = "Listing \(description)", check = { try control.check(.listing, 0, of: 0, doing: what) }
         let account = try files.account(check)
         if lock.withLock({ mustForget }) {
             try store.checkWritable(what)
-            try PackedNotes(store, remote: description, account: account).remove()
+            try PackedNotes(store, remote: description, account: account).forget(PackRandom.system)
             lock.withLock { mustForget = false }
         }
         let found: Bool
@@ -43,14 +52,16 @@ package final class AutomaticTransport: StoreTransport, @unchecked Sendable {
         } else if lock.withLock({ emptyUntil > Clock.steady() }) {
             return true
         } else if let held = try held(check) {
+            if held { try refusePacks(of: store, account, control) }
             found = held
         } else if try hadVersions(store, account) {
-            throw isGone
+            guard try isBehind(store, control) else { throw isGone }
+            found = false
         } else {
             lock.withLock { emptyUntil = Clock.steady() + AutomaticTransport.freshness }
             return true
         }
-        if !found { try PackedNotes.setHadVersions(store, remote: description, account: account) }
+        if !found { try PlaceNotes.setHadVersions(store, description, account) }
         lock.withLock {
             isPacked = found
             hadVersions = !found
@@ -60,7 +71,7 @@ package final class AutomaticTransport: StoreTransport, @unchecked Sendable {
 
     private func hadVersions(_ store: Store, _ account: String?) throws -> Bool {
         if lock.withLock({ hadVersions }) { return true }
-        guard try PackedNotes.hadVersions(store, remote: description, account: account) else { return false }
+        guard try PlaceNotes.hadVersions(store, description, account) else { return false }
         lock.withLock { hadVersions = true }
         return true
     }
@@ -74,7 +85,7 @@ package final class AutomaticTransport: StoreTransport, @unchecked Sendable {
         if try !(PackedNotes.known(of: store, remote: description, account: account)?.roots ?? []).isEmpty {
             // It has packs, and so no snapshots, wherever they are now.
             lock.withLock { isPacked = true }
-        } else if try hadVersions(store, account), try held(check) == nil {
+        } else if try hadVersions(store, account), try held(check) == nil, try !isBehind(store, control) {
             lock.withLock { isPacked = nil }
             throw isGone
         }
@@ -87,22 +98,33 @@ package final class AutomaticTransport: StoreTransport, @unchecked Sendable {
         return try (files.list("versions", withTimes: false, check) ?? []).contains { VersionID(validating: $0.name) != nil } ? false : nil
     }
 
-    private var isGone: StoreError {
-        StoreError(
-            .notFound,
-            "\(description) had single files of versions, and is empty. Nothing was removed here, and nothing is sent. Bring it back; or, "
-                + "to fill it anew from this store, set the restoration state of the exchange to the word \"new\", and exchange again.")
-    }
-    /// - Throws: `.notFound` when a place that had single files is empty.
-    private func checked(_ listing: ExchangeListing) throws -> ExchangeListing {
-        let isLost = lock.withLock {
-            guard isPacked == false, listing.versions.isEmpty, hadVersions else { return false }
-            // It is looked at anew: what is there next may be packs.
-            isPacked = nil
-            return true
+    /// Refuses packs at a place that had single files, unless these are there as well.
+    /// - Throws: `.notFound`.
+    private func refusePacks(of store: Store, _ account: String?, _ control: OperationControl) throws {
+        let check = { [description] in try control.check(.listing, 0, of: 0, doing: "Listing \(description)") }
+        guard let known = try PlaceNotes.identity(of: store, description, account), !known.isEmpty else { return }
+        let listed = (try files.list("versions", withTimes: false, check) ?? []).lazy.compactMap { VersionID(validating: $0.name) }
+        if try known.match(listed, check) == .none, try !isBehind(store, control) {
+            throw PlaceIdentity.refusal(of: description, isEmpty: false)
         }
-        if isLost { throw isGone }
-        return listing
+    }
+
+    /// Whether single files that are remembered can be read, though the listing has none of them.
+    private func isBehind(_ store: Store, _ control: OperationControl) throws -> Bool {
+        let account = try files.account { [description] in try control.check(.listing, 0, of: 0, doing: "Listing \(description)") }
+        guard let known = try PlaceNotes.identity(of: store, description, account) else { return false }
+        return try known.canBeRead { try versions.fetchVersions($0, control) }
+    }
+
+    private var isGone: StoreError { PlaceIdentity.refusal(of: description, isEmpty: true) }
+    /// - Throws: `.notFound` when a place that had single files is empty.
+    private func checked(_ listing: ExchangeListing, _ control: OperationControl) throws -> ExchangeListing {
+        let (isEmpty, store) = lock.withLock { (isPacked == false && listing.versions.isEmpty && hadVersions, self.store) }
+        guard isEmpty else { return listing }
+        if let store, try isBehind(store, control) { return listing }
+        // It is looked at anew: what is there next may be packs.
+        lock.withLock { isPacked = nil }
+        throw isGone
     }
 
     /// Where snapshots go: beside single files alone. Nobody says for which store. An empty place gets packs if a store found it so; to
@@ -123,13 +145,25 @@ package final class AutomaticTransport: StoreTransport, @unchecked Sendable {
         return nil
     }
 
+    // What is remembered is forgotten with the rest, by `isPacked`.
+    package func placeAddress(_ check: @escaping () throws -> Void) throws -> (place: String, account: String?)? {
+        guard lock.withLock({ isPacked }) == false else { return nil }
+        return (description, try files.account(check))
+    }
+    package func takeJoin() -> Bool {
+        lock.withLock {
+            defer { joins = false }
+            return joins
+        }
+    }
+
     package var description: String { files.description }
     package var counts: RemoteCounts { files.counts }
     package func knownAccount() throws -> String? { try files.account(nil) }
     private var chosen: any ExchangeTransport { lock.withLock { isPacked } ?? false ? packs : versions }
 
-    package func list(_ control: OperationControl) throws -> ExchangeListing { try checked(chosen.list(control)) }
-    package func listToSend(_ control: OperationControl) throws -> ExchangeListing { try checked(chosen.listToSend(control)) }
+    package func list(_ control: OperationControl) throws -> ExchangeListing { try checked(chosen.list(control), control) }
+    package func listToSend(_ control: OperationControl) throws -> ExchangeListing { try checked(chosen.listToSend(control), control) }
     package func fetchVersions(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
         try chosen.fetchVersions(names, control)
     }
@@ -154,7 +188,7 @@ package final class AutomaticTransport: StoreTransport, @unchecked Sendable {
             guard newValue.elementsEqual("new".utf8) else { return }
             lock.withLock {
                 (isPacked, isPackedForSnapshots, emptyUntil) = (isKeyed ? true : nil, nil, -Double.infinity)
-                (hadVersions, mustForget) = (false, !isKeyed)
+                (hadVersions, mustForget, joins) = (false, !isKeyed, true)
             }
         }
     }

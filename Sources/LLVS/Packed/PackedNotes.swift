@@ -1,5 +1,4 @@
-/// Where a store keeps what it knows of a remote in the packed layout: among its caches, under a name made of the remote and the machine
-/// (a store that is carried to another machine is another device there).
+/// Where a store keeps what it knows of a remote in the packed layout: among its caches, under a name of `PlaceNotes`.
 struct PackedNotes {
     private let storage: any Storage
     private let name: String
@@ -9,39 +8,13 @@ struct PackedNotes {
     private let claim: any StorageNote
     private let busy: BusyRemote
 
-    static func name(_ remote: String) -> String {
-        let digest = Array("\(remote)\n\(WriterMachine.current.machine)".utf8).withUnsafeBytes { SHA256.digest($0) }
-        return "packs-" + Base32.encode(Array(digest.prefix(10)))
-    }
-
-    /// The name for one of several accounts that have places of their own at one address: the first of them has the name of the address,
-    /// which notes had before accounts were told apart.
-    private static func name(_ remote: String, _ account: String?, _ storage: any Storage) throws -> String {
-        let first = name(remote)
-        guard let account, let owner = try storage.cacheGet(ownerName(first)), owner != mark(account) else { return first }
-        return name("\(remote)\n\(account)")
-    }
-    private static func ownerName(_ first: String) -> String { "\(first)-account" }
-    private static func mark(_ account: String) -> [UInt8] { Array(account.utf8).withUnsafeBytes { Array(SHA256.digest($0).prefix(10)) } }
+    static func name(_ remote: String) -> String { PlaceNotes.name(remote) }
 
     /// What a store knows of a remote, without keeping others from exchanging.
     static func known(of store: Store, remote: String, account: String? = nil) throws -> PackedState? {
         try store.checkOpen()
-        return try store.storage.cacheGet(name(remote, account, store.storage)).flatMap(PackedState.init(encoded:))
+        return try store.storage.cacheGet(PlaceNotes.name(remote, account, store.storage)).flatMap(PackedState.init(encoded:))
     }
-
-    // MARK: Places with single files
-
-    /// Whether single files were met there, in the place of packs.
-    static func hadVersions(_ store: Store, remote: String, account: String?) throws -> Bool {
-        try store.cacheGet(versionsName(name(remote, account, store.storage))) != nil
-    }
-    /// Keeps in mind that they were, where that can be kept.
-    static func setHadVersions(_ store: Store, remote: String, account: String?) throws {
-        let name = try versionsName(name(remote, account, store.storage))
-        if try store.cacheGet(name) == nil { try? store.cachePut(name, [1]) }
-    }
-    private static func versionsName(_ name: String) -> String { "\(name)-versions" }
 
     // MARK: -
 
@@ -53,18 +26,18 @@ struct PackedNotes {
         try store.checkOpen()
         storage = store.storage
         self.remote = remote
-        name = try PackedNotes.name(remote, account, storage)
+        name = try PlaceNotes.name(remote, account, storage)
         do {
             busy = try BusyRemote(name, store)
             claim = try store.storage.openNote(name)
             guard let account else { return }
             // Another account may have been the first meanwhile.
-            guard try PackedNotes.name(remote, account, storage) == name else {
+            guard try PlaceNotes.name(remote, account, storage) == name else {
                 throw StoreError(.busy, "Another account exchanges there.")
             }
-            let owner = PackedNotes.ownerName(name)
+            let owner = PlaceNotes.ownerName(name)
             if name == PackedNotes.name(remote), try storage.cacheGet(owner) == nil {
-                try storage.cachePut(owner, PackedNotes.mark(account))
+                try storage.cachePut(owner, PlaceNotes.mark(account))
             }
         } catch let error as StoreError where error.code == .busy {
             var busy = StoreError(
@@ -78,10 +51,20 @@ struct PackedNotes {
     func load() throws -> PackedState? { try storage.cacheGet(name).flatMap(PackedState.init(encoded:)) }
     /// Writes down what is known: `PackedState.body`.
     func save(_ body: [UInt8]) throws { try storage.cachePut(name, PackedState.encoded(body)) }
-    func remove() throws {
+    /// Forgets the remote. Only the store ids of its roots stay, for a device that fills it anew.
+    func forget(_ random: PackRandom) throws {
+        let known = try load(), stores = known.map { $0.roots.isEmpty ? $0.formerStores : $0.roots.map(\.store) } ?? []
+        try remove()
+        guard !stores.isEmpty else { return }
+        var state = PackedState(random)
+        state.formerStores = stores
+        state.seedsAnew = true
+        try save(state.body)
+    }
+    private func remove() throws {
         forgetUpload()
         PackedNotes.forgetSession(in: storage, remote: remote)
-        try storage.cacheDelete(PackedNotes.versionsName(name))
+        try storage.cacheDelete(PlaceNotes.versionsName(name))
         try storage.cacheDelete(name)
     }
 

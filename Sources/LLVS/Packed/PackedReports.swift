@@ -51,13 +51,25 @@ struct PackedReports: Equatable {
     }
 }
 
-/// What a device is called, for people: 1 to 128 bytes of UTF-8, without control characters.
+/// What a device is called, for people: 1 to 128 bytes of UTF-8, without control characters and marks of direction.
 enum DeviceName {
     static let limit = 128
-    /// Nil for what is no name.
+    /// Returns the name; nil for what is no name.
     static func text(_ bytes: [UInt8]) -> String? {
-        guard (1...limit).contains(bytes.count), !bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) else { return nil }
-        return String(validating: bytes, as: UTF8.self)
+        guard (1...limit).contains(bytes.count), let text = String(validating: bytes, as: UTF8.self) else { return nil }
+        return text.unicodeScalars.contains(where: isRefused) ? nil : text
+    }
+    /// Whether a scalar controls a terminal, ends a line, or turns the direction of writing. What joins letters and emoji does none of it.
+    private static func isRefused(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        // C0; DEL and C1.
+        case 0x00...0x1F, 0x7F...0x9F: true
+        // Separators of lines and paragraphs; embeddings and overrides.
+        case 0x2028...0x202E: true
+        // Marks of direction; isolates.
+        case 0x061C, 0x200E...0x200F, 0x2066...0x2069: true
+        default: false
+        }
     }
 }
 extension PackServices.Notice {

@@ -126,13 +126,26 @@ extension PackedRun {
 
     /// Takes the keys of another device, where both made some at the same moment and the others are those that count.
     private func agree(_ made: StoreKeys, _ place: RemoteKeyDirectory, _ keys: PackedKeys) throws {
-        let agreed = try made.agreed(in: place, keys.given.unlocking, clock, keys.crypto, isUsed: opensRoot)
+        var begun = made, agreed = made, turns = 0
+        while true {
+            do {
+                agreed = try begun.agreed(
+                    in: place, keys.given.unlocking, clock, keys.crypto, areOwn: begun.pin == made.pin, isUsed: opensRoot)
+                break
+            } catch let error as StoreError where error.code == .keysForked && turns < PackedRun.mostTurns {
+                // The device that made the chosen keys gave way to another one meanwhile.
+                turns += 1
+                begun = try StoreKeys.open(place, stores: [], keys.given.unlocking, pin: nil, keys.crypto)
+            }
+        }
         guard agreed.pin != made.pin else { return }
         state.pin = nil
         keys.set(agreed, [], at: 0)
         try take(agreed)
         rootsListed = nil
     }
+
+    private static let mostTurns = 8
 
     /// Whether a root is there that was written with these keys.
     private func opensRoot(_ found: StoreKeys) throws -> Bool {
@@ -155,11 +168,20 @@ extension PackedRun {
     /// Neither was anything of this place read, nor anything sent there.
     private var isUntouched: Bool { state.roots.isEmpty && state.attempts.isEmpty && state.read.isEmpty }
 
-    /// The keys that are there. A device that has met nothing but keys begins anew where these gave way to others.
+    /// Whether this device began there a few minutes ago, and has read nothing of others: all packs that it ever sent are of these minutes.
+    private var hasJustBegun: Bool {
+        guard state.pin?.number == 1, !state.attempts.isEmpty, Int(state.next) <= state.attempts.count + 1 else { return false }
+        return state.attempts.values.allSatisfy { now >= $0.listed && now - $0.listed < PackedSettings.pause }
+            && state.read.keys.allSatisfy { state.attempts[$0] != nil }
+    }
+
+    /// Opens the keys that are there. If the keys of a device gave way to others, which happens when several devices make an encrypted
+    /// place at once, it begins anew with those, unless it has used its own for long: then somebody may have replaced them.
     private func openKeys(_ place: RemoteKeyDirectory, _ keys: PackedKeys) throws -> StoreKeys {
         do { return try StoreKeys.open(place, stores: [], keys.given.unlocking, pin: state.pin, keys.crypto) } catch let error as StoreError
-            where error.code == .keysForked && isUntouched
+            where error.code == .keysForked && (isUntouched || hasJustBegun)
         {
+            if hasJustBegun { try beginAnew() }
             state.pin = nil
             return try StoreKeys.open(place, stores: [], keys.given.unlocking, pin: nil, keys.crypto)
         }

@@ -19,7 +19,8 @@ extension PackedRun {
         }
         var reading = PackedReading(self, verifyKnown: verifyKnown)
         try reading.read(all)
-        if reading.meetsOtherStores, try listRoots() { try reading.read(reading.ofOtherStores(all)) }
+        // A device that begins at the same moment may have written its root since the roots were listed.
+        if reading.meetsOtherStores, try listRootsAnew() { try reading.read(reading.ofOtherStores(all)) }
         if case let locked = reading.lockedUp(all), !locked.isEmpty, try readKeys() { try reading.read(locked) }
         if isFull {
             // What is lost is found by reading all of it: not on a metered network, or with a low battery.
@@ -105,26 +106,11 @@ extension PackedRun {
             !logs.keys.contains(where: state.isKnown), !bases.keys.contains(where: state.isKnown)
         else { return }
         if try hasRoot() { return }
-        // Another device may have filled it anew.
-        if try hasVersions(among: logs.merging(bases) { one, _ in one }) { return }
+        // Another device may have filled it anew, under the same store id.
+        let stores = Set(rootsBefore.map(\.store))
+        if state.roots.contains(where: { roots[$0.name] != nil && stores.contains($0.store) }) { return }
         forgetNewRoots()
-        throw isReset
-    }
-
-    /// Whether one of the first packs lists a version that is here: a place of another store has none.
-    private func hasVersions(among packs: [PackName: Int]) throws -> Bool {
-        let paced = control.paced(.listing, doing: what)
-        var withheld: StoreError?
-        let first = try Array(packs.keys).sorted(by: { ($0.first, $0.id) < ($1.first, $1.id) }, looking: paced.look)
-        for name in first.prefix(PackedSettings.packsLookedAt) {
-            guard let size = packs[name], size <= PackFormat.fileLimit(name.kind) else { continue }
-            do {
-                let ids = try end(name, size).0.versions.map(\.id)
-                if try store.unknown(among: ids).count < ids.count { return true }
-            } catch let fault as PackFault { if fault.refusal != nil { withheld = withheld ?? problem(name, fault).error } }
-        }
-        if let withheld { throw withheld }
-        return false
+        throw roots.isEmpty && logs.isEmpty && bases.isEmpty ? isReset : isOfAnotherStore
     }
 
     /// Whether a root that was known before can be read, though no listing has it: listings may be behind, and are so most where all is
@@ -147,6 +133,18 @@ extension PackedRun {
             "\(files.description) was emptied, or is another than before: the root of the packs is gone, and so are they. Nothing was "
                 + "removed here, and nothing is sent. Bring it back; or, to fill it anew from this store, set the restoration state of the "
                 + "exchange to the word \"new\", and exchange again.")
+        error.circumstance = .remoteReset
+        return error
+    }
+
+    /// There are packs, and none of them is of a store that is known.
+    private var isOfAnotherStore: StoreError {
+        var error = StoreError(
+            .notFound,
+            "\(files.description) is the place of another store: it has packs, and neither a root nor a pack that was there before. "
+                + "Nothing was received from it, and nothing is sent. Check the address, the account and the drive; or, if the two stores "
+                + "are to be joined, or the place was filled anew, set the restoration state of the exchange to the word \"new\", once, "
+                + "and exchange again: then all versions of both stores are merged, for good.")
         error.circumstance = .remoteReset
         return error
     }

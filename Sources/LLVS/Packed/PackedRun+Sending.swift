@@ -270,7 +270,7 @@ extension PackedRun {
             guard state.roots.isEmpty else { return }
             throw hasNoRoot
         }
-        let id = keys?.opened?.keys.store ?? settings.random.id()
+        let id = keys?.opened?.keys.store ?? state.formerStores.first ?? settings.random.id()
         let layout = wantsBridge ? RootText.bridged : RootText.packed
         let text = "{\"format\":1,\"store\":\"\(id)\",\"layout\":\"\(layout)\",\"encrypted\":\(keys != nil),\"made\":\"\(made)\"}"
         var writer = PackWriter(
@@ -279,6 +279,7 @@ extension PackedRun {
         let root = try sealing.seal(writer.finish())
         try upload(root)
         state.roots.append(PackedState.Root(name: root.name, store: id, bytes: root.bytes))
+        state.formerStores = []
         try save()
     }
     private var made: String { UTCDate.text(max(0, Int64(settings.random.milliseconds() / 1_000))) }

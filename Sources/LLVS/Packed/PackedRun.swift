@@ -22,9 +22,9 @@ package final class PackedRun {
     /// Merged packs of this device that were listed, and of which the outcome is not known: looked at by `takeBackUnfinished`.
     var toReadBack: Set<PackName> = []
     /// The roots that were known before this run looked.
-    let rootsBefore: [PackedState.Root]
+    private(set) var rootsBefore: [PackedState.Root]
     /// Whether large values were known to be there before this run: those that are met in it are not looked for.
-    let knewBlobs: Bool
+    private(set) var knewBlobs: Bool
     /// Parts of large values that others say are damaged.
     var claims: [PackID: PackID] = [:]
     private var saved: ArraySlice<UInt8> = []
@@ -69,6 +69,19 @@ package final class PackedRun {
             summarized = there
         }
         state.exchanges &+= 1
+    }
+
+    /// Forgets all that this device sent there, and removes it: nobody can open it any more. What is here is sent again.
+    func beginAnew() throws {
+        let names = (state.roots.map(\.name) + state.attempts.keys).map(\.description)
+        for name in state.attempts.keys { notes.forget(name) }
+        // What stays is told as a file without keys.
+        if !names.isEmpty { try? files.delete(names, check) }
+        let before = state
+        state = PackedState(settings.random)
+        (state.exchanges, state.seedsAnew, state.formerStores) = (before.exchanges, before.seedsAnew, before.formerStores)
+        (rootsBefore, rootsListed, knewBlobs, summarized) = ([], nil, false, nil)
+        there = try store.coverage(behind: [])
     }
 
     var now: Int64 { settings.clock() }
@@ -120,6 +133,11 @@ package final class PackedRun {
     /// Forgets the roots of a place that is refused.
     func forgetNewRoots() { (state.roots, rootsListed) = (rootsBefore, nil) }
 
+    func listRootsAnew() throws -> Bool {
+        rootsListed = nil
+        return try listRoots()
+    }
+
     /// Lists the roots, and reads those that are new; once in a run.
     /// - Returns: whether any is there.
     func listRoots() throws -> Bool {
@@ -165,6 +183,7 @@ package final class PackedRun {
             for (name, bad) in state.bad where bad.fault?.kind == .otherStore { state.bad[name]?.again = 0 }
             // Another device filled it already.
             state.seedsAnew = false
+            state.formerStores = []
         } catch let fault as PackFault {
             if keys == nil, bytes.starts(with: AgeHeader.magic) { throw RemoteKeyDirectory.isEncrypted(files.description) }
             if fault.kind != .notThere { problems.append(problem(name, fault)) }

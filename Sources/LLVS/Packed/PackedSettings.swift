@@ -102,8 +102,6 @@ package struct PackedSettings: Sendable {
     static let bridgingLimit = 100_000
     /// Roots of which some may be none.
     static let rootsLookedAt = 256
-    /// Packs of a place where nothing is known that are looked at for versions that are here.
-    static let packsLookedAt = 16
     /// Seconds until a file that cannot be taken is looked at again; at once while it may be on its way.
     static func wait(after kind: PackFault.Kind?) -> Int64 {
         switch kind {

@@ -166,6 +166,8 @@ struct PackedState {
     var reports = PackedReports()
     /// The next pack says that the remote was filled anew.
     var seedsAnew = false
+    /// The store ids of the roots that this device was told to forget: what it fills anew gets the first of them.
+    var formerStores: [PackID] = []
     /// What writers are called, for people.
     var names: [UInt64: Named] = [:]
     /// What the packs of this writer say that it is called.

@@ -44,7 +44,7 @@ package final class PackedTransport: StoreTransport, TellingTransport, @unchecke
         let notes = try PackedNotes(store, remote: files.description, account: account)
         let seedsAnew = lock.withLock { mustForget }
         if seedsAnew {
-            try notes.remove()
+            try notes.forget(settings.random)
             keys?.forget()
             lock.withLock { mustForget = false }
         }

@@ -26,7 +26,7 @@ extension Exchange {
         /// What is encrypted there, and how it is opened; nil: nothing is. Then the layout is packed.
         public var keys: RemoteKeys?
         /// What this device is called, for people who look at who writes to a place in packs (`RemoteStatus`): 1 to 128 bytes without
-        /// control characters. Who can read the place can read it. Nil: it says nothing.
+        /// control characters and marks of direction. Who can read the place can read it. Nil: it says nothing.
         public var deviceName: String?
         /// How a server is reached.
         package var http = HTTPSettings()
@@ -95,7 +95,8 @@ extension Exchange {
             try http.check()
             if let deviceName, DeviceName.text(Array(deviceName.utf8)) == nil {
                 throw StoreError(
-                    .invalidArgument, "The name of a device has 1 to \(DeviceName.limit) bytes, and no control characters.")
+                    .invalidArgument,
+                    "The name of a device has 1 to \(DeviceName.limit) bytes, and no control characters or marks of direction.")
             }
             guard let tokenFile else { return }
             guard tokens == nil else {

@@ -1,5 +1,5 @@
 /// An exchange through files at a place that is reached over a network: the interchange layout (docs/interchange.md) on `RemoteFiles`.
-public final class RemoteTransport: ExchangeTransport, SharingTransport, @unchecked Sendable {
+public final class RemoteTransport: ExchangeTransport, SharingTransport, AddressedTransport, @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
     private let files: any RemoteFiles
     private let lock = Lock(.leaf)
@@ -37,6 +37,19 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, @unchec
     var clock: @Sendable () -> Double = { Clock.now() }
     /// Whether what was kept of an upload is of no use any more.
     private var mustForget = false
+    /// The store joins whatever is there.
+    private var joins = false
+    /// Beside packs the place is known by these.
+    package func placeAddress(_ check: @escaping () throws -> Void) throws -> (place: String, account: String?)? {
+        guard choose == nil else { return nil }
+        return (description, try files.account(check))
+    }
+    package func takeJoin() -> Bool {
+        lock.withLock {
+            defer { joins = false }
+            return joins
+        }
+    }
     /// Whose caches hold what goes on with the upload of a large file.
     private weak var store: Store?
     func keepUploads(in store: Store) { lock.withLock { self.store = store } }
@@ -346,7 +359,7 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, @unchec
         set {
             lock.withLock {
                 known.state = newValue
-                if newValue.elementsEqual("new".utf8) { mustForget = true }
+                if newValue.elementsEqual("new".utf8) { (mustForget, joins) = (true, true) }
             }
         }
     }

@@ -115,6 +115,9 @@ public struct Snapshots: Sendable {
                 .invalidArgument, "There is nothing to put a snapshot of: the store has no versions yet. Save something first.")
         }
         try (transport as? AutomaticTransport)?.checkForSnapshot(of: store, control)
+        if let transport = transport as? any AddressedTransport {
+            try KnownPlace.checkForSnapshot(of: store, transport, control)
+        }
         let ids = try store.allVersionIDs(control)
         let prefix = Snapshots.ours
         // Without a manifest a reader sees that there is no snapshot, rather than a mixture of two.

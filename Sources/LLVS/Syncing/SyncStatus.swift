@@ -62,7 +62,7 @@ extension Syncer {
         /// What is there is encrypted, and the passphrase or the identities do not open it, or are missing: somebody has to give the
         /// right ones.
         case passphrase
-        /// A place in packs was emptied, or is another than before: somebody brings it back, or has it filled anew.
+        /// A place in packs was emptied, or a place belongs to another store: somebody brings it back, or has it joined.
         case remoteReset
         /// Another process exchanges with the place for this store.
         case alreadyRunning

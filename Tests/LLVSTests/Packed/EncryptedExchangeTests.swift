@@ -63,6 +63,31 @@ import Testing
         #expect(try a.exchange.retrieve(verifyKnown: true).problems.isEmpty)
     }
 
+    /// Of several devices that make the place at once, one may have sent with keys whose maker then gave way to others: it begins anew with
+    /// the keys that are there. If it has used its own for longer, somebody may have replaced them, and it refuses.
+    @Test(arguments: [false, true]) func keysThatGaveWay(isLater: Bool) throws {
+        let place = MemoryPlace(), a = try PackedDevice(place, keys: words("six words"))
+        let b = try PackedDevice(place, keys: words("six words"))
+        place.pace = 1
+        try a.save("a")
+        try b.save("b")
+        try a.exchangeOnce()
+        let lost = place.files.filter { !$0.key.hasPrefix("pack1/keys/") }
+        place.files = [:]
+        try b.exchangeOnce()
+        let others = place.files
+        place.files.merge(lost) { one, _ in one }
+        if isLater {
+            place.clock += 7_200
+            return expectRefusal(.keysForked, a, place, "keys that were used for long")
+        }
+        a.restart()
+        for device in [a, b, a] { try device.exchangeOnce() }
+        #expect(a.ids == b.ids && a.ids.count == 2)
+        #expect(!place.files.keys.contains { lost[$0] != nil } && others.keys.allSatisfy { place.files[$0] != nil })
+        #expect(try a.exchange.retrieve().problems.isEmpty && b.exchange.retrieve().problems.isEmpty)
+    }
+
     @Test func passphrases() throws {
         let place = MemoryPlace(), a = try PackedDevice(place, keys: words("six words"))
         try a.save()

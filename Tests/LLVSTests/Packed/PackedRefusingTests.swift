@@ -57,6 +57,83 @@ import Testing
         #expect(a.ids == before && b.ids == before && place.versions() == before && place.names(.root).count == 1)
     }
 
+    /// Versions that are here prove nothing: those that every store has, and those of a template that both stores were copied from.
+    @Test func versionsInCommonProveNothing() throws {
+        let place = MemoryPlace(), template = try PackedDevice(MemoryPlace())
+        for n in 0..<3 { try template.save("help\(n)") }
+        let a = try PackedDevice(place), b = try PackedDevice(place), c = try PackedDevice(place)
+        for device in [a, c] { try template.give(to: device) }
+        try a.save("a")
+        for device in [a, b, a] { try device.exchangeOnce() }
+        place.files = [:]
+        try c.save("c")
+        try c.exchangeOnce()
+        let others = place.files, before = a.ids
+        for device in [a, b] { #expect(isReset { try device.exchangeOnce() }) }
+        #expect(place.files == others && a.ids == before && b.ids == before)
+        // A person says that the two are to be joined.
+        a.exchange.restorationState = Array("new".utf8)
+        for device in [a, c, a] { try device.exchangeOnce() }
+        #expect(a.ids == c.ids && a.ids.count == 5 && place.names(.root).count == 1)
+        #expect(isReset { try b.exchangeOnce() })
+    }
+
+    /// A place that is filled anew has the store id that it had, and so is known to all; also after a death, and where two fill it.
+    @Test(arguments: [false, true]) func aPlaceThatIsFilledAnewKeepsItsStoreID(dies: Bool) throws {
+        let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place), c = try PackedDevice(place)
+        for device in [a, b, c] {
+            try device.save("own")
+            try device.exchangeOnce()
+        }
+        let old = try #require(a.known?.roots.first?.store)
+        place.files = [:]
+        a.exchange.restorationState = Array("new".utf8)
+        if dies {
+            _ = try a.exchange.retrieve()
+            a.restart()
+        }
+        try a.exchangeOnce()
+        #expect(a.known?.roots.map(\.store) == [old] && a.known?.formerStores == [])
+        // The others go on, and send what is missing.
+        for _ in 0..<4 {
+            for device in [c, b, a] { try device.exchangeOnce() }
+            place.clock += 86_400
+        }
+        #expect(a.ids.count == 3 && place.versions() == a.ids)
+        // A device that joins another place forgets what it had.
+        let other = MemoryPlace(), d = try PackedDevice(other)
+        try d.save("d")
+        try d.exchangeOnce()
+        place.files = other.files
+        b.exchange.restorationState = Array("new".utf8)
+        try b.exchangeOnce()
+        #expect(b.known?.roots.map(\.store) == d.known?.roots.map(\.store) && b.known?.formerStores == [])
+    }
+
+    /// A device that begins at the same moment writes its root after this one has listed the roots.
+    @Test func devicesThatBeginAtOnceAreNotOfAnotherStore() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
+        place.pace = 1
+        try a.save("a")
+        try b.save("b")
+        try a.exchangeOnce()
+        let first = place.files
+        place.files = [:]
+        try b.exchangeOnce()
+        let second = place.files
+        // The roots are listed before the second one is there, and the packs after.
+        let c = try PackedDevice(place)
+        place.files = first
+        var isThere = false
+        c.files.before = {
+            guard c.files.asked.last == "list pack1/log", !isThere else { return }
+            isThere = true
+            place.files.merge(second) { one, _ in one }
+        }
+        #expect(try c.exchange.retrieve().problems.isEmpty)
+        #expect(isThere && c.ids == a.ids.union(b.ids))
+    }
+
     /// All names of `log/` may be new to who was away: the root that it knows is looked at, which is one request.
     @Test func whoWasAwayFindsItsRoot() throws {
         let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 2), b = try PackedDevice(place)

@@ -117,7 +117,12 @@ import Testing
         let state = try #require(b.known), again = try #require(PackedState(encoded: PackedState.encoded(state.body)))
         #expect(again.names == state.names && a.known?.saidName == "Ann's laptop")
         for wrong in [[], [10], Array(repeating: 65, count: 129), [0xFF]] as [[UInt8]] { #expect(DeviceName.text(wrong) == nil) }
-        #expect(DeviceName.text(Array("Ä".utf8)) == "Ä")
+        for wrong in ["a\u{7F}", "\u{80}", "na\u{9B}31mme", "a\u{2028}b", "\u{2029}", "\u{202E}nna", "\u{200F}", "\u{61C}", "\u{2066}a"] {
+            #expect(DeviceName.text(Array(wrong.utf8)) == nil, "\(wrong.debugDescription)")
+        }
+        for right in ["Ä", "\u{A0}", "👨\u{200D}👩\u{200D}👧", "می\u{200C}خواهم", "Ann's laptop", "\u{2027}\u{202F}"] {
+            #expect(DeviceName.text(Array(right.utf8)) == right)
+        }
     }
 
     /// A newest pack that is gone, and that nothing replaces.

@@ -31,9 +31,14 @@ func errorCode(_ body: () throws -> Void) -> StoreError.Code? {
     do { try body(); return nil } catch { return (error as? StoreError)?.code }
 }
 
-func expectEnd(_ body: @escaping () throws -> Void) {
-    let ended = Parallel.finishes(body)
-    #expect(ended, "it hangs")
+/// Runs `body` on a thread of its own, and records an issue if it throws or does not end.
+func expectEnd(_ body: @escaping () throws -> Void, at place: SourceLocation = #_sourceLocation) {
+    nonisolated(unsafe) var failure: (any Error)?
+    let ended = Parallel.finishes {
+        do { try body() } catch { failure = error }
+    }
+    #expect(ended, "it hangs", sourceLocation: place)
+    if ended, let failure { Issue.record(failure, sourceLocation: place) }
 }
 
 /// Records, snapshots and versions that no honest replica makes: they are refused by name, and cost themselves alone.

@@ -26,15 +26,9 @@ def has_equal(*sides: list[Key]) -> bool:
 
 
 def has_equal_edits_in_two_slots(base: list[Key], newer: list[Key], older: list[Key]) -> bool:
-    """Returns whether both sides only replaced elements in their slots, and put equal ones into different slots."""
-    slots: list[dict[Key, int]] = []
-    for side in (newer, older):
-        if len(side) != len(base):
-            return False
-        slots.append({key: slot for slot, key in enumerate(side) if key != base[slot]})
-        if slots[-1].keys() & set(base):
-            return False
-    return any(slots[1].get(key, slot) != slot for key, slot in slots[0].items())
+    """Returns whether both sides are as long as the base, and have put equal new elements into different slots."""
+    slots = [{key: slot for slot, key in enumerate(side) if key not in base} for side in (newer, older)]
+    return len(newer) == len(older) == len(base) and any(slots[1].get(key, slot) != slot for key, slot in slots[0].items())
 
 
 def by_place(base: list[Key], side: list[Key], budget: Budget) -> list[Optional[int]]:

@@ -43,6 +43,24 @@ def test_exchange_pull_and_push(two: Run) -> None:
         assert "--coordinator NAME" in two("-s", "a.llvs", "sync", "./shared", code=3).err
 
 
+@pytest.mark.parametrize("place", ["./shared", "file://{}/shared?layout=packed"])
+def test_a_place_of_another_store_is_joined_by_an_option(two: Run, place: str) -> None:
+    place = place.format(Path.cwd())
+    two("-s", "a.llvs", "push", place)
+    Path("shared").rename("away")
+    two("-s", "b.llvs", "set", "y=1")
+    two("-s", "b.llvs", "push", place)
+    refused = two("-s", "a.llvs", "exchange", place, code=3).err
+    assert "is the place of another store" in refused and "llvs exchange --join PLACE" in refused
+    assert two("-s", "a.llvs", "exchange", "--join", place).out == f"{place}: 1 version received, 1 sent\n"
+    assert two("-s", "b.llvs", "exchange", place).out == f"{place}: 1 version received, 0 sent\n"
+    shutil.rmtree("shared")
+    assert "llvs exchange --join PLACE" in two("-s", "a.llvs", "exchange", place, code=3).err
+    assert two("-s", "a.llvs", "exchange", "--join", place).out == f"{place}: 0 versions received, 2 sent\n"
+    # Joining is said of one place, and not of all remotes.
+    assert "needs the place" in two("-s", "a.llvs", "exchange", "--join", code=2).err
+
+
 def test_problems_are_named(two: Run) -> None:
     two("-s", "a.llvs", "push", "./shared")
     for path in Path("shared").rglob("*"):

@@ -28,10 +28,15 @@ def test_it_serves_until_interrupted(tmp_path: Path) -> None:
         line = running.stdout.readline()
         assert line, "it ended"
         address = re.search(rb"http://127\.0\.0\.1:\d+/\S*", line)
-    # The address has a token, which becomes a cookie.
-    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
-    with browser.open(address[0].decode(), timeout=300) as page:
+    # The address has a key, which becomes the token.
+    place, _, key = address[0].decode().partition("/#key=")
+    with urllib.request.urlopen(f"{place}/", timeout=300) as page:
         assert page.status == 200
+    entry = urllib.request.Request(f"{place}/enter", b"", {"origin": place, "x-llvs-key": key})
+    with urllib.request.urlopen(entry, timeout=300) as entered:
+        token = entered.read().decode()
+    with urllib.request.urlopen(urllib.request.Request(f"{place}/api/summary", headers={"x-llvs-token": token}), timeout=300) as answer:
+        assert b"notes.llvs" in answer.read()
     running.send_signal(signal.SIGINT)
     running.communicate(timeout=300)
     assert running.returncode in (0, 130)

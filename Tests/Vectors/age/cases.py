@@ -137,7 +137,7 @@ for name, work, expect in [
 ]:
     case(f"passphrase_work_{name}", expect, file(secret.replace(b" 14\n", b" " + work + b"\n")), passphrase=PASS)
 case("passphrase_work_10", "too_large", file(m.scrypt_stanza(KEY, PASS, SALT, 10)), passphrase=PASS, age="ok")
-case("passphrase_work_21", "too_large", file(secret.replace(b" 14\n", b" 21\n")), passphrase=PASS)
+case("passphrase_work_19", "too_large", file(secret.replace(b" 14\n", b" 19\n")), passphrase=PASS)
 
 # What follows the header.
 head = m.header(KEY, mine)

@@ -249,6 +249,14 @@ public:
         detail::run([&](llvs_error **error) { return llvs_exchange_rekey(raw(), renew, control, &left, error); });
         return left;
     }
+    /// What it wants to find again in a later process; see llvs_exchange_restoration_state.
+    std::string restoration_state() const {
+        return detail::taken([&](llvs_buffer *state, llvs_error **error) { return llvs_exchange_restoration_state(raw(), state, error); });
+    }
+    /// Hands that back; or "new": joins whatever is at the place, for good. See llvs_exchange_set_restoration_state.
+    void set_restoration_state(std::string_view state) {
+        detail::run([&](llvs_error **error) { return llvs_exchange_set_restoration_state(raw(), detail::bytes(state), error); });
+    }
     /// Ends what this device sends to a place in packs, for good; see llvs_exchange_retire.
     ExchangeResult retire(const llvs_control *control = nullptr) {
         llvs_exchange_result *result = nullptr;

@@ -1,5 +1,7 @@
 // Asking the device's program.
 
+import { fetchWithToken } from "/token.js";
+
 async function take(request) {
   let answer;
   try {
@@ -9,16 +11,37 @@ async function take(request) {
   }
   if (answer.headers.get("content-type") !== "application/json") throw new Error(await answer.text());
   const content = await answer.json();
-  if (!answer.ok) throw new Error(content.error);
+  // What may be done all the same says how: `confirm`.
+  if (!answer.ok) throw Object.assign(new Error(content.error), { confirm: content.confirm });
   return content;
 }
 
 /** What there is to show. Throws an Error with a sentence for people. */
 export function get(name, query = {}) {
-  return take(fetch("/api/" + name + "?" + new URLSearchParams(query)));
+  return take(fetchWithToken("/api/" + name + "?" + new URLSearchParams(query)));
 }
 
 /** Something to do. */
 export function post(what, given = {}) {
-  return take(fetch("/api/" + what, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(given) }));
+  return take(fetchWithToken("/api/" + what, {
+    method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(given),
+  }));
+}
+
+/** Bytes that are in Base64. */
+export function bytesOf(packed) {
+  return Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+}
+
+const photos = new Map();
+
+/** The address of a photo within this window. A photo never changes. */
+export function photo(id) {
+  if (!photos.has(id)) {
+    photos.set(id, fetchWithToken("/photo/" + encodeURIComponent(id)).then(async (answer) => {
+      if (!answer.ok) throw new Error("There is no such photo.");
+      return URL.createObjectURL(await answer.blob());
+    }));
+  }
+  return photos.get(id);
 }

@@ -1,7 +1,7 @@
 // One contact, with what a merge had to decide about it.
 
 import { conflictCard } from "/conflicts.js";
-import { el, empty, named } from "/dom.js";
+import { el, empty, named, say, spoken } from "/dom.js";
 import { act, face } from "/parts.js";
 
 /** A value as people read it; nothing for what is empty. */
@@ -24,10 +24,23 @@ export function facts(card, changed = []) {
     mark("notes", fact("Notes", card.notes && el("bdi", {}, card.notes))));
 }
 
+/** Deletes a contact. The message has a button that brings it back. */
+function remove(id, name) {
+  return act("delete", { id }, () => {
+    location.hash = "#/";
+    say(`${spoken(name)} was deleted.`, { text: "Undo", run: () => act("undelete", { id }) });
+  });
+}
+
 export function showContact(contact) {
   const { id, card } = contact;
   const path = "#/contact/" + encodeURIComponent(id);
-  if (contact.problem) return el("p", { class: "problem" }, contact.problem);
+  if (contact.problem) {
+    return el("div", {}, el("div", { class: "head" }, el("h2", {}, "This contact cannot be read"),
+      el("a", { class: "button primary", href: path + "/history" }, "History")),
+    el("p", {}, "Another program saved something in its place that is no contact. Its history has what it was before, if it was one."),
+    el("details", {}, el("summary", {}, "For programmers"), el("code", {}, named(contact.problem))));
+  }
   if (!card) {
     return empty("This contact was deleted.", el("p", {}, "Its ", el("a", { href: path + "/history" }, "history"), " can bring it back."));
   }
@@ -36,7 +49,7 @@ export function showContact(contact) {
       el("div", { class: "muted" }, named([card.company, card.town].filter(Boolean).join(", ") || " "))),
     el("div", { class: "row-of" }, el("a", { class: "button primary", href: path + "/edit" }, "Edit"),
       el("a", { class: "button", href: path + "/history" }, "History"),
-      el("button", { type: "button", onclick: () => act("delete", { id }, () => { location.hash = "#/"; }) }, "Delete"))),
+      el("button", { type: "button", onclick: () => remove(id, card.name) }, "Delete"))),
     contact.conflicts.map((conflict) => conflictCard(id, conflict)),
     el("div", { class: "card" }, facts(card)),
     contact.groups.length ? el("div", { class: "row-of" }, el("span", { class: "muted small" }, "Groups"), contact.groups.map((group) =>

@@ -1,4 +1,4 @@
-// The light: whether this device is in step with the others, and what came and went when.
+// The light: whether this device is in step with the others, and what was received and sent when.
 
 import { el, empty, named } from "/dom.js";
 import { act } from "/parts.js";
@@ -25,10 +25,11 @@ export function showSynced(light) {
     light.isOnline ? null : el("p", {}, "This device is offline: it keeps what is saved, and sends it when the switch is on again."),
     light.error ? el("p", { class: "problem" }, light.error) : null,
     light.problems.length ? el("p", { class: "problem" }, light.problems.join(" ")) : null,
-    el("p", { class: "muted" }, light.places.map((place) => ["Shares ", named(place), ". "]),
-      `${counted(light.came, "version")} came and ${light.went} went since LoCo was started.`),
+    el("p", { class: "muted" }, light.places.map((place) => [/^[a-z+]{2,}:/.test(place) ? "Shared server: " : "Shared folder: ",
+      named(place), ". "]),
+      `Since LoCo was started ${counted(light.came, "version was", "versions were")} received, and ${light.went} sent.`),
     light.rounds.length ? el("div", { class: "card" }, el("table", {}, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "when"),
-      el("th", { scope: "col", class: "number" }, "came"), el("th", { scope: "col", class: "number" }, "went"),
+      el("th", { scope: "col", class: "number" }, "received"), el("th", { scope: "col", class: "number" }, "sent"),
       el("th", { scope: "col" }, "changed here"))), el("tbody", {}, light.rounds.map(row))))
-      : empty("Nothing came or went yet.", "What is saved here goes to the other devices by itself."));
+      : empty("Nothing was received or sent yet.", "What is saved here goes to the other devices by itself."));
 }

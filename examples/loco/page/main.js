@@ -3,12 +3,14 @@
 import { get } from "/api.js";
 import { showConflicts } from "/conflicts.js";
 import { showContact } from "/contact.js";
-import { el, empty, fill, named, spoken } from "/dom.js";
-import { showForm, showMeanwhile } from "/form.js";
+import { showDeleted } from "/deleted.js";
+import { el, empty, fill, named, say, spoken } from "/dom.js";
+import { hasDraft, showForm, showMeanwhile } from "/form.js";
 import { showHistory } from "/history.js";
 import { lightText, showSynced } from "/light.js";
-import { act, face } from "/parts.js";
+import { act, face, refill } from "/parts.js";
 import { counted, exactly } from "/time.js";
+import { enter, hear } from "/token.js";
 
 const $ = (id) => document.getElementById(id);
 const view = $("view");
@@ -21,6 +23,9 @@ function place() {
 }
 
 const chosen = { group: "", tag: "" };
+/** The version that is chosen in a history, by its contact. */
+const looked = new Map();
+const NARROW = matchMedia("(max-width: 760px)");
 
 async function draw() {
   const number = ++drawn;
@@ -31,104 +36,209 @@ async function draw() {
   try {
     book = await get("book", { q: $("wanted").value, group: chosen.group, tag: chosen.tag });
     if (number !== drawn) return;
-    frame(book, what === "contact" ? id : null);
+    const address = parts.join("/"), isOther = view.dataset.shown !== address;
+    frame(book, what === "contact" ? id : null, isOther);
     // A form that is open stays as it is, and says what came meanwhile.
-    const address = parts.join("/");
-    if ((how === "edit" || what === "new") && view.dataset.shown === address) {
+    const isForm = how === "edit" || what === "new";
+    if (isForm && !isOther) {
       if (how === "edit") showMeanwhile(view, await get("contact", { id }));
       return;
     }
-    const made = await content(what, id, how, book);
+    const { data, make } = await content(what, id, how, book, address);
     if (number !== drawn) return;
-    fill(view, parts.length ? el("a", { class: "back", href: "#/" }, "All contacts") : null, made);
-    if (view.dataset.shown !== address) view.scrollTop = 0;
+    // After a step to another view the next Tab leads into that, unless somebody types a search.
+    const follows = isOther && view.dataset.shown !== undefined && document.activeElement !== $("wanted") && !groupForm;
+    if (isOther && hasDraft(view.dataset.shown ?? "")) say("What you wrote is kept: open the form again to go on with it.");
+    refill(view, [address, data], () => [parts.length ? el("a", { class: "back", href: "#/" }, "All contacts") : null, make()]);
+    if (isOther) view.scrollTop = 0;
     view.dataset.shown = address;
+    if (isForm) showMeanwhile(view, data ?? {});
+    if (follows) (isForm ? $("field-name") ?? view : view).focus({ preventScroll: true });
     document.body.dataset.ready = address || "start";
   } catch (problem) {
-    if (number === drawn) fill(view, el("p", { class: "problem" }, problem.message));
+    if (number !== drawn) return;
+    view.drawnOf = null;
+    fill(view, el("p", { class: "problem" }, problem.message));
   }
 }
 
-async function content(what, id, how, book) {
-  if (what === "new") return showForm(null);
-  if (what === "conflicts") return showConflicts(await get("conflicts"));
-  if (what === "synced") return showSynced(book.light);
-  if (what === "contact" && how === "history") return showHistory(id, await get("history", { id }));
-  if (what === "contact") return (how === "edit" ? showForm : showContact)(await get("contact", { id }));
-  if (book.count) return empty("Nobody is chosen.", "Choose a contact from the list, or search with /.");
-  return empty("The book is empty.", el("p", {}, "Add the first contact, or ",
-    el("button", { type: "button", onclick: () => act("examples") }, "Take some examples"), " to look at."));
+/** What a view is made of, and how. It is drawn again only if that changed. */
+async function content(what, id, how, book, address) {
+  const of = (data, make) => ({ data, make: () => make(data) });
+  const again = () => {
+    view.dataset.shown = view.drawnOf = "";
+    draw();
+  };
+  if (what === "new") return of(null, () => showForm(null, address, again));
+  if (what === "conflicts") return of(await get("conflicts"), showConflicts);
+  if (what === "deleted") return of(await get("deleted"), showDeleted);
+  if (what === "synced") return of(book.light, showSynced);
+  if (what === "contact" && how === "history") {
+    return of(await get("history", { id }), (past) => showHistory(id, past, looked.get(id), (version) => looked.set(id, version)));
+  }
+  if (what === "contact" && how === "edit") return of(await get("contact", { id }), (contact) => showForm(contact, address, again));
+  if (what === "contact") {
+    looked.delete(id);
+    return of(await get("contact", { id }), showContact);
+  }
+  if (book.count) return of("none", () => empty("Nobody is chosen.", "Choose a contact from the list, or search with /."));
+  return of("empty", () => empty("The book is empty.", el("p", {}, "Add the first contact, or ",
+    el("button", { type: "button", onclick: () => act("examples") }, "Take some examples"), " to look at.")));
 }
 
-function frame(book, id) {
+function frame(book, id, isOther) {
   latest = book;
   document.title = `LoCo on ${spoken(book.device)}`;
-  fill($("device"), named(book.device));
+  if ($("device").textContent !== book.device) fill($("device"), named(book.device));
   for (const word of ["undo", "redo"]) {
     $(word).disabled = book[word] === null;
     $(word).title = book[word] === null ? `There is nothing to ${word}` : `${word === "undo" ? "Undo" : "Redo"}: ${spoken(book[word])}`;
   }
   $("online").checked = book.light.isOnline;
+  $("online-text").textContent = book.light.isOnline ? "Online" : "Offline";
   glow();
   around(book);
-  const filters = [chosen.group && book.groups.find((group) => group.id === chosen.group)?.name, chosen.tag].filter(Boolean);
+  const group = book.groups.find((one) => one.id === chosen.group);
+  const filters = [chosen.group && group?.name, chosen.tag].filter(Boolean);
   $("count").textContent = counted(book.contacts.length, "contact") + (filters.length ? " in " + filters.map(spoken).join(", ") : "")
-    + (book.unreadable ? `, ${book.unreadable} cannot be read` : "");
-  const top = $("list").scrollTop;
-  fill($("list"), book.contacts.length ? book.contacts.map((contact) => el("li", {}, el("a", {
-    href: "#/contact/" + encodeURIComponent(contact.id), "aria-current": contact.id === id ? "true" : null,
-  }, face(contact, contact.id), el("span", {}, el("span", { class: "name clip" }, named(contact.name)),
-    el("span", { class: "small clip" }, contact.about ? named(contact.about) : "")),
-  contact.conflicts ? el("span", { class: "asks", role: "img", "aria-label": "has a conflict", title: "Look at this" }) : null)))
-    : el("li", {}, empty("No contacts here.", book.count ? "Search for something else, or choose another group." : "")));
-  $("list").scrollTop = top;
+    + (book.unreadable.length ? `, ${book.unreadable.length} cannot be read` : "");
+  refill($("group-tools"), group ?? null, () => (group ? [
+    el("button", { type: "button", class: "plain", onclick: () => nameGroup(group) }, "Rename"),
+    el("button", { type: "button", class: "plain", onclick: () => removeGroup(group) }, "Delete group")] : []));
+  const wanted = $("wanted").value.trim(), isAll = !wanted && !filters.length;
+  refill($("list"), [book.contacts, book.unreadable, id, wanted, filters], () => [
+    book.contacts.map((contact) => el("li", {}, el("a", {
+      href: "#/contact/" + encodeURIComponent(contact.id), "aria-current": contact.id === id ? "true" : null,
+    }, face(contact, contact.id), el("span", {}, el("span", { class: "name clip" }, named(contact.name)),
+      el("span", { class: "small clip" }, contact.about ? named(contact.about) : "")),
+    contact.conflicts ? el("span", { class: "asks", role: "img", "aria-label": "has a conflict", title: "Look at this" }) : null))),
+    isAll ? book.unreadable.map((one) => el("li", {}, el("a", {
+      href: "#/contact/" + encodeURIComponent(one), "aria-current": one === id ? "true" : null,
+    }, el("span", { class: "face tint-3", "aria-hidden": "true" }, "!"), el("span", {},
+      el("span", { class: "name clip" }, "Cannot be read"),
+      el("span", { class: "small clip" }, named(one)))))) : [],
+    book.contacts.length || isAll && book.unreadable.length ? null : el("li", {}, nobody(book, wanted, filters)),
+  ]);
+  if (isOther) $("list").querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
 }
+
+/** What the list says when it is empty. */
+function nobody(book, wanted, filters) {
+  if (!book.count) return empty("No contacts here.", "");
+  const among = filters.length ? ` in ${filters.map(spoken).join(", ")}` : "";
+  if (!wanted) return empty(`No contacts${among}.`, "Choose another group, or add contacts to this one on their page.");
+  return empty(`Nobody${among} matches "${spoken(wanted)}".`, el("p", {}, el("button", { type: "button", onclick: () => {
+    $("wanted").value = "";
+    $("wanted").focus();
+    draw();
+  } }, "Clear the search")));
+}
+
+/** The form for the name of a group while it is open. It stays as it is when the page is drawn anew. */
+let groupForm = null;
 
 function around(book) {
+  const at = place().parts[0];
+  const isAList = at !== "conflicts" && at !== "deleted";
   const choice = (text, count, to, isChosen, more = "") => el("a", {
-    href: "#/", class: more, "aria-current": isChosen ? "true" : null,
-    onclick: (event) => { event.preventDefault(); Object.assign(chosen, { group: "", tag: "" }, to); draw(); },
+    href: "#/", class: more, "aria-current": isChosen && isAList ? "true" : null,
+    onclick: (event) => {
+      event.preventDefault();
+      Object.assign(chosen, { group: "", tag: "" }, to);
+      if (!isAList || NARROW.matches && at) location.hash = "#/";
+      else draw();
+    },
   }, el("span", { class: "clip" }, named(text)), el("span", { class: "push" }, count));
-  fill($("around"),
+  const link = (name, text, count, more = "") => el("a", {
+    href: "#/" + name, class: more, "aria-current": at === name ? "true" : null,
+  }, text, el("span", { class: "push" }, count));
+  refill($("around"), [book.count, book.conflicts, book.deleted, book.groups, book.tags, chosen, isAList ? "" : at, Boolean(groupForm),
+    NARROW.matches && at], () => [
     choice("All contacts", book.count, {}, !chosen.group && !chosen.tag),
-    book.conflicts ? el("a", { href: "#/conflicts", class: "asking", "aria-current": place().parts[0] === "conflicts" ? "true" : null },
-      "Conflicts", el("span", { class: "push" }, book.conflicts)) : null,
-    el("h2", {}, "Groups", el("button", { type: "button", class: "plain push", onclick: addGroup, "aria-label": "New group" }, "New")),
-    book.groups.map((group) => choice(group.name, group.count, { group: group.id }, chosen.group === group.id)),
-    book.groups.length ? null : el("p", { class: "muted small plain" }, "None yet."),
+    book.conflicts ? link("conflicts", "Conflicts", book.conflicts, "asking") : null,
+    book.deleted ? link("deleted", "Deleted", book.deleted) : null,
+    el("h2", {}, "Groups", el("button", { type: "button", class: "plain push", onclick: () => nameGroup(null), "aria-label": "New group" },
+      "New")),
+    groupForm,
+    book.groups.map((group) => choice(group.name, group.count, { group: group.id }, chosen.group === group.id, "group")),
+    book.groups.length ? null : el("p", { class: "muted small plain none" }, "None yet."),
     book.tags.length ? el("h2", {}, "Tags") : null,
-    book.tags.map((tag) => choice(tag.name, tag.count, { tag: tag.name }, chosen.tag === tag.name)));
+    book.tags.map((tag) => choice(tag.name, tag.count, { tag: tag.name }, chosen.tag === tag.name, "tag"))]);
 }
 
-function addGroup() {
-  const field = el("input", { type: "text", "aria-label": "Name of the new group", placeholder: "Name" });
-  const form = el("form", { onsubmit: (event) => { event.preventDefault(); act("group", { name: field.value }); } }, field);
-  $("around").querySelector("h2").after(form);
+/** Asks for the name of a group, or of a new one. */
+function nameGroup(group) {
+  const close = () => {
+    groupForm?.remove();
+    groupForm = null;
+    draw();
+  };
+  const field = el("input", { type: "text", "aria-label": group ? "New name of the group" : "Name of the new group", placeholder: "Name",
+    value: group?.name ?? "", onkeydown: (event) => { if (event.key === "Escape") close(); } });
+  groupForm?.remove();
+  groupForm = el("form", { class: "naming", onsubmit: (event) => {
+    event.preventDefault();
+    if (!field.value.trim()) return say("A group needs a name.");
+    return act("group", { id: group?.id, name: field.value }, close);
+  } }, field, el("button", { type: "submit", class: "plain" }, "Save"),
+  el("button", { type: "button", class: "plain", onclick: close }, "Cancel"));
+  $("around").querySelector("h2").after(groupForm);
   field.focus();
 }
 
+function removeGroup(group) {
+  return act("delete-group", { id: group.id }, () => {
+    chosen.group = "";
+    say(`The group ${spoken(group.name)} was deleted. Its contacts stay.`, { text: "Undo", run: () => act("undo") });
+    draw();
+  });
+}
+
+/** Why the light shows nothing of the book: LoCo does not answer. */
+let lost = "";
+
 function glow() {
   if (!latest) return;
-  const [state, text] = lightText(latest.light);
+  const [state, text] = lost ? ["failed", lost] : lightText(latest.light);
   $("light").className = "light " + state;
   $("light").textContent = text;
-  $("light").title = latest.light.last ? "In step as of " + exactly(latest.light.last) : "Not synced yet";
+  $("light").title = lost ? "Start it again with scripts/loco. This page comes back by itself."
+    : latest.light.last ? "In step as of " + exactly(latest.light.last) : "Not synced yet";
 }
 
 $("undo").addEventListener("click", () => act("undo"));
 $("redo").addEventListener("click", () => act("redo"));
-$("online").addEventListener("change", (event) => act("online", { isOnline: event.target.checked }));
+$("online").addEventListener("change", async ({ target }) => {
+  if (!await act("online", { isOnline: target.checked })) target.checked = Boolean(latest?.light.isOnline);
+});
 $("search").addEventListener("submit", (event) => event.preventDefault());
-$("wanted").addEventListener("input", draw);
+$("wanted").addEventListener("input", () => {
+  // In a narrow window the list has the place of the contact.
+  if (NARROW.matches && place().parts.length) location.hash = "#/";
+  else draw();
+});
 document.addEventListener("keydown", (event) => {
   if (/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) || event.altKey) return;
   const isCommand = event.ctrlKey || event.metaKey;
   if (event.key === "/" && !isCommand) { event.preventDefault(); $("wanted").focus(); }
+  const [what, id, how] = place().parts;
+  const ways = { n: "new", ...(what === "contact" && how !== "edit" ? { e: `contact/${encodeURIComponent(id)}/edit`,
+    h: `contact/${encodeURIComponent(id)}/history` } : {}) };
+  if (!isCommand && Object.hasOwn(ways, event.key)) { event.preventDefault(); location.hash = "#/" + ways[event.key]; }
   if (event.key.toLowerCase() === "z" && isCommand) { event.preventDefault(); act(event.shiftKey ? "redo" : "undo"); }
 });
 addEventListener("hashchange", draw);
 setInterval(glow, 1000);
-const news = new EventSource("/api/news");
-news.addEventListener("news", draw);
-news.addEventListener("error", () => { $("light").className = "light failed"; $("light").textContent = "LoCo was ended"; });
+try {
+  await enter();
+} catch (problem) {
+  fill(view, el("p", { class: "problem" }, problem.message));
+}
+hear("/api/news", () => {
+  lost = "";
+  draw();
+}, (isOtherRun) => {
+  lost = isOtherRun ? "LoCo was started anew" : "LoCo was ended";
+  glow();
+});
 draw();

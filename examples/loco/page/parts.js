@@ -1,23 +1,55 @@
 // What all views use: doing something, and faces.
 
-import { post } from "/api.js";
-import { el, say } from "/dom.js";
+import { photo, post } from "/api.js";
+import { el, fill, say } from "/dom.js";
 
-/** Does something; what goes wrong is told. */
+const going = new Set();
+
+/** Does something; what goes wrong is told. Returns whether it was done. */
 export async function act(what, given, after = () => {}) {
+  // A double click does it once. Several undos, one after the other, are meant.
+  const deed = what === "undo" || what === "redo" ? {} : what + JSON.stringify(given);
+  if (going.has(deed)) return false;
+  going.add(deed);
   try {
     const done = await post(what, given);
     if (done.said) say(done.said);
     after(done);
+    return true;
   } catch (problem) {
     say(problem.message);
+    return false;
+  } finally {
+    going.delete(deed);
   }
+}
+
+/** What an element is called, by which it is found again after its place was drawn anew. */
+function nameOf(element) {
+  return [element.tagName, element.id, element.getAttribute("href"), element.getAttribute("aria-label"), element.name,
+    element.id ? "" : element.textContent].join("\n");
+}
+
+/** Draws a place anew if `data` differs from what was drawn there. The focus stays where it was, and so does what is scrolled. */
+export function refill(place, data, make) {
+  const key = JSON.stringify(data);
+  if (place.drawnOf === key && place.firstChild) return;
+  place.drawnOf = key;
+  const focused = place !== document.activeElement && place.contains(document.activeElement) ? document.activeElement : null;
+  const name = focused && nameOf(focused), top = place.scrollTop;
+  fill(place, make());
+  place.scrollTop = top;
+  if (!focused) return;
+  const again = focused.isConnected ? focused : [...place.querySelectorAll(focused.tagName)].find((one) => nameOf(one) === name);
+  again?.focus({ preventScroll: true });
 }
 
 /** A face: the photo, or the first letters of the name. */
 export function face(contact, id, size = "") {
   if (contact.photo) {
-    return el("span", { class: "face " + size }, el("img", { src: "/photo/" + encodeURIComponent(contact.photo), alt: "" }));
+    const picture = el("img", { alt: "" });
+    photo(contact.photo).then((address) => { picture.src = address; }, () => picture.remove());
+    return el("span", { class: "face " + size }, picture);
   }
   const words = contact.name.trim().split(/\s+/);
   const letters = [...(words[0] || "?")][0] + (words.length > 1 ? [...words.at(-1)][0] : "");

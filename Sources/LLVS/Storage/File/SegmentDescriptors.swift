@@ -13,20 +13,28 @@ final class SegmentDescriptors: @unchecked Sendable {
     private static let wasUsed: UInt64 = 1 << 32
     /// The files that the descriptors are of. Written while `readers` is held for writing.
     private var identities: UnsafeMutablePointer<FileIdentity?>
+    /// When each was last found to be the segment's, in milliseconds. Atomic.
+    private var looks: UnsafeMutablePointer<UInt64>
+    /// Milliseconds between two such looks: each is a call of the system, which would double what reading costs.
+    private static let pause: UInt64 = 20
 
     init() {
         table = .allocate(capacity: capacity)
         table.initialize(repeating: 0, count: capacity)
         identities = .allocate(capacity: capacity)
         identities.initialize(repeating: nil, count: capacity)
+        looks = .allocate(capacity: capacity)
+        looks.initialize(repeating: 0, count: capacity)
     }
     deinit {
         table.deallocate()
         identities.deallocate()
+        looks.deallocate()
     }
 
     /// Fills the buffer from byte `position` of the segment on, as far as it reaches, and answers how many bytes that
-    /// were; nil when it is not open, or not any more: the host may have closed it.
+    /// were; nil when it is not open, or not any more: the host may have closed it. If another file got its number a few milliseconds ago,
+    /// the bytes may be those of that file: checksums tell.
     @inline(__always)
     func read(_ segment: UInt32, _ buffer: UnsafeMutableRawBufferPointer, at position: UInt64) throws(Errno) -> Int? {
         var failure: Errno?
@@ -36,11 +44,27 @@ final class SegmentDescriptors: @unchecked Sendable {
             guard word != 0 else { return nil }
             if word & SegmentDescriptors.wasUsed == 0 { llvs_shim_store_word(table + Int(segment), word | SegmentDescriptors.wasUsed) }
             let descriptor = Int32(truncatingIfNeeded: word & (SegmentDescriptors.wasUsed - 1)) - 1
-            guard identities[Int(segment)]?.isOpen(descriptor) ?? true else { return nil }
-            do throws(Errno) { return try System.pread(descriptor, buffer, at: position) } catch { failure = error; return nil }
+            do throws(Errno) {
+                let count = try System.pread(descriptor, buffer, at: position)
+                return isSegment(segment, descriptor, always: count == 0) ? count : nil
+            } catch {
+                if isSegment(segment, descriptor, always: true) { failure = error }
+                return nil
+            }
         }
         if let failure { throw failure }
         return count
+    }
+
+    /// Whether a descriptor is of the file that was opened. `readers` is held for reading.
+    /// - Parameter always: also if it was a few milliseconds ago.
+    @inline(__always)
+    private func isSegment(_ segment: UInt32, _ descriptor: Int32, always: Bool) -> Bool {
+        let at = Int(segment), now = UInt64(max(0, Clock.coarse() * 1_000)), last = llvs_shim_load_word(looks + at)
+        if !always, now >= last, now - last < SegmentDescriptors.pause { return true }
+        guard identities[at]?.isOpen(descriptor) ?? true else { return false }
+        llvs_shim_store_word(looks + at, now)
+        return true
     }
 
     /// From now on this one is the segment's.
@@ -57,13 +81,16 @@ final class SegmentDescriptors: @unchecked Sendable {
         larger.initialize(repeating: 0, count: size)
         let files = UnsafeMutablePointer<FileIdentity?>.allocate(capacity: size)
         files.initialize(repeating: nil, count: size)
+        let times = UnsafeMutablePointer<UInt64>.allocate(capacity: size)
+        times.initialize(repeating: 0, count: size)
         readers.withWrite {
             larger.update(from: table, count: capacity)
             files.update(from: identities, count: capacity)
             swap(&capacity, &size)
             table.deallocate()
             identities.deallocate()
-            (table, identities) = (larger, files)
+            looks.deallocate()
+            (table, identities, looks) = (larger, files, times)
             store(at, word, file)
         }
     }
@@ -72,6 +99,7 @@ final class SegmentDescriptors: @unchecked Sendable {
     private func store(_ segment: Int, _ word: UInt64, _ file: OpenFile) {
         llvs_shim_store_word(table + segment, word)
         identities[segment] = file.identity
+        llvs_shim_store_word(looks + segment, 0)
     }
 
     /// Nobody reads from it when this returns: it may be closed.

@@ -114,7 +114,7 @@ class CoordinatorStore(Handle):
         same, as if two devices had saved: if one of these values has changed since `expected`, the new version stands on that, and is
         merged with the current one at once, so that nobody's change is lost, and what both changed is a conflict. MovedError then only if
         the current version does not descend from `expected`.
-        `timestamp` is the version's time in seconds since 1970, instead of the clock's; it is later than its predecessor's in any case.
+        `timestamp` is the version's time in seconds since 1970, instead of the clock's; it must be later than its predecessor's.
         group: saves of one device, one after the other, that name one group are undone together. description: what the save did, for a
         person:
         `undo` and `undo_description` give it back. Both stand in the metadata, under "__llvs_group" and "__llvs_description".

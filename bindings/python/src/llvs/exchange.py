@@ -104,9 +104,9 @@ class Exchange(Handle):
         "memory:name" a place in this process, shared by all who give the name, "https+webdav://host/path/" a folder on a WebDAV server);
         a `Remote`, which is a URL with credentials and more; a `Transport`; or `RemoteFiles`. A `str` is a URL when it begins with a
         scheme, which is two or more letters, digits, "+", "-" or "." and a colon; else, and when it is a `pathlib.Path`, it is a path.
-        restoration_state: what `Exchange.restoration_state` was in an earlier process. durability: of what a folder gets. "full": files
-        are on disk before anybody sees them; "normal": faster, but a power cut may leave files without their bytes, which whoever has the
-        version writes anew. create: False: a folder that is not there is a NotFoundError.
+        restoration_state: what `Exchange.restoration_state` was in an earlier process, or `b"new"`; see there. durability: of what a
+        folder gets. "full": files are on disk before anybody sees them; "normal": faster, but a power cut may leave files without their
+        bytes, which whoever has the version writes anew. create: False: a folder that is not there is a NotFoundError.
         report_unportable: `send` lists value ids that another implementation of this design cannot hold or tell apart as problems with the
         code `ErrorCode.UNPORTABLE_ID`, each once, named by the version that has them, which is sent all the same. decode: as for
         `Store.import_store`, for snapshots of another implementation.
@@ -327,7 +327,12 @@ class Exchange(Handle):
 
     @property
     def restoration_state(self) -> bytes:
-        """What the exchange wants to find again in a later process; opaque. Setting unusable state costs a full listing."""
+        """What the exchange wants to find again in a later process; opaque. Setting unusable state costs a full listing.
+
+        `b"new"` makes the exchange forget which place its store knows at this address. The next `retrieve` or `send` then joins whatever is
+        there: an emptied place is filled anew from this store, and the versions of another store are merged with this one's, for good.
+        Without it both are a NotFoundError. A coordinator and a syncer of the same store then exchange with the place as well.
+        """
         with self._call as pointer:
             return take_buffer(lib.llvs_exchange_restoration_state, pointer) or b""
 

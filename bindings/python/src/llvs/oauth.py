@@ -26,13 +26,12 @@ import threading
 import time
 import urllib.error
 import urllib.request
-import webbrowser
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Union
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 
-from . import errors
+from . import browser, errors
 
 __all__ = ["Service", "SERVICES", "sign_in"]
 
@@ -96,7 +95,9 @@ def sign_in(
     client_id, client_secret: of the app; both are kept in the file, since renewing needs them. Apps on phones and desktops may have no
     secret.
     scopes: what the token is to be for, in the place of the service's own.
-    show: gets the address of the page on which the user consents; by default a browser opens.
+    show: gets the address of the page on which the user consents; by default a browser opens (`llvs.browser.open_address`). The address
+    holds secrets. Give it to no other process as an argument, which other users of the machine read: one could sign in there with an
+    account of his own, and get what is synced.
     timeout: seconds for which the user is waited for.
     ca_file: certificates (PEM) of the authorities that are trusted, in the place of the system's.
     port: of this machine, to which the service sends the browser back: http://127.0.0.1:PORT/, for an app that is registered with such an
@@ -120,7 +121,7 @@ def sign_in(
             **place.parameters,
         }  # fmt: skip
         mark = "&" if urlsplit(place.authorize).query else "?"
-        (show or open_browser)(f"{place.authorize}{mark}{urlencode(query)}")
+        (show or browser.open_address)(f"{place.authorize}{mark}{urlencode(query)}")
         code, host = listener.wait(timeout)
         form = {"grant_type": "authorization_code", "code": code, "redirect_uri": listener.address, "client_id": client_id}
     if client_secret:
@@ -134,11 +135,6 @@ def sign_in(
         raise errors.TransportError(f"signing in failed: {token} answers without a token")
     tokens |= {"client_id": client_id, "token_uri": token} | ({"client_secret": client_secret} if client_secret else {})
     _write(os.fspath(token_file), tokens)
-
-
-def open_browser(address: str) -> None:
-    """Opens the user's browser, and waits for nothing: some of them run until they are closed."""
-    threading.Thread(target=webbrowser.open, args=(address,), name="llvs browser", daemon=True).start()
 
 
 def _service(service: Union[str, Service]) -> Service:

@@ -136,7 +136,7 @@ class Remote:
         which waits 10 seconds. A place in clear is refused, and so is an encrypted one without these.
         recipients: who else is to open a place that is made with these: public keys of age (`age1...`), as that of a recovery key.
         device_name: what this device is called, for people who look at who writes to a place in packs (`RemoteWriter.name`): up to 128
-        bytes of UTF-8, which whoever can read the place can read.
+        bytes of UTF-8 without control characters and marks of direction, which whoever can read the place can read.
 
         Raises TypeError, ValueError. What is wrong with a key shows when an exchange is opened, and whether it fits with its first call:
         EncryptionError.

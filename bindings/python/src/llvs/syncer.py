@@ -57,7 +57,8 @@ class SyncReason(NamedNumber):
     PAUSED = c.SYNC_REASON_PAUSED
     #: What is there is encrypted, and the passphrase or the identities do not open it, or are missing. Not tried again until somebody asks.
     PASSPHRASE = c.SYNC_REASON_PASSPHRASE
-    #: A place in packs was emptied, or is another than before: somebody brings it back, or has it filled anew.
+    #: A place in packs was emptied, or a place belongs to another store. If it is to be filled anew or joined, exchange with it once
+    #: through an `Exchange` with the `restoration_state` `b"new"`. Otherwise bring it back.
     REMOTE_RESET = c.SYNC_REASON_REMOTE_RESET
     #: Another process exchanges with the place for this store: no failure.
     ALREADY_RUNNING = c.SYNC_REASON_ALREADY_RUNNING

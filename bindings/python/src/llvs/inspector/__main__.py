@@ -8,6 +8,7 @@ from typing import Optional, Sequence
 
 import llvs
 
+from ..tools import escape
 from .serving import NotServedError, serve
 
 
@@ -24,7 +25,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     try:
         serve(given.store, port=given.port, write=given.write, open_browser=not given.no_open)
     except (llvs.Error, NotServedError) as problem:
-        print(problem, file=sys.stderr)
+        print(escape.line(str(problem)), file=sys.stderr)
         return 3
     except KeyboardInterrupt:
         pass

@@ -22,6 +22,8 @@ from .inspected import Inspected, NotFound, metadata_of, told
 from .security import Guarded
 
 PAGE = Path(__file__).parent / "page"
+#: The files of the page, by name.
+FILES = {path.name: path for path in (*shared.FILES.values(), *PAGE.iterdir()) if path.suffix in shared.TYPES}
 #: What a request may come to, beside an answer.
 EXPECTED = (llvs.Error, changing.Refused, NotFound, VersionNameError, UnicodeEncodeError)
 
@@ -65,7 +67,8 @@ def problem(raised: Exception) -> Response:
         status = 400
     elif isinstance(raised, llvs.MovedError):
         status = 409
-    return answer({"error": str(raised)}, status)
+    confirm = raised.confirm if isinstance(raised, changing.Refused) else None
+    return answer({"error": str(raised), **({"confirm": confirm} if confirm else {})}, status)
 
 
 def clock(version: llvs.Version, times: Mapping[str, float]) -> float:
@@ -76,10 +79,14 @@ def clock(version: llvs.Version, times: Mapping[str, float]) -> float:
 Asking = Callable[[Asked], Any]
 
 
-def make_app(inspected: Inspected, *, token: str, port: int) -> ASGIApp:
+def make_guard(port: int) -> Guard:
+    """Makes the guard of an inspector on a port."""
+    return Guard(port=port, pages=["/", "/favicon.ico", *(f"/{name}" for name in FILES)])
+
+
+def make_app(inspected: Inspected, guard: Guard) -> ASGIApp:
     """The inspector of a store as an application, behind its guard."""
     store = inspected.store
-    files = {path.name: path for path in (*shared.FILES.values(), *PAGE.iterdir()) if path.suffix in shared.TYPES}
 
     def id_of(asked: Asked, name: str) -> str:
         return inspected.find(asked.text(name)).id
@@ -89,14 +96,15 @@ def make_app(inspected: Inspected, *, token: str, port: int) -> ASGIApp:
         rows = index.rows(asked.number("first", 0, 0, 2**40), asked.number("count", 100, 1, 500))
         index.read_on()
         heads = {head.id for head in store.heads()} if rows else set()
-        current = inspected.current_version()
+        current, work = inspected.current_version(), inspected.work_version()
         before = {id for row in rows for id in row["version"].predecessors}
         times = {version.id: version.timestamp for version in store.versions(before)}
         return {
             "generation": index.generation, "total": max(index.total, len(rows)), "lanes": index.width, "known": index.known,
             "rows": [
                 {**told(row["version"]), "row": row["row"], **row["place"]._asdict(), "head": row["version"].id in heads,
-                 "current": row["version"].id == current, "clock": clock(row["version"], times)}
+                 "current": row["version"].id == current, "work": inspected.write and row["version"].id == work,
+                 "clock": clock(row["version"], times)}
                 for row in rows
             ],
         }
@@ -111,6 +119,7 @@ def make_app(inspected: Inspected, *, token: str, port: int) -> ASGIApp:
         return {
             **told(found), "metadata": metadata_of(found),
             "head": not followed, "current": found.id == inspected.current_version(),
+            "work": inspected.write and found.id == inspected.work_version(),
             "successors": [told(one) for one in followed[:50]],
             "before": [told(one) for one in before],
             "clock": clock(found, {one.id: one.timestamp for one in before}),
@@ -211,7 +220,7 @@ def make_app(inspected: Inspected, *, token: str, port: int) -> ASGIApp:
         return Response(status_code=204)
 
     async def page(request: Request) -> Response:
-        path = files.get(request.path_params.get("name", "index.html"))
+        path = FILES.get(request.path_params.get("name", "index.html"))
         if path is None:
             return answer({"error": "There is no such page."}, 404)
         return Response(path.read_bytes(), media_type=shared.TYPES[path.suffix])
@@ -227,4 +236,4 @@ def make_app(inspected: Inspected, *, token: str, port: int) -> ASGIApp:
         Route("/api/data", data), Route("/api/news", news), Route("/api/change/{what}", change, methods=["POST"]),
         Route("/favicon.ico", nothing), Route("/", page), Route("/{name}", page),
     ]
-    return Guarded(Starlette(routes=routes), Guard(token=token, port=port))
+    return Guarded(Starlette(routes=routes), guard)

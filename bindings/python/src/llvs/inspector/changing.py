@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 from typing import Any, Optional
 
 import llvs
+from ..tools.exact_json import parsed
+from . import values
 from .exchanges import exchange
-from .inspected import Inspected, NotFound, told
+from .inspected import Inspected, NotFound, shown, told
 from .merges import mark_of
 
-#: What versions made here say of themselves.
-METADATA = {"device": "llvs inspect"}
+#: What versions made here say of who made them.
+DEVICE = "llvs inspect"
+#: What a change says as `confirmed` if it may replace JSON by something else.
+NO_JSON = "no-json"
 CHOICES: dict[str, llvs.Choice] = {"newer": "newer", "older": "older", "result": "result"}
 
 
 class Refused(Exception):
     """A change that cannot be made. The text says why, and what to do."""
 
-    def __init__(self, message: str, status: int = 409) -> None:
+    def __init__(self, message: str, status: int = 409, confirm: Optional[str] = None) -> None:
+        """confirm: what the change says as `confirmed` if it is to be made all the same."""
         super().__init__(message)
-        self.status = status
+        self.status, self.confirm = status, confirm
 
 
 def _text(given: dict[str, Any], name: str) -> str:
@@ -35,8 +41,13 @@ def _head(inspected: Inspected, given: dict[str, Any]) -> llvs.Version:
     """The version to go on from, which must still be a head: a change on an older one would begin a line of its own unasked."""
     at = inspected.find(_text(given, "at"))
     if inspected.store.successors(at):
-        raise Refused("Others went on from this version meanwhile: look at the newest one, and change that.")
+        raise Refused("This version is not the newest any more: other changes were saved on it. Look at the newest one, and change that.")
     return at
+
+
+def _about(what: str) -> dict[str, str]:
+    """The metadata of a version that is made here. what: what it does, for the history."""
+    return {"device": DEVICE, "message": what}
 
 
 def change(inspected: Inspected, what: str, given: dict[str, Any]) -> dict[str, Any]:
@@ -47,14 +58,21 @@ def change(inspected: Inspected, what: str, given: dict[str, Any]) -> dict[str, 
         message = exchange(inspected, _text(given, "remote"))
         inspected.changed()
         return {"version": None, "message": message}
+    if what == "work":
+        inspected.work_on(_head(inspected, given).id)
+        inspected.changed()
+        return {"version": None, "message": "What you change now goes on from this version."}
     actions = {"choose": _choose, "edit": _edit, "remove": _remove, "revert": _revert, "undo": _undo, "redo": _redo}
     if what not in actions:
         raise Refused("There is no such change.", 404)
     with inspected.changing:
         made, message = actions[what](inspected, given)
-        if made is not None and what not in ("undo", "redo"):
-            inspected.made.append(made.id)
-            inspected.undone.clear()
+        if made is not None:
+            inspected.count_made += 1
+            inspected.work_on(made.id)
+            if what not in ("undo", "redo"):
+                inspected.made.append(made.id)
+                inspected.undone.clear()
     if made is not None:
         inspected.changed()
     return {"version": None if made is None else told(made), "message": message}
@@ -74,9 +92,10 @@ def _choose(inspected: Inspected, given: dict[str, Any]) -> _Made:
     if not record.version:
         record = record._replace(version=merge.id)
     try:
-        return store.choose(record, choice, at=head, metadata=METADATA), "The choice was saved in a version of its own."
+        made = store.choose(record, choice, at=head, metadata=_about(f"Decide a conflict in {shown(id)}"))
+        return made, "The decision was saved as a new version."
     except llvs.MovedError:
-        raise Refused("Somebody changed this place since the merge, so there is nothing left to choose: edit the value instead.") from None
+        raise Refused("This place was changed again since the merge, so there is nothing left to choose: edit the value instead.") from None
 
 
 def _edit(inspected: Inspected, given: dict[str, Any]) -> _Made:
@@ -88,23 +107,48 @@ def _edit(inspected: Inspected, given: dict[str, Any]) -> _Made:
         data = None
     if data is None:
         raise Refused("The new value is neither text that can be written as UTF-8 nor bytes as Base64.", 400)
-    return inspected.store.make_version(head, update={id: data}, metadata=METADATA), "The value was saved in a new version."
+    _check_json(inspected, id, head, data, given.get("confirmed"))
+    made = inspected.store.make_version(head, update={id: data}, metadata=_about(f"Edit {shown(id)}"))
+    return made, "The value was saved as a new version."
+
+
+def _check_json(inspected: Inspected, id: str, head: llvs.Version, data: bytes, confirmed: Any) -> None:
+    """Raises Refused if a value that is JSON would be none any more, unless that is confirmed: the application could not read it."""
+    if confirmed == NO_JSON or inspected.store.reference(id, at=head) is None:
+        return
+    if values.describe(inspected.store, id, head.id)["kind"] != "json":
+        return
+    try:
+        parsed(data.decode())
+    except RecursionError:
+        raise Refused("This is nested too deep to be checked, and the value was JSON before. The application may not be able to read it.",
+                      confirm=NO_JSON) from None
+    except ValueError as problem:
+        place = f" (line {problem.lineno}, column {problem.colno})" if isinstance(problem, json.JSONDecodeError) else ""
+        raise Refused(f"This is not JSON{place}, and the value was JSON before. The application may not be able to read it.",
+                      confirm=NO_JSON) from None
 
 
 def _remove(inspected: Inspected, given: dict[str, Any]) -> _Made:
     head, id = _head(inspected, given), _text(given, "id")
     if inspected.store.reference(id, at=head) is None:
         raise NotFound("There is no such value at this version.")
-    return inspected.store.make_version(head, remove=[id], metadata=METADATA), "The value was removed in a new version."
+    made = inspected.store.make_version(head, remove=[id], metadata=_about(f"Remove {shown(id)}"))
+    return made, "The value was removed in a new version. Older versions still have it."
 
 
 def _revert(inspected: Inspected, given: dict[str, Any]) -> _Made:
     head, version = _head(inspected, given), inspected.find(_text(given, "version"))
-    done = inspected.store.revert(version, at=head, metadata=METADATA)
+    title = told(version)["what"].split("\n", 1)[0] or version.id[:8]
+    done = inspected.store.revert(version, at=head, metadata=_about(f"Take back {shown(title)}"))
     if done.version is None:
         return None, "Nothing of that version is left to take back."
-    kept = f" {len(done.superseded)} were changed again since, and stay." if done.superseded else ""
-    return done.version, f"Taken back in {len(done.undone)} values.{kept}"
+    kept = f" {_values(len(done.superseded))} changed again since, and stay." if done.superseded else ""
+    return done.version, f"Taken back in {_values(len(done.undone))}.{kept}"
+
+
+def _values(count: int) -> str:
+    return f"{count} value" if count == 1 else f"{count} values"
 
 
 def _undo(inspected: Inspected, given: dict[str, Any]) -> _Made:
@@ -119,7 +163,7 @@ def _take_back(inspected: Inspected, given: dict[str, Any], stack: list[str], ot
     if not stack:
         raise Refused(f"There is nothing to {what}: this inspector made no change that stands.")
     head = _head(inspected, given)
-    done = inspected.store.revert(stack[-1], at=head, metadata=METADATA)
+    done = inspected.store.revert(stack[-1], at=head, metadata=_about(f"{what.capitalize()} a change of the inspector"))
     stack.pop()
     if done.version is None:
         return None, "Nothing of that change is left."

@@ -1,8 +1,12 @@
-"""Who may talk to a page that a program serves on 127.0.0.1: the page that it served itself, to whoever had the address with the token.
+"""Decides who may talk to a page that a program serves on 127.0.0.1: only windows that entered with an address of the program.
 
-Any page in the browser, and any program of the computer, can send requests to 127.0.0.1. So each needs the token, which the address has at
-first and a cookie (HttpOnly, SameSite=Strict) afterwards; names the host as it is served, against names that are rebound to 127.0.0.1; and
-comes from no other origin. What is answered may load nothing from elsewhere, and is never taken for another type than it says.
+Any page in the browser, and any program of the computer, can send requests to 127.0.0.1. So each request for data needs the token of the
+run, in a header. An address has no token: it has a key in its fragment, which serves once. The page gives the key to `/enter` and gets the
+token, which it keeps in `sessionStorage`. There is no cookie, since a browser sends cookies of 127.0.0.1 to every port. The files of the
+page hold no data, so they need no token.
+
+Each request also names the host as it is served, which stops rebound names, and comes from no other origin. Answers may load nothing from
+elsewhere, and are never read as another type than they say.
 
 It knows of no web server: give it what a request says, and answer what it answers. Needs nothing but Python.
 """
@@ -10,9 +14,8 @@ It knows of no web server: give it what a request says, and answer what it answe
 from __future__ import annotations
 
 import secrets
-from http.cookies import CookieError, SimpleCookie
-from typing import Iterable, NamedTuple, Optional
-from urllib.parse import parse_qsl, urlencode
+import threading
+from typing import Callable, Collection, Iterable, NamedTuple, Optional
 
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
@@ -30,6 +33,10 @@ HEADERS = (
 )
 #: Bytes of a request's body that are taken.
 LARGEST_BODY = 16 * 1024 * 1024
+#: The headers for the token of a run, and for the key of an address. `token.js` sends both.
+TOKEN_HEADER, KEY_HEADER = "x-llvs-token", "x-llvs-key"
+#: Where a key becomes the token.
+ENTRY = "/enter"
 
 
 class Answer(NamedTuple):
@@ -37,25 +44,33 @@ class Answer(NamedTuple):
 
     #: The status of HTTP.
     status: int
-    #: A sentence, as text/plain.
+    #: A sentence, or the token, as text/plain.
     text: str
-    #: Headers beside `HEADERS`.
-    headers: tuple[tuple[str, str], ...] = ()
 
 
 class Guard:
-    """Lets through what comes from the page, and refuses the rest before anything of the store is looked at."""
+    """Lets requests of the page through, and refuses the rest before anything of the store is read. Safe from all threads."""
 
-    def __init__(self, *, token: str, port: int, what: str = "the inspector of a store") -> None:
-        """token: what the address has. port: on which the page is served. what: what is served, in sentences."""
-        self._token, self._what = token, what
-        self._cookie = f"llvs-{port}"
+    def __init__(self, *, port: int, pages: Collection[str], what: str = "the inspector of a store") -> None:
+        """port: on which the page is served. pages: the paths of the page's own files, "/" among them, which hold no data.
+        what: what is served, in sentences."""
+        self._token, self._pages, self._what = secrets.token_urlsafe(24), frozenset(pages), what
         self._hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
+        self._address = f"http://127.0.0.1:{port}/"
+        self._lock = threading.Lock()
+        self._keys: dict[str, Callable[[], object]] = {}
 
-    def judge(self, method: str, path: str, query: str, headers: Iterable[tuple[str, str]]) -> Optional[Answer]:
-        """The answer to a request that is refused, or sent on without the token in its address; None for one that is let through.
+    def new_address(self, used: Callable[[], object] = lambda: None) -> str:
+        """Makes an address that lets one window in, once. used: is called when it was used, on the thread of that request."""
+        key = secrets.token_urlsafe(24)
+        with self._lock:
+            self._keys[key] = used
+        return f"{self._address}#key={key}"
 
-        path, query: of the address, before and behind its "?". headers: all of them, with names in small letters.
+    def judge(self, method: str, path: str, headers: Iterable[tuple[str, str]]) -> Optional[Answer]:
+        """Returns the answer to a request that is refused or that enters; None for one that is let through.
+
+        path: of the address, without its query. headers: all of them, with names in small letters.
         """
         all_headers = list(headers)
 
@@ -69,38 +84,36 @@ class Guard:
         elsewhere = Answer(403, "Another page asked for this; only the page that is served here is answered.")
         if any(origin != f"http://{host[0].lower()}" for origin in origins):
             return elsewhere
-        if method not in ("GET", "HEAD") and not origins:
+        is_reading = method in ("GET", "HEAD")
+        if not is_reading and not origins:
             return Answer(403, "A change needs the header Origin, which browsers send.")
-
-        given = parse_qsl(query, keep_blank_values=True)
-        tokens = [value for key, value in given if key == "token"]
-        if path == "/" and tokens:
-            if len(tokens) != 1 or not self._is_token(tokens[0]):
-                return Answer(401, "The token in the address is not the one that is needed here; use the address that was printed.")
-            rest = urlencode([(key, value) for key, value in given if key != "token"])
-            cookie = f"{self._cookie}={self._token}; Path=/; HttpOnly; SameSite=Strict"
-            return Answer(303, "", (("set-cookie", cookie), ("location", "/" + (f"?{rest}" if rest else ""))))
-        if any(site not in ("same-origin", "none") for site in sites):
+        # The file that redirects a browser here, and a link in another program, lead from elsewhere to the top of the page.
+        if path != "/" and any(site not in ("same-origin", "none") for site in sites):
             return elsewhere
-        if not self._is_token(self._cookie_of(header("cookie"))):
-            return Answer(401, f"This needs the address with the token that {self._what} printed when it was started.")
+        if path == ENTRY and method == "POST":
+            return self._enter(header(KEY_HEADER))
+        if is_reading and path in self._pages:
+            return None
+        token = header(TOKEN_HEADER)
+        if len(token) != 1 or not _is_equal(token[0], self._token):
+            return Answer(401, f"This window did not enter, or {self._what} was started anew: use the newest address that it printed.")
         length = header("content-length")
         if length and (not _is_number(length[0]) or int(length[0]) > LARGEST_BODY):
             return Answer(413, "That is more than is taken in one change.")
         return None
 
-    def _is_token(self, given: str) -> bool:
-        return secrets.compare_digest(given.encode("utf-8", "replace"), self._token.encode())
+    def _enter(self, given: list[str]) -> Answer:
+        with self._lock:
+            key = next((key for key in self._keys if len(given) == 1 and _is_equal(given[0], key)), None)
+            used = None if key is None else self._keys.pop(key)
+        if used is None:
+            return Answer(401, f"This address was used already, or {self._what} was started anew: use the newest address that it printed.")
+        used()
+        return Answer(200, self._token)
 
-    def _cookie_of(self, lines: list[str]) -> str:
-        for line in lines:
-            try:
-                found = SimpleCookie(line).get(self._cookie)
-            except CookieError:
-                found = None
-            if found is not None:
-                return found.value
-        return ""
+
+def _is_equal(given: str, secret: str) -> bool:
+    return secrets.compare_digest(given.encode("utf-8", "replace"), secret.encode())
 
 
 def _is_number(text: str) -> bool:

@@ -8,10 +8,8 @@ from typing import Any, Iterator, Optional
 
 import llvs
 
-from .lanes import Lanes
+from .lanes import Lanes, Place
 
-#: Rows between two notes of the lanes.
-STRIDE = 128
 #: Versions taken at once while the lock is held.
 CHUNK = 2000
 #: Seconds for which one request reads on.
@@ -21,7 +19,7 @@ PATIENCE = 0.25
 class HistoryIndex:
     """The rows of the history as it was when this was made. It is read on from the newest, as far as somebody looks.
 
-    Memory: some hundred bytes a version, and one note of the lanes for every `STRIDE` of them. Safe from all threads.
+    Memory: some hundred bytes a version, however many lanes there are. Safe from all threads.
     """
 
     def __init__(self, store: llvs.Store, generation: int) -> None:
@@ -33,7 +31,9 @@ class HistoryIndex:
         self._walk: Optional[Iterator[llvs.Version]] = store.history()
         self._ids: list[str] = []
         self._row_of: dict[str, int] = {}
-        self._notes: list[tuple[Optional[str], ...]] = []
+        self._places: list[Place] = []
+        #: In most histories many rows look alike: such have one place in memory.
+        self._alike: dict[Place, Place] = {}
         self._lanes = Lanes()
         self._lock = threading.Lock()
         #: The most lanes of any row so far.
@@ -52,13 +52,11 @@ class HistoryIndex:
                     self._walk = None
                     self.total = len(self._ids)
                     return False
-                row = len(self._ids)
-                if row % STRIDE == 0:
-                    self._notes.append(self._lanes.state())
-                self._lanes.step(version.id, version.predecessors)
+                place = self._lanes.place(version.id, version.predecessors)
+                self._places.append(self._alike.setdefault(place, place))
                 self.width = self._lanes.widest
+                self._row_of[version.id] = len(self._ids)
                 self._ids.append(version.id)
-                self._row_of[version.id] = row
             return True
 
     def extend_to(self, rows: int) -> None:
@@ -110,19 +108,8 @@ class HistoryIndex:
         return self._row_of.get(id)
 
     def rows(self, first: int, count: int) -> list[dict[str, Any]]:
-        """Rows as they are drawn: the version, and where it stands among the lanes. Cost: `count`, and at most `STRIDE` more."""
+        """Rows as they are drawn: the version, and where it stands among the lanes. O(count)."""
         self.extend_to(first + count)
-        start = first - first % STRIDE
-        ids = self._ids[start : first + count]
-        if first < 0 or len(ids) <= first - start:
-            return []
+        ids = self._ids[first : first + count] if first >= 0 else []
         versions = self._store.versions(ids)
-        lanes = Lanes(self._notes[start // STRIDE])
-        found = []
-        for row, version in enumerate(versions, start):
-            if row < first:
-                lanes.step(version.id, version.predecessors)
-                continue
-            place = lanes.place(version.id, version.predecessors)
-            found.append({"row": row, "version": version, "place": place})
-        return found
+        return [{"row": row, "version": version, "place": self._places[row]} for row, version in enumerate(versions, first)]

@@ -38,6 +38,10 @@ class Inspected:
         self.store = llvs.Store(self.path, storage=self.storage, read_only=not write, create=False)
         #: The versions that were made here, for `undo`: the newest last.
         self.made: list[str] = []
+        #: How many versions were made here, undos included: a page tells them from those that came.
+        self.count_made = 0
+        #: The version that was made or chosen here last; None: changes go on from the application's.
+        self._own: Optional[str] = None
         #: The undos that were made here, for `redo`.
         self.undone: list[str] = []
         #: What came of exchanges that were made here, by the name of the remote.
@@ -96,6 +100,27 @@ class Inspected:
         self._current = (time.monotonic(), id)
         return id
 
+    def work_version(self) -> Optional[str]:
+        """The id of the version that changes made here go on from, and that `@` stands for; None without versions.
+
+        If the store is only read, it is the application's. Else it is the version that was made or chosen here last, or the application's
+        before that. If others went on from it, it is the newest head that descends from it: the application's if that is one of them.
+        """
+        current = self.current_version()
+        start = current if self._own is None else self._own
+        if start is None or not self.write or not self.store.successors(start):
+            return start
+        heads = [head for head in self.store.heads() if self.store.is_ancestor(start, head)]
+        on_branch = self.store[start].branch
+        heads.sort(key=lambda head: (head.id != current, head.branch != on_branch))  # stable: the newest first
+        if heads:
+            self._own = heads[0].id
+        return self._own or start
+
+    def work_on(self, version: str) -> None:
+        """Lets the next change go on from a version."""
+        self._own = version
+
     def summary(self) -> dict[str, Any]:
         """What the page's frame shows, and what a news says."""
         index, statistics = self.index, self.store.statistics()
@@ -112,6 +137,8 @@ class Inspected:
             "bytes": statistics.bytes,
             "head": None if head is None else head.id,
             "current": self.current_version(),
+            "work": self.work_version(),
+            "madeHere": self.count_made,
             "now": time.time(),
             "canUndo": bool(self.made),
             "canRedo": bool(self.undone),
@@ -119,7 +146,7 @@ class Inspected:
 
     def find(self, name: str) -> llvs.Version:
         """The version of a name, as `llvs.tools.versions` reads it. Raises VersionNameError."""
-        return VersionNames(self.store, self.current_version()).find(name)
+        return VersionNames(self.store, self.work_version()).find(name)
 
 
 class NotFound(KeyError):

@@ -29,22 +29,14 @@ class Place(NamedTuple):
 
 
 class Lanes:
-    """The lanes between two rows of the drawing. Going on by a version is O(log lanes); what is drawn of it O(`DRAWN`)."""
+    """The lanes between two rows of the drawing. Going on by a version is O(log lanes + `DRAWN`)."""
 
-    def __init__(self, awaited: Sequence[Optional[str]] = ()) -> None:
-        self._awaited: list[Optional[str]] = list(awaited)
-        self._lane_of = {id: lane for lane, id in enumerate(self._awaited) if id is not None}
+    def __init__(self) -> None:
+        self._awaited: list[Optional[str]] = []
+        self._lane_of: dict[str, int] = {}
         #: The most lanes that there were at once, free ones between them included.
-        self.widest = len(self._awaited)
-        self._free = [lane for lane, id in enumerate(self._awaited) if id is None]
-
-    def state(self) -> tuple[Optional[str], ...]:
-        """What the lanes await, from which `Lanes` goes on."""
-        return tuple(self._awaited)
-
-    def step(self, id: str, predecessors: Sequence[str]) -> None:
-        """Goes on by a version."""
-        self._step(id, predecessors)
+        self.widest = 0
+        self._free: list[int] = []
 
     def place(self, id: str, predecessors: Sequence[str]) -> Place:
         """Goes on by a version, and tells where it stands."""

@@ -23,11 +23,11 @@ class Guarded:
         if scope["type"] != "http":
             return
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
-        refused = self._guard.judge(scope["method"], scope["path"], scope["query_string"].decode("latin-1"), headers)
+        refused = self._guard.judge(scope["method"], scope["path"], headers)
         always = encoded(HEADERS)
         if refused is not None:
             kind = (b"content-type", b"text/plain; charset=utf-8")
-            await send({"type": "http.response.start", "status": refused.status, "headers": [kind, *always, *encoded(refused.headers)]})
+            await send({"type": "http.response.start", "status": refused.status, "headers": [kind, *always]})
             await send({"type": "http.response.body", "body": refused.text.encode()})
             return
 

@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
+import logging
 import os
-import secrets
 import socket
-import webbrowser
+import sys
 from typing import Callable, Optional, Union
 
 import uvicorn
 
-from .app import make_app
+from ..browser import open_address
+from ..tools import escape
+from .app import make_app, make_guard
 from .inspected import Inspected
 
 ADDRESS = "127.0.0.1"
+
+
+class _Harmless(logging.Formatter):
+    """What the server logs names what others wrote: requests, and the texts of errors."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record in lines that do nothing to a terminal."""
+        return escape.lines(super().format(record))
+
+
+def _log() -> None:
+    """Lets the server log its warnings and errors to standard error."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Harmless("%(levelname)s: %(message)s"))
+    logger = logging.getLogger("uvicorn")
+    logger.handlers, logger.propagate = [handler], False
+
+
+def _print(line: str) -> None:
+    print(escape.line(line), flush=True)
 
 
 class NotServedError(OSError):
@@ -51,26 +73,30 @@ def serve(
     port: int = 0,
     write: bool = False,
     open_browser: bool = True,
-    announce: Callable[[str], None] = lambda line: print(line, flush=True),
+    announce: Callable[[str], None] = _print,
 ) -> None:
     """Serves the inspector of the store at `path` until it is interrupted.
 
-    port: 0 takes one that is free. write: whether the page may change the store. announce: gets the address, with its token.
+    port: 0 takes one that is free. write: whether the page may change the store. announce: gets the address, which lets one window in,
+    and another one when that was used.
     Raises what opening a store raises, and NotServedError.
     """
     with Inspected(path, write=write) as inspected, listen(port) as listener:
-        token = secrets.token_urlsafe(24)
-        number = listener.getsockname()[1]
-        address = f"http://{ADDRESS}:{number}/?token={token}"
+        guard = make_guard(listener.getsockname()[1])
+
+        def announce_next() -> None:
+            announce(f"For another window: {guard.new_address(announce_next)}")
+
+        _log()
         # The page's streams of news are held open: they are not waited for.
         config = uvicorn.Config(
-            make_app(inspected, token=token, port=number),
-            log_level="warning", lifespan="off", server_header=False, timeout_graceful_shutdown=1, ws="none",
+            make_app(inspected, guard),
+            log_config=None, log_level="warning", lifespan="off", server_header=False, timeout_graceful_shutdown=1, ws="none",
         )
         server = Server(config)
         server.ending = inspected.news.close
-        announce(f"{inspected.name} can be looked at on {address}")
+        announce(f"{inspected.name} can be looked at on {guard.new_address(announce_next)}")
         announce("It may be changed there. Ctrl-C ends it." if write else "It is only read. Ctrl-C ends it.")
         if open_browser:
-            webbrowser.open(address)
+            open_address(guard.new_address())
         server.run(sockets=[listener])

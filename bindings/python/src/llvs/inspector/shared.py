@@ -10,8 +10,10 @@ from typing import Mapping
 
 _HERE = Path(__file__).parent
 #: By the name under which a page has it. look.css: colours, sizes, and what is the same everywhere. dom.js: making elements of text that
-#: anybody may have written. time.js: times and numbers as people read them.
-FILES: Mapping[str, Path] = {"look.css": _HERE / "look.css", "dom.js": _HERE / "page" / "dom.js", "time.js": _HERE / "page" / "time.js"}
+#: anybody may have written. time.js: times and numbers as people read them. token.js: how a window enters (`guard`), and asks.
+FILES: Mapping[str, Path] = {
+    "look.css": _HERE / "look.css", **{name: _HERE / "page" / name for name in ("dom.js", "time.js", "token.js")},
+}
 #: The types of a page's files, by their endings.
 TYPES: Mapping[str, str] = {
     ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",

@@ -11,7 +11,7 @@ from typing import Any, Generic, Iterable, Iterator, Mapping, MutableMapping, Op
 import llvs
 
 from .. import _metadata, errors
-from ..documents import Schema
+from ..documents import Conflict, Schema
 from ..versions import AnyVersion, ChangeKind, SavedVersion, Version
 from ._json import write
 from ._renames import Renames
@@ -177,6 +177,12 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
             for id, records in found.items()
             if id.startswith(self.prefix)
         }
+
+    def conflict(self, record: Conflict) -> ObjectConflict:
+        """Returns a conflict in one of its objects with its sides as the model reads them: of `Store.explain`, say."""
+        if not record.id.startswith(self.prefix):
+            raise ValueError(f"the conflict is not in an object of this collection: {record.id!r}")
+        return object_conflict(self._definition, record)
 
     def __setitem__(self, id: str, object: _Model) -> None:
         self.save({id: object})

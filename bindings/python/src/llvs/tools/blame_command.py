@@ -8,7 +8,7 @@ import click
 
 import llvs
 
-from . import completion, describe, differing, escape, exact_json, output, values
+from . import completion, describe, differing, exact_json, output, values
 from .failures import NOT_SO, Failure
 from .session import session
 from .value_commands import at_option
@@ -37,7 +37,7 @@ def blame_command(id: str, at: str, is_json: bool) -> None:
     store, version = session().reading(), session().find(at)
     value = store.value(id, at=version)
     if value is None:
-        raise Failure(f'there is no value "{escape.line(id)}" at {version.id[:SHOWN]}: "llvs ls" lists what there is', NOT_SO)
+        raise Failure(f'there is no value "{id}" at {version.id[:SHOWN]}: "llvs ls" lists what there is', NOT_SO)
     found = parts(store, id, version)
     if is_json:
         output.show_json_lines({"at": part.where, "text": part.text, "version": describe.as_json(part.version)} for part in found)
@@ -47,12 +47,12 @@ def blame_command(id: str, at: str, is_json: bool) -> None:
 
 def _rows(found: list[Part]) -> Iterator[str]:
     names = [describe.who(part.version) for part in found]
-    wide = max(map(len, names), default=0)
-    places = max((len(part.where) for part in found), default=0)
+    wide = min(max(map(output.columns, names), default=0), output.WIDEST)
+    places = min(max((output.columns(part.where) for part in found), default=0), output.WIDEST)
     for part, name in zip(found, names):
-        facts = f"{output.style(part.version.id[:SHOWN], 'id')} {describe.minute(part.version.made_at)} {name:{wide}}"
-        where = escape.line(part.where)
-        yield f"{facts}  {where.rjust(places) if where.isdigit() else where.ljust(places)}  {escape.line(part.text)}".rstrip()
+        facts = [output.style(part.version.id[:SHOWN], "id"), describe.minute(part.version.made_at), output.filled(name, wide)]
+        where = output.filled(part.where, places, is_right=part.where.isdigit())
+        yield output.row(output.row(*facts, between=" "), where, part.text.rstrip(), between="  ")
 
 
 def parts(store: llvs.Store, id: str, version: llvs.Version) -> Iterator[Part]:

@@ -8,7 +8,7 @@ from typing import Any, Optional, Sequence
 
 import click
 
-from . import escape, failures, output
+from . import failures, output
 from .session import Session
 
 #: Command: the module that it is in, and what it does.
@@ -79,7 +79,7 @@ class Commands(click.Group):
             import difflib
 
             near = difflib.get_close_matches(args[0], COMMANDS, 3)
-            shown = escape.line(args[0])
+            shown = args[0]
             told = "did you mean " + " or ".join(f'"llvs {name}"' for name in near) + "?" if near else '"llvs --help" lists them'
             raise click.UsageError(f'there is no command "{shown}": {told}') from None
 
@@ -127,7 +127,7 @@ def run(arguments: Sequence[str]) -> int:
         if "--debug" in arguments:
             import traceback
 
-            traceback.print_exc()
+            output.say(output.text(traceback.format_exc().rstrip("\n")))
         told, code = failures.explain(KeyboardInterrupt() if isinstance(problem, click.Abort) else problem)
     try:
         # What was shown before comes before what is said now.
@@ -141,9 +141,11 @@ def run(arguments: Sequence[str]) -> int:
 def _misused(problem: click.ClickException) -> int:
     if isinstance(problem, getattr(click.exceptions, "NoArgsIsHelpError", ())):
         # A command that is only the beginning of one: its help is the answer.
-        output.say(problem.format_message())
+        output.say(output.text(problem.format_message()))
         return failures.MISUSED
     context = getattr(problem, "ctx", None)
     hint = f' ("{context.command_path} --help" shows how)' if context is not None else ""
-    output.say(f"llvs: {failures.shortened(escape.lines(problem.format_message()))}{hint}")
+    told = f"llvs: {failures.shortened(problem.format_message())}{hint}"
+    # Of what is missing, click lists what may be chosen, in lines. All else has what was given in it.
+    output.say(output.text(told) if isinstance(problem, click.MissingParameter) else told)
     return failures.MISUSED

@@ -121,4 +121,4 @@ def completion_command(shell: str) -> None:
     assert kind is not None
     script = kind(click.get_current_context().find_root().command, {}, "llvs", "_LLVS_COMPLETE")
     template: str = script.source_template
-    output.show((template % script.source_vars()).strip("\n").split("\n"))
+    output.show(output.text_rows((template % script.source_vars()).strip("\n")))

@@ -16,7 +16,7 @@ import click
 
 import llvs
 
-from . import demo_pictures, demo_words as words, escape, output
+from . import demo_pictures, demo_words as words, output
 from .failures import STORE, Failure
 
 #: The month begins here, in UTC.
@@ -254,7 +254,7 @@ def demo_store_command(path: Path, storage: llvs.StorageKind) -> None:
     It is the same each time, ids included.
     """
     if path.exists() or path.is_symlink():
-        raise Failure(f"there is something at {escape.line(str(path))} already: nothing was changed; name another place", STORE)
+        raise Failure(f"there is something at {path} already: nothing was changed; name another place", STORE)
     make_demo_store(path, storage)
     count = sum(1 for _ in _versions(path, storage))
-    output.show([f"made a store with {output.counted(count, 'version')} at {escape.line(str(path))}"])
+    output.show([f"made a store with {output.counted(count, 'version')} at {path}"])

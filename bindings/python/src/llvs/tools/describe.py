@@ -9,7 +9,6 @@ from typing import Any, Mapping, Optional
 
 import llvs
 
-from . import escape
 from .versions import SHOWN
 
 #: Where programs say who made a version, and what it is, in the order in which they are looked for.
@@ -30,34 +29,34 @@ def _first_text(metadata: Mapping[str, Any], keys: tuple[str, ...]) -> str:
 
 
 def who(version: llvs.Version) -> str:
-    """Who made it, as the metadata says; "" where it does not. Harmless."""
-    return escape.line(_first_text(version.metadata, _WHO))
+    """Who made it, as the metadata says; "" where it does not."""
+    return _first_text(version.metadata, _WHO)
 
 
 def full_text(version: llvs.Version) -> str:
-    """What the metadata says that it did, in lines; "" where it does not. Harmless."""
-    return escape.lines(_first_text(version.metadata, _WHAT))
+    """What the metadata says that it did, in lines; "" where it does not."""
+    return _first_text(version.metadata, _WHAT)
 
 
 def title(version: llvs.Version) -> str:
-    """What it did, in one line: as it was described, else what can be told from its predecessors. Harmless."""
+    """What it did, in one line: as it was described, else what can be told from its predecessors."""
     metadata = version.metadata
     text = _first_text(metadata, _WHAT).strip()
     again = "undo: " if "__llvs_undo" in metadata else "redo: " if "__llvs_redo" in metadata else ""
     if text or again:
-        return again + escape.line(text.partition("\n")[0]) if text else again.removesuffix(": ")
+        return again + text.partition("\n")[0] if text else again.removesuffix(": ")
     if len(version.predecessors) == 2:
         return "merge of " + " and ".join(id[:SHOWN] for id in version.predecessors)
     return "" if version.predecessors else "empty root" if version.timestamp == 978_307_200.0 else "first version"
 
 
 def changed(store: llvs.Store, version: llvs.Version) -> str:
-    """Which values a version changed, for one that says nothing of itself: "~ note/1, + note/2 and 5 more". Harmless."""
+    """Which values a version changed, for one that says nothing of itself: "~ note/1, + note/2 and 5 more"."""
     try:
         changes = list(store.changes(version, with_data=False))
     except llvs.Error:
         return ""  # it is damaged, which other commands say better
-    shown = ", ".join(f"{SIGNS.get(change.kind, '=')} {escape.line(change.id)}" for change in changes[:SHOWN_CHANGES])
+    shown = ", ".join(f"{SIGNS.get(change.kind, '=')} {change.id}" for change in changes[:SHOWN_CHANGES])
     more = len(changes) - SHOWN_CHANGES
     return f"{shown} and {more} more" if more > 0 else shown
 

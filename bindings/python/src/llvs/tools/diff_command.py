@@ -8,7 +8,7 @@ import click
 
 import llvs
 
-from . import completion, escape, inner_differences, output
+from . import completion, inner_differences, output
 from .session import session
 from .values import kind_of
 
@@ -35,7 +35,7 @@ def diff_command(a: str, b: str, prefix: str, stat: bool, names: bool, is_json: 
     if is_json:
         output.show_json_lines(json_shapes(store, first, changes, with_data=not (stat or names)))
     elif names:
-        output.show(escape.line(change.id) for change in changes)
+        output.show(change.id for change in changes)
     elif stat:
         output.show(_stat(store, first, changes))
     else:
@@ -53,7 +53,7 @@ def rows(store: llvs.Store, first: llvs.Version, changes: Iterator[llvs.Change])
         old = _old(store, first, change)
         new = change.data
         kind = kind_of(new if new is not None else old or b"").words
-        yield f"{sign} {output.style(escape.line(change.id), STYLES[sign])} ({WORDS[change.kind]}, {kind})"
+        yield output.row(f"{sign} ", output.style(change.id, STYLES[sign]), f" ({WORDS[change.kind]}, {kind})")
         if change.kind != llvs.ChangeKind.REMOVE:
             yield from inner_differences.rows(old, new)
 
@@ -65,7 +65,7 @@ def _stat(store: llvs.Store, first: llvs.Version, changes: Iterator[llvs.Change]
         counts[change.kind] += 1
         old, new = _old(store, first, change), change.data
         sizes = " -> ".join(output.size_text(len(data)) for data in (old, new) if data is not None)
-        listed.append([SIGNS[change.kind], escape.line(change.id), sizes])
+        listed.append([SIGNS[change.kind], change.id, sizes])
     yield from output.table(listed)
     told = ", ".join(f"{count} {WORDS[kind]}" for kind, count in counts.items() if count)
     yield told or "no differences"

@@ -7,6 +7,7 @@ by all comparisons of one answer, so that many small ones are bounded as well.
 from __future__ import annotations
 
 import bisect
+import hashlib
 import re
 from typing import Any, Hashable, Iterator, NamedTuple, Optional, Sequence, Union
 
@@ -199,58 +200,97 @@ def pointer_step(key: str) -> str:
     return key.replace("~", "~0").replace("/", "~1")
 
 
+class Digests:
+    """A digest of each part of documents, by which parts are compared in constant time. Made once for each, in the time of its size."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, bytes] = {}
+        #: What has a digest stays, so that nothing else comes to be in its place.
+        self._kept: list[Any] = []
+
+    def of(self, value: Any) -> bytes:
+        """Equal for values that are equal and of one type to the last: 1 is neither true nor 1.0. The order of members does not count."""
+        if not isinstance(value, (dict, list)):
+            return _digest_of_scalar(value)
+        todo = [value]
+        while todo:
+            part = todo[-1]
+            if id(part) in self._known:
+                todo.pop()
+                continue
+            inner = part.values() if isinstance(part, dict) else part
+            waiting = [one for one in inner if isinstance(one, (dict, list)) and id(one) not in self._known]
+            if waiting:
+                todo += waiting
+                continue
+            self._known[id(part)] = self._digest(part)
+            self._kept.append(todo.pop())
+        return self._known[id(value)]
+
+    def _digest(self, part: Any) -> bytes:
+        def known(one: Any) -> bytes:
+            return self._known[id(one)] if isinstance(one, (dict, list)) else _digest_of_scalar(one)
+
+        if isinstance(part, list):
+            return _digest(b"list", *map(known, part))
+        return _digest(b"dict", *sorted(_digest_of_scalar(key) + known(member) for key, member in part.items()))
+
+
+def _digest(*pieces: bytes) -> bytes:
+    return hashlib.blake2b(b"".join(pieces), digest_size=16).digest()
+
+
+def _digest_of_scalar(value: Any) -> bytes:
+    if isinstance(value, bytes):
+        data = bytes(value)
+    else:
+        data = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else repr(value).encode()
+    return _digest(type(value).__name__.encode(), b" ", data)
+
+
 def members(old: Any, new: Any, effort: Optional[Effort] = None) -> Iterator[Member]:
-    """The places where two documents differ, in the order of the second, removed members at the end of each object. As far as one asks."""
-    effort = effort or Effort()
+    """The places where two documents differ, in the order of the second, removed members at the end of each object. As far as one asks.
+
+    The first takes O(size). A place takes as much more as its path is long.
+    """
+    effort, digests = effort or Effort(), Digests()
     todo: list[Iterator[Member]] = [iter([Member((), old, new)])]
     while todo:
         found = next(todo[-1], None)
         if found is None:
             todo.pop()
         elif isinstance(found.old, dict) and isinstance(found.new, dict):
-            todo.append(_members(*found))
+            todo.append(_members(*found, digests))
         elif isinstance(found.old, list) and isinstance(found.new, list):
-            todo.append(_elements(*found, effort))
-        elif not _same(found.old, found.new):
+            todo.append(_elements(*found, effort, digests))
+        elif found.old is ABSENT or found.new is ABSENT or digests.of(found.old) != digests.of(found.new):
             yield found
 
 
-def _members(path: Path, was: dict[str, Any], now: dict[str, Any]) -> Iterator[Member]:
+def _members(path: Path, was: dict[str, Any], now: dict[str, Any], digests: Digests) -> Iterator[Member]:
     for key, part in now.items():
-        if not _same(was.get(key, ABSENT), part):
-            yield Member((*path, key), was.get(key, ABSENT), part)
+        if key not in was:
+            yield Member((*path, key), ABSENT, part)
+        elif digests.of(was[key]) != digests.of(part):
+            yield Member((*path, key), was[key], part)
     for key, part in was.items():
         if key not in now:
             yield Member((*path, key), part, ABSENT)
 
 
-def _same(was: Any, now: Any) -> bool:
-    """Equal, and of one type to the last: 1 is not true, and as it is read without `Number` not 1.0."""
-    if type(was) is not type(now) or was != now:
-        return False
-    return not isinstance(was, (dict, list)) or repr(was) == repr(now) or not _has_plain_numbers(was)
-
-
-def _has_plain_numbers(value: Any) -> bool:
-    """Whether anything in a value may be equal to what is of another type."""
-    if isinstance(value, (dict, list)):
-        return any(map(_has_plain_numbers, value.values() if isinstance(value, dict) else value))
-    return isinstance(value, (int, float))
-
-
-def _elements(path: Path, was: list[Any], now: list[Any], effort: Effort) -> Iterator[Member]:
+def _elements(path: Path, was: list[Any], now: list[Any], effort: Effort, digests: Digests) -> Iterator[Member]:
+    before, after = [digests.of(part) for part in was], [digests.of(part) for part in now]
     begin, most = 0, min(len(was), len(now))
-    while begin < most and _same(was[begin], now[begin]):
+    while begin < most and before[begin] == after[begin]:
         begin += 1
     tail = 0
-    while tail < most - begin and _same(was[-1 - tail], now[-1 - tail]):
+    while tail < most - begin and before[-1 - tail] == after[-1 - tail]:
         tail += 1
     left, right = was[begin : len(was) - tail], now[begin : len(now) - tail]
     if len(left) == len(right) == 1:
         yield Member((*path, begin), left[0], right[0])
         return
-    # Their text tells elements apart; where one is only written in another order, the two are compared by member.
-    for block in blocks([repr(part) for part in left], [repr(part) for part in right], effort):
+    for block in blocks(before[begin : len(was) - tail], after[begin : len(now) - tail], effort):
         if block.is_equal:
             continue
         pairs = min(block.last - block.first, block.end - block.start)

@@ -7,11 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any, Optional
 
-import click
-
 import llvs
 
-from . import escape, key_store
+from . import key_store, output
 from .failures import MISUSED, STORE, Failure
 
 _BEGINNING = "AGE-SECRET-KEY-1"
@@ -56,7 +54,7 @@ def new_passphrase(url: str) -> str:
     if found:
         return found
     if not sys.stdin.isatty() or not sys.stderr.isatty():
-        raise Failure(f"the new passphrase of {escape.line(url)} is not here: give it in LLVS_NEW_PASSPHRASE", MISUSED)
+        raise Failure(f"the new passphrase of {url} is not here: give it in LLVS_NEW_PASSPHRASE", MISUSED)
     return _asked(url, "New passphrase")
 
 
@@ -72,7 +70,7 @@ def make_identity(path: Path) -> str:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        raise Failure(f"{escape.line(str(path))} is there already, and perhaps a key: give another name", MISUSED) from None
+        raise Failure(f"{path} is there already, and perhaps a key: give another name", MISUSED) from None
     with open(descriptor, "w", encoding="ascii") as file:
         file.write(f"# public key: {made.recipient}\n{made.secret}\n")
         file.flush()
@@ -90,7 +88,7 @@ def _passphrase(url: str) -> str:
         return found
     if not sys.stdin.isatty() or not sys.stderr.isatty():
         raise Failure(
-            f"{escape.line(url)} is encrypted, and its passphrase is not here: give it in LLVS_PASSPHRASE, or add the remote with "
+            f"{url} is encrypted, and its passphrase is not here: give it in LLVS_PASSPHRASE, or add the remote with "
             "--keep-passphrase",
             MISUSED,
         )
@@ -99,12 +97,11 @@ def _passphrase(url: str) -> str:
 
 def _asked(url: str, what: str = "Passphrase") -> str:
     """Twice: who makes a place with a slip of the finger opens it never again."""
-    asked: str = click.prompt(f"{what} of {escape.line(url)}", hide_input=True, confirmation_prompt="Once more", err=True)
-    return asked
+    return output.ask(f"{what} of {url}", again="Once more")
 
 
 def _identity_in(path: Path) -> str:
-    where = escape.line(str(path))
+    where = str(path)
     found: Optional[str] = None
     try:
         with open(path, encoding="utf-8", errors="replace") as file:

@@ -35,6 +35,10 @@ def parsed(text: str) -> Any:
     return json.loads(text, parse_int=_number, parse_float=_number, parse_constant=_constant, object_pairs_hook=_object)
 
 
+#: Levels that are indented. What lies deeper is written in one line, so that an indented document is at most 40 times as long.
+INDENTED = 16
+
+
 class _Piece(str):
     """Text that is written already."""
 
@@ -42,7 +46,10 @@ class _Piece(str):
 
 
 def written(value: Any, *, indent: Optional[int] = None, sort_keys: bool = False) -> str:
-    """JSON text of a value, however deep, with each `Number` as it was written. O(size)."""
+    """JSON text of a value, however deep, with each `Number` as it was written. O(size).
+
+    indent: spaces for each of the first `INDENTED` levels.
+    """
     made: list[str] = []
     todo: list[tuple[Any, int]] = [(value, 0)]
     while todo:
@@ -52,7 +59,7 @@ def written(value: Any, *, indent: Optional[int] = None, sort_keys: bool = False
         elif isinstance(part, Number):
             made.append(part.decode())
         elif part and isinstance(part, (dict, list, tuple)):
-            todo += reversed(_members(part, level + 1, indent, sort_keys))
+            todo += reversed(_members(part, level + 1, indent if level < INDENTED else None, sort_keys))
         else:
             made.append(json.dumps(part, ensure_ascii=False))
     return "".join(made)

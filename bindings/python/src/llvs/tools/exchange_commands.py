@@ -9,7 +9,7 @@ import click
 
 import llvs
 
-from . import completion, describe, escape, output, progress, remotes
+from . import completion, describe, output, progress, remotes
 from .failures import DONE, NOT_SO, explain, stop_if_interrupted
 from .session import session
 
@@ -20,13 +20,21 @@ _Step = Callable[..., llvs.ExchangeResult]
 
 @click.command("exchange")
 @_place_argument
+@click.option(
+    "--join",
+    "joins",
+    is_flag=True,
+    help="Exchange with the place even if it was emptied or belongs to another store. Joins the versions of both stores, for good.",
+)
 @_json_option
-def exchange_command(place: Optional[str], is_json: bool) -> int:
+def exchange_command(place: Optional[str], joins: bool, is_json: bool) -> int:
     """Get what a place has and the store has not, and send what the store has and the place has not. Merges nothing.
 
     Without a place: with all remotes. Exits with 1 when something could not be exchanged.
     """
-    return _each(place, is_json, lambda exchange: [exchange.retrieve, exchange.send])
+    if joins and place is None:
+        raise click.UsageError("--join needs the place.")
+    return _each(place, is_json, lambda exchange: [exchange.retrieve, exchange.send], b"new" if joins else b"")
 
 
 @click.command("pull")
@@ -45,14 +53,17 @@ def push_command(place: Optional[str], is_json: bool) -> int:
     return _each(place, is_json, lambda exchange: [exchange.send])
 
 
-def _each(given: Optional[str], is_json: bool, steps: Callable[[llvs.Exchange], list[_Step]]) -> int:
-    """Takes steps with each place in turn. Works beside a program that has the store open."""
+def _each(given: Optional[str], is_json: bool, steps: Callable[[llvs.Exchange], list[_Step]], state: bytes = b"") -> int:
+    """Takes steps with each place in turn. Works beside a program that has the store open.
+
+    state: the restoration state of the exchanges.
+    """
     path, storage = session().place()
     wanted = remotes.Remotes(path, storage).wanted(given)
     code = DONE
     with llvs.Store(path, storage=storage, create=False) as store:
         for name, place in wanted.items():
-            with remotes.reaching([place]), llvs.Exchange(store, remotes.place_of(place)) as exchange:
+            with remotes.reaching([place]), llvs.Exchange(store, remotes.place_of(place), restoration_state=state) as exchange:
                 code = max(code, _one(store, name, is_json, steps(exchange)))
     return code
 
@@ -73,7 +84,7 @@ def _one(store: llvs.Store, name: str, is_json: bool, steps: list[_Step]) -> int
             _tell(name, done, is_json)
         elif came and not is_json:
             # A step that was interrupted does not list what it did.
-            output.show([f"{escape.line(name)}: {output.counted(came, 'version')} received before that"])
+            output.show([f"{name}: {output.counted(came, 'version')} received before that"])
         raise
     return _tell(name, done, is_json)
 
@@ -89,9 +100,9 @@ def _tell(name: str, done: list[llvs.ExchangeResult], is_json: bool) -> int:
     else:
         told = [f"{output.counted(len(retrieved), 'version')} received", f"{len(sent):,} sent"]
         told += [f"{len(repaired):,} repaired"] if repaired else []
-        output.show([f"{escape.line(name)}: {', '.join(told)}"])
+        output.show([f"{name}: {', '.join(told)}"])
         for problem in problems:
-            output.say(f"llvs: not exchanged: {escape.line(problem.name)}: {escape.line(problem.reason)}")
+            output.say(f"llvs: not exchanged: {problem.name}: {problem.reason}")
     return NOT_SO if problems else DONE
 
 
@@ -152,7 +163,7 @@ def _tell_sync(coordinator: llvs.Coordinator, found: llvs.SyncResult, is_json: b
         told = f"{output.counted(len(received), 'version')} received, {len(sent):,} sent" + (", merged" if found.merged else "")
         output.show([told, *([f"now at {describe.short(coordinator.store[found.to_version])}"] if found.moved else [])])
     for problem in problems if not is_json else ():
-        output.say(f"llvs: not exchanged: {escape.line(problem.name)}: {escape.line(problem.reason)}")
+        output.say(f"llvs: not exchanged: {problem.name}: {problem.reason}")
     return NOT_SO if problems else DONE
 
 

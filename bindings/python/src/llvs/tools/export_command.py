@@ -10,7 +10,7 @@ import click
 
 import llvs
 
-from . import completion, describe, escape, output, values, whole_files
+from . import completion, describe, output, values, whole_files
 from .failures import MISUSED, STORE, Failure
 from .session import session
 from .value_commands import at_option
@@ -35,12 +35,12 @@ def export_command(prefix: str, at: str, file: Optional[Path], force: bool) -> N
         return
     writer = _WRITERS.get(file.suffix)
     if writer is None:
-        raise Failure(f'"{escape.line(file.name)}" does not say how to write it: let it end in {", ".join(_WRITERS)}', MISUSED)
+        raise Failure(f'"{file.name}" does not say how to write it: let it end in {", ".join(_WRITERS)}', MISUSED)
     if file.exists() and not force:
-        raise Failure(f"there is something at {escape.line(str(file))} already: --force replaces it", STORE)
+        raise Failure(f"there is something at {file} already: --force replaces it", STORE)
     with whole_files.whole(file) as partial:
         writer(store, version, state, partial)
-    output.say(f"{output.counted(len(state), 'value')} of {version.id[:8]} written to {escape.line(str(file))}")
+    output.say(f"{output.counted(len(state), 'value')} of {version.id[:8]} written to {file}")
 
 
 def _shapes(state: llvs.State) -> Iterator[dict[str, Any]]:
@@ -132,7 +132,7 @@ def _write_sqlite(store: llvs.Store, version: llvs.Version, state: llvs.State, f
             database.execute("insert into version values (?, ?, ?, ?, ?)", row)
         database.commit()
     except sqlite3.Error as problem:
-        raise Failure(f"writing the database failed: {escape.line(str(problem))}; make room and run it again", STORE) from None
+        raise Failure(f"writing the database failed: {problem}; make room and run it again", STORE) from None
     finally:
         database.close()
 

@@ -8,7 +8,6 @@ from typing import NoReturn, Optional
 
 import llvs
 
-from . import escape
 from .versions import VersionNameError
 
 #: Exit codes. 130 is what shells give a program that Ctrl-C ended.
@@ -50,9 +49,9 @@ class Failure(Exception):
 
 
 def explain(error: BaseException) -> tuple[str, int]:
-    """The sentence and the exit code for what a command raised; the sentence is harmless on a terminal."""
+    """The sentence and the exit code for what a command raised."""
     cause = KeyboardInterrupt() if _is_interrupted else error
-    return shortened(escape.lines(_sentence(cause))), code_of(cause)
+    return shortened(_sentence(cause)), code_of(cause)
 
 
 def shortened(text: str) -> str:
@@ -78,6 +77,8 @@ def code_of(error: BaseException) -> int:
 def _sentence(error: BaseException) -> str:
     if isinstance(error, (KeyboardInterrupt, llvs.CancelledError)):
         return "stopped; what was done whole is kept"
+    if isinstance(error, llvs.NotFoundError) and "restoration state" in str(error):
+        return f"{error} With this command: `llvs exchange --join PLACE`."
     if isinstance(error, (Failure, VersionNameError, llvs.Error)):
         return str(error)
     if isinstance(error, MemoryError):
@@ -96,5 +97,5 @@ def _of_system(error: OSError) -> str:
 
 def _name(filename: object) -> Optional[str]:
     if isinstance(filename, (str, bytes)):
-        return escape.line(os.fsdecode(filename))
+        return os.fsdecode(filename)
     return None

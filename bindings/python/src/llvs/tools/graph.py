@@ -10,10 +10,13 @@
 
 from __future__ import annotations
 
-from typing import Optional, Sequence
+import heapq
+from typing import Iterable, Optional, Sequence
 
+#: Lanes that are drawn each. The column behind them stands for all others, so the width of a row does not grow with the lanes.
+DRAWN = 24
 #: The pieces of lanes where only ASCII can be shown.
-_ASCII = str.maketrans("│─├┤╮╯╰╭┼┬┴○", "|-||.''.+.'*")
+_ASCII = str.maketrans("│─├┤╮╯╰╭┼┬┴○┊", "|-||.''.+.'*:")
 
 
 class Graph:
@@ -22,10 +25,18 @@ class Graph:
         graph.node(id, predecessors)      what stands before the version's first line
         graph.beside()                    what stands before its further lines
         graph.links()                     rows between it and the next version
+
+    A version takes O(log lanes + predecessors), and drawing it O(`DRAWN`).
     """
 
     def __init__(self, *, is_unicode: bool = True) -> None:
+        #: What each lane leads to, and the lane that leads to a version.
         self._lanes: list[Optional[str]] = []
+        self._lane_of: dict[str, int] = {}
+        #: A heap with all lanes that lead nowhere, and some that do again or are no more.
+        self._free: list[int] = []
+        #: How many lanes beyond `DRAWN` lead somewhere.
+        self._beyond = 0
         self._is_unicode = is_unicode
         self._beside, self._width = "", 0
         self._links: list[str] = []
@@ -34,76 +45,110 @@ class Graph:
     def _text(self, row: str) -> str:
         return row if self._is_unicode else row.translate(_ASCII)
 
+    def _lead(self, lane: int, id: str) -> None:
+        """Has a lane lead to a version."""
+        self._leave(lane)
+        self._lanes[lane] = id
+        self._lane_of[id] = lane
+        self._beyond += lane >= DRAWN
+
+    def _leave(self, lane: int) -> None:
+        id = self._lanes[lane]
+        if id is not None:
+            del self._lane_of[id]
+            self._lanes[lane] = None
+            self._beyond -= lane >= DRAWN
+
+    def _cells(self, columns: Iterable[int]) -> str:
+        return "".join(self._cell(column) for column in columns)
+
+    def _cell(self, column: int) -> str:
+        if column == DRAWN:
+            return "┊ " if self._beyond else "  "
+        return "│ " if self._lanes[column] is not None else "  "
+
+    def _columns(self) -> int:
+        return min(len(self._lanes), DRAWN + 1)
+
     def _changed(self) -> None:
         self._nodes.clear()
-        self._beside = self._text("".join("│ " if lane is not None else "  " for lane in self._lanes))
+        self._beside = self._text(self._cells(range(self._columns())))
 
-    def _free(self, besides: int = -1) -> int:
-        for at, lane in enumerate(self._lanes):
-            if lane is None and at != besides:
-                return at
+    def _take(self) -> int:
+        """The first lane that leads nowhere; a new one if all lead somewhere."""
+        while self._free:
+            lane = heapq.heappop(self._free)
+            if lane < len(self._lanes) and self._lanes[lane] is None:
+                return lane
         self._lanes.append(None)
         return len(self._lanes) - 1
 
     def node(self, id: str, predecessors: Sequence[str], *, is_current: bool = False) -> str:
-        """The row of a version. O(lanes) where lanes part or meet there, else O(lanes) to find its lane."""
-        lanes, self._links = self._lanes, []
-        try:
-            at = lanes.index(id)
-        except ValueError:
-            at = self._free()
-            lanes[at] = id
+        """The row of a version."""
+        self._links = []
+        found = self._lane_of.get(id)
+        if found is None:
+            at = self._take()
+            self._lead(at, id)
             self._changed()
-        mark = "@" if is_current else "○"
-        row = self._nodes.get((at, mark))
+        else:
+            at = found
+        mark, column = "@" if is_current else "○", min(at, DRAWN)
+        row = self._nodes.get((column, mark))
         if row is None:
-            row = self._text("".join("│ " if lane is not None else "  " for lane in lanes[:at]) + mark + " ")
-            row += self._text("".join("│ " if lane is not None else "  " for lane in lanes[at + 1 :]))
-            self._nodes[at, mark] = row
+            row = self._text(f"{self._cells(range(column))}{mark} {self._cells(range(column + 1, self._columns()))}")
+            self._nodes[column, mark] = row
         self._width = len(row)
-        if len(predecessors) == 1 and predecessors[0] not in lanes:
+        if len(predecessors) == 1 and predecessors[0] not in self._lane_of:
             # The lane goes on, and nothing else changes.
-            lanes[at] = predecessors[0]
+            self._lead(at, predecessors[0])
             return row
         self._branch_out(at, predecessors)
         return row
 
     def _branch_out(self, at: int, predecessors: Sequence[str]) -> None:
         """Leads the lane of a version to its predecessors."""
-        lanes = self._lanes
-        lanes[at] = None
-        targets, opened = [], set()
+        self._leave(at)
+        targets, opened, goes_on = set(), set(), False
         for predecessor in dict.fromkeys(predecessors):
-            if predecessor in lanes:
-                targets.append(lanes.index(predecessor))
+            known = self._lane_of.get(predecessor)
+            if known is not None:
+                targets.add(known)
                 continue
-            lane = at if lanes[at] is None else self._free(at)
+            lane = self._take() if goes_on else at
             if lane != at:
                 opened.add(lane)
-            lanes[lane] = predecessor
-            targets.append(lane)
-        self._draw(at, [lane for lane in targets if lane != at], opened, lanes[at] is not None)
-        while lanes and lanes[-1] is None:
-            lanes.pop()
+            goes_on = True
+            self._lead(lane, predecessor)
+            targets.add(lane)
+        self._draw(at, targets - {at}, opened, goes_on)
+        if not goes_on:
+            heapq.heappush(self._free, at)
+        while self._lanes and self._lanes[-1] is None:
+            self._lanes.pop()
         self._changed()
 
-    def _draw(self, at: int, targets: list[int], opened: set[int], goes_on: bool) -> None:
-        if not targets:
+    def _draw(self, at: int, targets: set[int], opened: set[int], goes_on: bool) -> None:
+        """The row below a version, from its column to those of its predecessors. Lanes beyond are in one column."""
+        column, ends = min(at, DRAWN), {min(lane, DRAWN) for lane in targets}
+        down = goes_on or (column == DRAWN and self._beyond > 0)
+        up = {min(lane, DRAWN) for lane in targets - opened} | ({DRAWN} if self._beyond > len(opened) else set())
+        ends.discard(column)
+        if not ends:
             return
-        first, last = min([at, *targets]), max([at, *targets])
+        first, last = min([column, *ends]), max([column, *ends])
         cells = []
-        for lane in range(len(self._lanes)):
-            is_active = self._lanes[lane] is not None
-            if not first <= lane <= last:
-                cells.append("│ " if is_active else "  ")
+        for place in range(self._columns()):
+            if not first <= place <= last:
+                cells.append(self._cell(place))
                 continue
-            left, right = lane > first, lane < last
-            if lane == at:
-                cell = _joint(up=True, down=goes_on, left=left, right=right)
-            elif lane in targets:
-                cell = _joint(up=lane not in opened, down=True, left=left, right=right)
+            left, right = place > first, place < last
+            if place == column:
+                cell = _joint(up=True, down=down, left=left, right=right)
+            elif place in ends:
+                cell = _joint(up=place in up, down=True, left=left, right=right)
             else:
-                cell = "┼" if is_active else "─"
+                cell = "┼" if self._lanes[place] is not None else "─"
             cells.append(cell + ("─" if right else " "))
         self._links = [self._text("".join(cells))]
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Iterator, NamedTuple, Optional
 
-from . import escape, exact_json, output
+from . import exact_json, output
 from .differing import ABSENT, Effort, Member, blocks, members, words as word_differences
+from .escape import Styled
 from .values import Kind, kind_of, words
 
 #: Lines of more characters than this are not compared by word.
 _COMPARED_AT_MOST = 4000
+#: How much longer than two documents the paths of what differs may be. Beyond, the documents are compared as texts: a path that is long, of
+#: a member that is deep or below long names, is there for each member again.
+_PATHS, _PATHS_AT_LEAST = 8, 1 << 16
 
 
 class Hunk(NamedTuple):
@@ -31,7 +35,7 @@ def hunks(old: str, new: str, effort: Optional[Effort] = None) -> Iterator[Hunk]
 def rows(old: Optional[bytes], new: Optional[bytes]) -> Iterator[str]:
     """What differs between two values, for people. None: there is no value."""
     before, after = (None if data is None else kind_of(data) for data in (old, new))
-    found = _members(before, after)
+    found = _members(before, after, len(old or b"") + len(new or b""))
     if found is not None:
         yield from _member_rows(found)
     elif _is_text(before) and _is_text(after):
@@ -46,7 +50,7 @@ def rows(old: Optional[bytes], new: Optional[bytes]) -> Iterator[str]:
 def shape(old: Optional[bytes], new: Optional[bytes]) -> dict[str, Any]:
     """The same as JSON. docs/command.md states it."""
     before, after = (None if data is None else kind_of(data) for data in (old, new))
-    found = _members(before, after)
+    found = _members(before, after, len(old or b"") + len(new or b""))
     if found is not None:
         return {"members": [_member_shape(member) for member in found]}
     if before and after and _is_text(before) and _is_text(after):
@@ -54,14 +58,17 @@ def shape(old: Optional[bytes], new: Optional[bytes]) -> dict[str, Any]:
     return {}
 
 
-def _members(before: Optional[Kind], after: Optional[Kind]) -> Optional[list[Member]]:
-    """The members in which two documents differ; None where a side is none, or too deep."""
+def _members(before: Optional[Kind], after: Optional[Kind], size: int) -> Optional[list[Member]]:
+    """The members in which two documents differ; None if a side is no document, or if their paths are much longer than the documents."""
     if not before or not after or not before.name == after.name == "json":
         return None
-    try:
-        return list(members(before.content, after.content))
-    except RecursionError:
-        return None
+    found, room = [], _PATHS * size + _PATHS_AT_LEAST
+    for member in members(before.content, after.content):
+        room -= sum(len(step) if isinstance(step, str) else 8 for step in member.path)
+        if room < 0:
+            return None
+        found.append(member)
+    return found
 
 
 def _member_shape(member: Member) -> dict[str, Any]:
@@ -83,20 +90,21 @@ def _text(kind: Optional[Kind]) -> str:
 def _member_rows(found: list[Member]) -> Iterator[str]:
     arrow = "\u2192" if output.is_unicode() else "->"
     for member in found:
-        path = output.style(escape.line(member.pointer) or "/", "key")
+        path = output.row("  ", output.style(member.pointer or "/", "key"), ": ")
         if member.old is ABSENT:
-            yield f"  {path}: {_added(output.as_json(member.new), '+ ')}"
+            yield output.row(path, _added(output.as_json(member.new), "+ "))
         elif member.new is ABSENT:
-            yield f"  {path}: {_removed(output.as_json(member.old), '- ')}"
+            yield output.row(path, _removed(output.as_json(member.old), "- "))
         else:
-            yield f"  {path}: {_removed(output.as_json(member.old), '')} {arrow} {_added(output.as_json(member.new), '')}"
+            old, new = _removed(output.as_json(member.old), ""), _added(output.as_json(member.new), "")
+            yield output.row(path, old, f" {arrow} ", new)
 
 
 def _text_rows(old: str, new: str) -> Iterator[str]:
     if not old or not new:
         # All of it came or went.
-        yield from (_removed(escape.line(row)) for row in old.removesuffix("\n").split("\n") if old)
-        yield from (_added(escape.line(row)) for row in new.removesuffix("\n").split("\n") if new)
+        yield from (_removed(row) for row in old.removesuffix("\n").split("\n") if old)
+        yield from (_added(row) for row in new.removesuffix("\n").split("\n") if new)
         return
     effort = Effort()
     for hunk in hunks(old, new, effort):
@@ -104,30 +112,27 @@ def _text_rows(old: str, new: str) -> Iterator[str]:
         pairs = [_line_rows(before, after, effort) for before, after in zip(hunk.old, hunk.new)]
         # As people know it: all that went, then all that came.
         yield from (removed for removed, _ in pairs)
-        yield from (_removed(escape.line(row)) for row in hunk.old[len(pairs) :])
+        yield from (_removed(row) for row in hunk.old[len(pairs) :])
         yield from (added for _, added in pairs)
-        yield from (_added(escape.line(row)) for row in hunk.new[len(pairs) :])
+        yield from (_added(row) for row in hunk.new[len(pairs) :])
 
 
 def _line_rows(before: str, after: str, effort: Effort) -> tuple[str, str]:
     """A line that went and the one in its place: the words that differ are marked where half of a line or more stayed."""
-    whole = _removed(escape.line(before)), _added(escape.line(after))
+    whole = _removed(before), _added(after)
     if not output.is_coloured() or max(len(before), len(after)) > _COMPARED_AT_MOST:
         return whole
     pieces = word_differences(before, after, effort)
     if 2 * sum(len(text.strip()) for sign, text in pieces if sign == "=") < max(len(before), len(after)):
         return whole
-    removed, added = "", ""
-    for sign, text in pieces:
-        shown = escape.line(text)
-        removed += "" if sign == "+" else output.style(shown, "removed") if sign == "-" else shown
-        added += "" if sign == "-" else output.style(shown, "added") if sign == "+" else shown
-    return f"  - {removed}", f"  + {added}"
+    removed = (output.style(text, "removed") if sign == "-" else text for sign, text in pieces if sign != "+")
+    added = (output.style(text, "added") if sign == "+" else text for sign, text in pieces if sign != "-")
+    return output.row("  - ", *removed), output.row("  + ", *added)
 
 
-def _removed(text: str, sign: str = "  - ") -> str:
-    return sign + output.style(text, "removed")
+def _removed(text: str, sign: str = "  - ") -> Styled:
+    return output.row(sign, output.style(text, "removed"))
 
 
-def _added(text: str, sign: str = "  + ") -> str:
-    return sign + output.style(text, "added")
+def _added(text: str, sign: str = "  + ") -> Styled:
+    return output.row(sign, output.style(text, "added"))

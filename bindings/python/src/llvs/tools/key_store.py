@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Optional
 
-from . import HOW_TO_INSTALL, escape
+from . import HOW_TO_INSTALL
 from .failures import STORE, Failure
 
 _SERVICE = "llvs"
@@ -33,7 +33,7 @@ def keep(url: str, user: str, password: str) -> None:
     try:
         keyring.set_password(_SERVICE, f"{user}@{url}", password)
     except keyring.errors.KeyringError as problem:
-        raise Failure(f"the system's key store did not take the password ({escape.line(str(problem))}): use LLVS_PASSWORD", STORE) from None
+        raise Failure(f"the system's key store did not take the password ({problem}): use LLVS_PASSWORD", STORE) from None
 
 
 def forget(url: str, user: str) -> None:

@@ -9,7 +9,8 @@ import click
 
 import llvs
 
-from . import completion, describe, escape, moments, output
+from . import completion, describe, moments, output
+from .escape import Styled
 from .failures import MISUSED, Failure
 from .graph import Graph
 from .session import session
@@ -126,14 +127,14 @@ class _Log:
                 yield from self._drawn(graph, lane, block)
             is_first = False
 
-    def _drawn(self, graph: Graph, lane: str, block: list[str]) -> Iterator[str]:
-        yield (lane + block[0]).rstrip()
+    def _drawn(self, graph: Graph, lane: str, block: list[Styled]) -> Iterator[str]:
+        yield output.row(lane, block[0])
         links = graph.links()
         beside = graph.beside()
         if links:
-            yield f"{links[0]} {block[1] if len(block) > 1 else ''}".rstrip()
+            yield output.row(f"{links[0]} ", block[1]) if len(block) > 1 else links[0].rstrip()
         for text in block[2 if links else 1 :]:
-            yield f"{beside} {text}".rstrip()
+            yield output.row(f"{beside} ", text)
         if not self._oneline:
             yield beside.rstrip()
 
@@ -145,43 +146,43 @@ class _Log:
         if version.id in self._heads:
             marks.append("head")
         if version.branch is not None:
-            marks.append(f"branch {escape.line(version.branch)}")
-        return output.style(f"({', '.join(marks)})", "name") if marks else ""
+            marks.append(f"branch {version.branch}")
+        return output.style(f"({', '.join(marks)})", "name") if marks else output.row()
 
-    def _line(self, version: llvs.Version, kind: Optional[llvs.ChangeKind], used: int) -> str:
+    def _line(self, version: llvs.Version, kind: Optional[llvs.ChangeKind], used: int) -> Styled:
         id, when, author, said = version.id[:SHOWN], describe.minute(version.made_at), describe.who(version), describe.title(version)
         if kind is not None:
             said = f"{kind}: {said}" if said else str(kind)
         elif not said and not self._stat:
             said = describe.changed(self._store, version)
         marks = self._marks(version) if version.branch is not None or version.id in self._heads or version.id == self._current else ""
-        rest = " ".join([part for part in (author, said, marks) if part])
+        rest = output.row(*(part for part in (author, said, marks) if part), between=" ")
         if self._width < 1_000_000:
             plain, room = click.unstyle(rest), self._width - used - len(id) - len(when) - 2
             rest = rest if output.fitted(plain, room) == plain else output.fitted(plain, room)
         if self._is_coloured:
             id, when = output.style(id, "id"), output.style(when, "quiet")
-        return f"{id} {when} {rest}" if rest else f"{id} {when}"
+        return output.row(id, when, *([rest] if rest else []), between=" ")
 
-    def _block(self, version: llvs.Version, kind: Optional[llvs.ChangeKind]) -> list[str]:
+    def _block(self, version: llvs.Version, kind: Optional[llvs.ChangeKind]) -> list[Styled]:
         marks, author = self._marks(version), describe.who(version)
-        rows = [" ".join(part for part in (output.style(version.id, "id"), marks) if part)]
+        rows = [output.row(*(part for part in (output.style(version.id, "id"), marks) if part), between=" ")]
         facts = [describe.moment(version.made_at), author, output.size_text(version.value_data_size)]
         if len(version.predecessors) == 2:
             facts.append("merge of " + " and ".join(id[:SHOWN] for id in version.predecessors))
-        rows.append("  ".join(fact for fact in facts if fact))
+        rows.append(output.row(*(fact for fact in facts if fact), between="  "))
         if kind is not None:
-            rows.append(f"the value: {kind}")
-        lines = [line for line in describe.full_text(version).strip().split("\n") if line]
+            rows.append(output.row(f"the value: {kind}"))
+        lines = [line for line in output.text_rows(describe.full_text(version).strip()) if line]
         if not lines and kind is None and not self._stat and len(version.predecessors) < 2:
-            lines = [line for line in [describe.changed(self._store, version)] if line]
-        return rows + [f"    {line}" for line in lines]
+            lines = [output.row(line) for line in [describe.changed(self._store, version)] if line]
+        return rows + [output.row("    ", line) for line in lines]
 
-    def _changes(self, version: llvs.Version) -> list[str]:
+    def _changes(self, version: llvs.Version) -> list[Styled]:
         styles = {"+": "added", "-": "removed"}
         rows = []
         for change in self._store.changes(version, with_data=False):
             sign = describe.SIGNS.get(change.kind, "=")
-            shown = output.style(escape.line(change.id), styles[sign]) if sign in styles else escape.line(change.id)
-            rows.append(f"    {sign} {shown}")
+            shown = output.style(change.id, styles[sign]) if sign in styles else change.id
+            rows.append(output.row(f"    {sign} ", shown))
         return rows

@@ -9,7 +9,7 @@ import click
 
 import llvs
 
-from . import describe, escape, output, progress
+from . import describe, output, progress
 from .failures import DONE, NOT_SO, STORE, Failure
 from .session import session, storage_of
 
@@ -35,10 +35,10 @@ def _damage_shape(damage: llvs.Damage) -> dict[str, Any]:
 def _damage_rows(damages: tuple[llvs.Damage, ...]) -> Iterator[str]:
     for damage in damages:
         about = [f"version {damage.version}"] if damage.version else []
-        about += [f"value {escape.line(damage.value_id)}"] if damage.value_id else []
+        about += [f"value {damage.value_id}"] if damage.value_id else []
         lost = "nothing is lost" if damage.lost is llvs.Loss.NOTHING else f"lost: {damage.lost.value}"
-        where = f"{escape.line(damage.file)} at byte {damage.offset:,}"
-        yield output.style(f"{where}: {escape.line(damage.message)} ({', '.join([lost, *about])})", "warning")
+        where = f"{damage.file} at byte {damage.offset:,}"
+        yield output.style(f"{where}: {damage.message} ({', '.join([lost, *about])})", "warning")
 
 
 @click.command("verify")
@@ -72,7 +72,7 @@ def salvage_command(out: Path, is_json: bool) -> int:
     Works also where the store cannot be opened. Exits with 1 when something is lost.
     """
     if out.exists() or out.is_symlink():
-        raise Failure(f"there is something at {escape.line(str(out))} already: name another place", STORE)
+        raise Failure(f"there is something at {out} already: name another place", STORE)
     path, storage = session().place()
     with progress.shown() as hear:
         report = llvs.Store.salvage(path, out, storage=storage, progress=hear)
@@ -87,7 +87,7 @@ def salvage_command(out: Path, is_json: bool) -> int:
             }
         )
         return NOT_SO if lost else DONE
-    rows = [f"{output.counted(report.versions, 'version')} written to {escape.line(str(out))}"]
+    rows = [f"{output.counted(report.versions, 'version')} written to {out}"]
     rows += [f"{output.counted(report.waiting, 'version')} wait there for lost ones"] if report.waiting else []
     rows += [f"{one.version[:8]} made of what is left up to {one.original[:8]}" for one in report.made]
     rows += _damage_rows(report.damages)
@@ -105,7 +105,7 @@ def compact_command(is_json: bool) -> None:
     if is_json:
         output.show_json(report._asdict())
     elif report.sync_marker is not None:
-        output.say(f"llvs: nothing was done: {escape.line(report.sync_marker)} shows that a syncing program carries the store")
+        output.say(f"llvs: nothing was done: {report.sync_marker} shows that a syncing program carries the store")
     else:
         made = f"{output.counted(report.folded, 'file')} put together into {report.made:,} ({output.size_text(report.bytes_written)})"
         output.show([f"{made}, {report.deleted:,} deleted ({output.size_text(report.bytes_deleted)})"])
@@ -123,7 +123,7 @@ def write_command(folder: Path, is_json: bool) -> None:
     """Write a snapshot into FOLDER. An older one there is replaced."""
     with progress.shown() as hear:
         made = session().reading().write_snapshot(folder, progress=hear)
-    _tell_snapshot(made, is_json, f"written to {escape.line(str(folder))}")
+    _tell_snapshot(made, is_json, f"written to {folder}")
 
 
 @snapshot_command.command("restore")
@@ -136,7 +136,7 @@ def restore_command(folder: Path, is_json: bool) -> int:
         found = store.restore_snapshot(folder, progress=hear)
     _tell_snapshot(found, is_json, "restored")
     for problem in found.problems:
-        output.say(f"llvs: left out: {escape.line(problem.name)}: {escape.line(problem.reason)}")
+        output.say(f"llvs: left out: {problem.name}: {problem.reason}")
     return NOT_SO if found.problems else DONE
 
 
@@ -157,7 +157,7 @@ def import_command(directory: Path, is_json: bool) -> int:
     A store of this implementation is exchanged with instead, or restored from a snapshot.
     """
     if storage_of(directory) is not None:
-        raise Failure(f"{escape.line(str(directory))} is a store of this implementation: exchange with it through a folder", STORE)
+        raise Failure(f"{directory} is a store of this implementation: exchange with it through a folder", STORE)
     store = _writable()
     with progress.shown() as hear:
         found = store.import_store(directory, progress=hear)
@@ -167,5 +167,5 @@ def import_command(directory: Path, is_json: bool) -> int:
     else:
         output.show([f"{output.counted(len(found.retrieved), 'version')} added"])
         for problem in found.problems:
-            output.say(f"llvs: not added: {escape.line(problem.name)}: {escape.line(problem.reason)}")
+            output.say(f"llvs: not added: {problem.name}: {problem.reason}")
     return NOT_SO if found.problems else DONE

@@ -10,7 +10,7 @@ import click
 
 import llvs
 
-from . import escape, output
+from . import output
 
 
 def _roff(text: str) -> str:
@@ -83,4 +83,4 @@ def man_pages_command(folder: Path) -> None:
     for name, text in pages(click.Context(llvs_command, info_name="llvs")):
         (folder / name).write_text(text, encoding="utf-8")
         count += 1
-    output.show([f"{output.counted(count, 'page')} written to {escape.line(str(folder))}"])
+    output.show([f"{output.counted(count, 'page')} written to {folder}"])

@@ -8,7 +8,7 @@ import click
 
 import llvs
 
-from . import completion, describe, escape, exact_json, output
+from . import completion, describe, exact_json, output
 from .failures import DONE, NOT_SO
 from .save_commands import metadata_of
 from .session import session
@@ -166,20 +166,20 @@ def place(record: llvs.Conflict) -> str:
             parts.append(f"[{step['index']}]" if "index" in step else f"[{output.as_json(step.get('key'))}]")
         else:
             parts.append(f"/{step}")
-    return escape.line("".join(parts))
+    return "".join(parts)
 
 
 def rows(records: Iterable[llvs.Conflict]) -> Iterator[str]:
     """Conflicts for people, numbered."""
     for number, record in enumerate(records, 1):
-        where = output.style(f"{escape.line(record.id)}{place(record)}", "name")
+        where = output.style(f"{record.id}{place(record)}", "name")
         about = f", merged in {record.version[:SHOWN]}" if record.version else ""
-        rule = f', rule "{escape.line(record.rule[0])}{escape.line(record.rule[1])}"' if record.rule else ""
-        yield f"{number}. {where} ({record.kind.value}{rule}{about})"
+        rule = f', rule "{record.rule[0]}{record.rule[1]}"' if record.rule else ""
+        yield output.row(f"{number}. ", where, f" ({record.kind.value}{rule}{about})")
         for side in _SIDES:
             data: Optional[bytes] = getattr(record, side)
-            text = "(absent)" if data is None else escape.line(data.decode("utf-8", "replace"))
-            yield f"   {side + ':':8}{output.style(text, 'added') if side == 'result' else text}"
+            text = "(absent)" if data is None else data.decode("utf-8", "replace")
+            yield output.row(f"   {side + ':':8}", output.style(text, "added") if side == "result" else text)
 
 
 def shape(record: llvs.Conflict) -> dict[str, Any]:

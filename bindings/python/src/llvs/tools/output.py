@@ -1,4 +1,8 @@
-"""What the command prints: colours and pages on a terminal, plain lines into a pipe, JSON for programs."""
+"""What the command prints: colours and pages on a terminal, plain lines into a pipe, JSON for programs.
+
+Others wrote much of what is printed. So `show`, `say` and `ask`, and nothing else, print text, and escape all of it that is not `Styled`.
+Whoever calls them gives texts as they are.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,6 @@ import functools
 import itertools
 import json
 import os
-import re
 import shutil
 import sys
 from typing import Any, Iterable, Iterator, Optional
@@ -14,6 +17,7 @@ from typing import Any, Iterable, Iterator, Optional
 import click
 
 from . import escape, exact_json
+from .escape import Styled
 
 #: Okabe and Ito's palette as far as sixteen colours go: told apart by those who see no red or no green.
 STYLES: dict[str, dict[str, Any]] = {
@@ -28,7 +32,6 @@ STYLES: dict[str, dict[str, Any]] = {
     "warning": {"fg": "yellow", "bold": True},
     "strong": {"bold": True},
 }
-_harmful_in_json = re.compile("[^\n -~]")
 
 
 @functools.lru_cache(maxsize=None)
@@ -67,23 +70,56 @@ def prepare() -> None:
             stream.reconfigure(errors="backslashreplace", **({"encoding": "ascii"} if is_plain else {}))
 
 
-def style(text: str, name: str) -> str:
-    """Text in one of `STYLES`, where there are colours. The text must be harmless already."""
-    return click.style(text, **STYLES[name]) if is_coloured() and text else text
+def style(text: str, name: str) -> Styled:
+    """Text in one of `STYLES`, where there are colours."""
+    harmless = escape.line(text)
+    return Styled(click.style(harmless, **STYLES[name]) if is_coloured() and harmless else harmless)
+
+
+def row(*parts: str, between: str = "") -> Styled:
+    """Parts of a line, one behind the other: those that are styled as they are, the others escaped."""
+    return Styled(between.join(map(escape.line, parts)))
+
+
+def text(given: str) -> Styled:
+    """A text of several lines: its ends of lines and tabs stay."""
+    return Styled(escape.lines(given))
+
+
+def text_rows(given: str) -> Iterator[Styled]:
+    """The lines of a text, in which tabs stay."""
+    return map(Styled, escape.lines(given).split("\n"))
+
+
+def columns(given: str) -> int:
+    """How many columns a text without styles takes when it is shown."""
+    harmless = escape.line(given)
+    if harmless.isascii():
+        return len(harmless)
+    from rich.cells import cell_len
+
+    return cell_len(harmless)
+
+
+def filled(given: str, to: int, *, is_right: bool = False) -> Styled:
+    """A text without styles, with spaces behind it, or before it, up to a number of columns."""
+    space = " " * (to - columns(given))
+    return Styled(space + escape.line(given) if is_right else escape.line(given) + space)
 
 
 def show(rows: Iterable[str]) -> None:
     """Prints lines, each without its end: by the page on a terminal, as they come into a pipe. What raises has printed the rows before."""
+    harmless = map(escape.line, rows)
     if is_terminal():
-        _show_pages(rows)
+        _show_pages(harmless)
         return
     write = sys.stdout.write
     waiting: list[str] = []
     # The first row goes at once, for whoever waits for the first byte; then by more and more.
     room = 1
     try:
-        for row in rows:
-            waiting.append(row)
+        for line in harmless:
+            waiting.append(line)
             if len(waiting) >= room:
                 write("\n".join(waiting) + "\n")
                 waiting.clear()
@@ -105,16 +141,6 @@ def _show_pages(rows: Iterable[str]) -> None:
         click.echo_via_pager(itertools.chain([first], (f"\n{line}" for line in lines)), color=is_coloured())
 
 
-def _escape_in_json(match: re.Match[str]) -> str:
-    character = match.group()
-    if not escape.is_harmful(character):
-        return character
-    number = ord(character)
-    if number < 0x10000:
-        return f"\\u{number:04x}"
-    return "\\u{:04x}\\u{:04x}".format(0xD800 + ((number - 0x10000) >> 10), 0xDC00 + ((number - 0x10000) & 0x3FF))
-
-
 class _NotPlain(Exception):
     """A value that the writer of Python does not know: a number as it was written."""
 
@@ -123,13 +149,14 @@ def _not_plain(value: Any) -> Any:
     raise _NotPlain
 
 
-def as_json(value: Any, *, indent: Optional[int] = None) -> str:
+def as_json(value: Any, *, indent: Optional[int] = None) -> Styled:
     """JSON text, in which what would do something to a terminal is escaped. Numbers of documents are as they were written."""
     try:
-        text = json.dumps(value, ensure_ascii=False, indent=indent, default=_not_plain)
+        # Python indents each level, however deep.
+        made = json.dumps(value, ensure_ascii=False, default=_not_plain) if indent is None else exact_json.written(value, indent=indent)
     except (_NotPlain, RecursionError):
-        text = exact_json.written(value, indent=indent)
-    return text if text.isascii() and "\x7f" not in text else _harmful_in_json.sub(_escape_in_json, text)
+        made = exact_json.written(value)
+    return Styled(escape.json(made))
 
 
 def show_json_lines(values: Iterable[Any]) -> None:
@@ -147,26 +174,39 @@ last_said = ""
 
 
 def say(message: str) -> None:
-    """A remark on standard error, for people."""
+    """A remark on standard error, for people, in one line unless it is `text`."""
     global last_said
     last_said = message
     try:
-        sys.stderr.write(f"{message}\n")
+        sys.stderr.write(f"{escape.line(message)}\n")
         sys.stderr.flush()
     except OSError:
         pass  # nobody can be told; the exit code says it still
 
 
-def fitted(text: str, columns: int) -> str:
-    """The text cut to a number of columns, with an ellipsis where something is missing."""
-    if columns <= 0:
-        return ""
-    if text.isascii():
-        return text if len(text) <= columns else text[: max(columns - 3, 0)] + "..."[:columns]
+def ask(question: str, *, is_hidden: bool = True, again: Optional[str] = None, default: Optional[str] = None) -> str:
+    """Asks whoever sits there, and gives the answer.
+
+    is_hidden: whether it is not shown while it is typed. again: the question by which it is asked for once more. default: what an empty
+    answer means; it is not shown. None: the question is asked until there is an answer.
+    """
+    found: str = click.prompt(
+        escape.line(question), hide_input=is_hidden, confirmation_prompt=again or False, default=default, show_default=False, err=True
+    )
+    return found
+
+
+def fitted(given: str, to: int) -> Styled:
+    """A text without styles, cut to a number of columns, with an ellipsis where something is missing."""
+    if to <= 0:
+        return Styled("")
+    harmless = escape.line(given)
+    if harmless.isascii():
+        return Styled(harmless if len(harmless) <= to else harmless[: max(to - 3, 0)] + "..."[:to])
     from rich.cells import cell_len, set_cell_size
 
     dots = "\u2026" if is_unicode() else "..."
-    return text if cell_len(text) <= columns else set_cell_size(text, max(columns - len(dots), 0)) + dots
+    return Styled(harmless if cell_len(harmless) <= to else set_cell_size(harmless, max(to - len(dots), 0)) + dots)
 
 
 def size_text(count: int) -> str:
@@ -186,21 +226,21 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def table(rows: list[list[str]], right: frozenset[int] = frozenset(), *, is_cut: bool = True) -> Iterator[str]:
-    """Rows of harmless, unstyled cells under one another; the columns in `right` end at one place.
+#: Characters to which a column is filled up. A longer cell takes its own room, and not that much in every row.
+WIDEST = 120
+
+
+def table(rows: list[list[str]], right: frozenset[int] = frozenset(), *, is_cut: bool = True) -> Iterator[Styled]:
+    """Rows of cells without styles under one another, in columns of at most `WIDEST`; the columns in `right` end at one place.
 
     is_cut: the last column is cut to the width of the terminal.
     """
-    from rich.cells import cell_len
-
     if not rows:
         return
-    widths = [max(cell_len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    for row in rows:
-        cells = []
-        for at, cell in enumerate(row):
-            space = " " * (widths[at] - cell_len(cell))
-            cells.append(space + cell if at in right else cell + space)
-        line = "  ".join(cells[:-1])
-        last = fitted(row[-1], max(width() - cell_len(line) - 2, 8)) if is_cut else row[-1]
-        yield (f"{line}  {last}" if line else row[-1]).rstrip()
+    widths = [min(max(columns(cells[at]) for cells in rows), WIDEST) for at in range(len(rows[0]))]
+    for cells in rows:
+        *before, last = (filled(cell, widths[at], is_right=at in right) for at, cell in enumerate(cells))
+        line = "  ".join(before)
+        if is_cut:
+            last = fitted(cells[-1], max(width() - columns(line) - 2, 8))
+        yield Styled((f"{line}  {last}" if line else escape.line(cells[-1])).rstrip())

@@ -10,7 +10,7 @@ import click
 
 import llvs
 
-from . import completion, encrypted, escape, key_store, output, remotes
+from . import completion, encrypted, key_store, output, remotes
 from .failures import DONE, MISUSED, Failure, explain, stop_if_interrupted
 from .session import session
 
@@ -86,7 +86,7 @@ def add_command(
         remotes.check_drive(place["url"], signs_in=client_id is not None)
         where = known.own_token_file(name, place["url"]) if token_file is None else token_file.absolute()
         if client_id is None and not where.is_file():
-            raise Failure(f"there is no file {escape.line(str(where))}: give --client-id ID to sign in", MISUSED)
+            raise Failure(f"there is no file {where}: give --client-id ID to sign in", MISUSED)
         place["token_file"] = str(where)
     remotes.check_place(session().reading(), place)
     if has_passphrase or keep_passphrase:
@@ -106,13 +106,13 @@ def add_command(
         if keep_passphrase:
             encrypted.keep_passphrase(place["url"])
         if keep_password:
-            password = click.prompt(f"Password at {escape.line(url)}", hide_input=True, err=True)
+            password = output.ask(f"Password at {url}")
             key_store.keep(place["url"], options["user"] or "", password)
         known.places[name] = place
         known.trust(name)
         known.write()
         signed_in.pop_all()
-    output.show([f"{name} is {escape.line(place['url'])}"])
+    output.show([f"{name} is {place['url']}"])
 
 
 @remote_command.command("list")
@@ -123,7 +123,7 @@ def list_command(is_json: bool) -> None:
     if is_json:
         output.show_json_lines({"name": name, **place} for name, place in sorted(places.items()))
     elif places:
-        output.show(output.table([[escape.line(name), escape.line(place["url"])] for name, place in sorted(places.items())]))
+        output.show(output.table([[name, place["url"]] for name, place in sorted(places.items())]))
     else:
         output.say('no remotes: "llvs remote add NAME URL" adds one')
 
@@ -135,7 +135,7 @@ def trust_command(name: str) -> None:
     known = _remotes()
     place = known.find(name)
     known.trust(name)
-    output.show([f"{escape.line(name)} is trusted: " + ", ".join(f"{key} {escape.line(str(place[key]))}" for key in sorted(place))])
+    output.show([f"{name} is trusted: " + ", ".join(f"{key} {place[key]}" for key in sorted(place))])
 
 
 @remote_command.command("remove")
@@ -154,15 +154,15 @@ def remove_command(name: str) -> None:
         key_store.forget(place["url"], place.get("user") or "")
         encrypted.forget_passphrase(place["url"])
     elif key_store.get(place["url"], place.get("user") or "") or encrypted.has_passphrase(place["url"]):
-        output.say(f"what the system's key store has for {escape.line(place['url'])} is kept: another store may use it")
+        output.say(f"what the system's key store has for {place['url']} is kept: another store may use it")
     remotes.forget_tokens(str(own_tokens))
     tokens = place.get("token_file")
     if tokens is not None and remotes.keeps_tokens(tokens) and all(other.get("token_file") != tokens for other in known.places.values()):
         if is_trusted:
             remotes.forget_tokens(tokens)
         else:
-            output.say(f"it names the tokens in {escape.line(tokens)}: delete that file if no other store uses it")
-    output.show([f"{escape.line(name)} is forgotten"])
+            output.say(f"it names the tokens in {tokens}: delete that file if no other store uses it")
+    output.show([f"{name} is forgotten"])
 
 
 @remote_command.command("check")
@@ -180,7 +180,7 @@ def check_command(name: Optional[str]) -> int:
             stop_if_interrupted()
             told, code = explain(problem)
             worst = max(worst, code)
-        output.show([f"{escape.line(called)}: {told}"])
+        output.show([f"{called}: {told}"])
     return worst
 
 
@@ -204,7 +204,7 @@ def members_command(name: str, is_json: bool) -> None:
     if is_json:
         output.show_json_lines(member._asdict() for member in members)
     else:
-        output.show(output.table([[member.recipient, member.kind, escape.line(member.name), member.added] for member in members]))
+        output.show(output.table([[member.recipient, member.kind, member.name, member.added] for member in members]))
 
 
 @remote_command.command("add-member")
@@ -216,7 +216,7 @@ def add_member_command(name: str, recipient: str, label: str, kind: llvs.MemberK
     """Give the keys of an encrypted place to one more: RECIPIENT is the public half of its identity, age1..."""
     with _way(name) as way:
         way.add_member(recipient, label, kind=kind)
-    output.show([f"{escape.line(recipient)} can open {escape.line(name)}"])
+    output.show([f"{recipient} can open {name}"])
 
 
 @remote_command.command("remove-member")
@@ -226,7 +226,7 @@ def remove_member_command(name: str, recipient: str) -> None:
     """Take the keys of all that will be written from a member. What lies there it can read for ever, if it can reach it."""
     with _way(name) as way:
         way.remove_member(recipient)
-    output.show([f"{escape.line(recipient)} opens nothing that is written from now on"])
+    output.show([f"{recipient} opens nothing that is written from now on"])
 
 
 @remote_command.command("change-passphrase")
@@ -242,7 +242,7 @@ def change_passphrase_command(name: str, leaked: bool) -> None:
     with _way(name) as way:
         way.change_passphrase(new, leaked=leaked)
     encrypted.replace_passphrase(url, new)
-    output.show([f"{escape.line(name)} has another passphrase"])
+    output.show([f"{name} has another passphrase"])
 
 
 @remote_command.command("join-keys")
@@ -251,7 +251,7 @@ def join_keys_command(name: str) -> None:
     """Join keys of an encrypted place that two devices renewed at once. Look at its members first: all of them are believed."""
     with _way(name) as way:
         way.join_keys()
-    output.show([f"the keys of {escape.line(name)} are joined"])
+    output.show([f"the keys of {name} are joined"])
 
 
 @remote_command.command("rekey")
@@ -265,7 +265,7 @@ def rekey_command(name: str, renew: bool) -> None:
     with _way(name) as way:
         left = way.rekey(renew=renew)
     told = "nothing with older keys is left" if not left else f"{output.counted(left, 'pack')} with older keys will be deleted later"
-    output.show([f"{escape.line(name)} is sent anew; {told}"])
+    output.show([f"{name} is sent anew; {told}"])
 
 
 @remote_command.command("retire")
@@ -274,7 +274,7 @@ def retire_command(name: str) -> None:
     """Send what is left to a place in packs, and tell the others that this store sends nothing there any more: they tidy up after it."""
     with _way(name) as way:
         sent = len(way.retire().sent)
-    output.show([f"{escape.line(name)}: {output.counted(sent, 'version')} sent, and no more is to come"])
+    output.show([f"{name}: {output.counted(sent, 'version')} sent, and no more is to come"])
 
 
 @remote_command.command("new-identity")

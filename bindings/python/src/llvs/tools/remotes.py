@@ -20,12 +20,10 @@ from pathlib import Path
 from typing import Any, Iterable, Iterator, Optional, Union
 from urllib.parse import parse_qsl, urlsplit
 
-import click
-
 import llvs
-from llvs import oauth
+from llvs import browser, oauth
 
-from . import encrypted, escape, key_store, output
+from . import encrypted, key_store, output
 from .failures import MISUSED, NETWORK, STORE, Failure
 
 _scheme = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
@@ -52,7 +50,7 @@ class Remotes:
             return {}
         except (ValueError, RecursionError, TypeError, AttributeError, KeyError):
             pass
-        raise Failure(f"{escape.line(str(self._file))} is no list of remotes: mend it, or delete it and add them again", STORE)
+        raise Failure(f"{self._file} is no list of remotes: mend it, or delete it and add them again", STORE)
 
     def write(self) -> None:
         """Keeps what is in `places`: all of it or nothing."""
@@ -95,10 +93,10 @@ class Remotes:
         """The place of a name, to be exchanged with. Raises Failure for one that was not added here."""
         place = self.find(name)
         if not self.is_trusted(name):
-            told = ", ".join(f"{key} {escape.line(str(value))}" for key, value in sorted(place.items()))
+            told = ", ".join(f"{key} {value}" for key, value in sorted(place.items()))
             raise Failure(
-                f'the remote "{escape.line(name)}" ({told}) was not added here, but came with the store, or the store was moved: '
-                f'if you know it, run "llvs remote trust {escape.line(name)}"; else "llvs remote remove {escape.line(name)}"',
+                f'the remote "{name}" ({told}) was not added here, but came with the store, or the store was moved: '
+                f'if you know it, run "llvs remote trust {name}"; else "llvs remote remove {name}"',
                 MISUSED,
             )
         return place
@@ -106,8 +104,8 @@ class Remotes:
     def find(self, name: str) -> dict[str, Any]:
         """The place of a name. Raises Failure."""
         if name not in self.places:
-            known = ", ".join(map(escape.line, self.places)) or "none yet"
-            raise Failure(f'there is no remote "{escape.line(name)}" (known: {known}): add it with "llvs remote add NAME URL"', MISUSED)
+            known = ", ".join(self.places) or "none yet"
+            raise Failure(f'there is no remote "{name}" (known: {known}): add it with "llvs remote add NAME URL"', MISUSED)
         return self.places[name]
 
     def wanted(self, given: Optional[str]) -> dict[str, dict[str, Any]]:
@@ -190,7 +188,7 @@ class _Trusted:
                 file.write(f"{line}\n")
         except OSError as problem:
             raise Failure(
-                f"which remotes are known cannot be remembered in {escape.line(str(self._file))}: {problem.strerror}; name a folder that "
+                f"which remotes are known cannot be remembered in {self._file}: {problem.strerror}; name a folder that "
                 "can be written in XDG_STATE_HOME", STORE
             ) from None
 
@@ -198,7 +196,7 @@ class _Trusted:
 def check_name(name: str) -> None:
     """Raises Failure for what cannot name a remote."""
     if not _name.fullmatch(name):
-        raise Failure(f'"{escape.line(name)}" cannot name a remote: use letters, digits, ".", "_" and "-"', MISUSED)
+        raise Failure(f'"{name}" cannot name a remote: use letters, digits, ".", "_" and "-"', MISUSED)
 
 
 def address_of(given: str) -> str:
@@ -226,7 +224,7 @@ def check_place(store: llvs.Store, place: dict[str, Any]) -> None:
             MISUSED,
         )
     if place.get("ca_file") is not None and not Path(place["ca_file"]).is_file():
-        raise Failure(f"there is no file of certificates at {escape.line(place['ca_file'])}", MISUSED)
+        raise Failure(f"there is no file of certificates at {place['ca_file']}", MISUSED)
     if not _is_folder(place["url"]):
         tokens = place.get("token_file")
         given = {"token_file": tokens} if tokens and Path(tokens).is_file() else {"credentials": lambda *_: None}
@@ -283,11 +281,11 @@ def sign_in(url: str, token_file: Path, client_id: str, ca_file: Optional[str], 
     service, gateway = _drive(url), dict(parse_qsl(parts.query)).get("endpoint")
     secret = os.environ.get("LLVS_CLIENT_SECRET")
     if secret is None and sys.stdin.isatty() and sys.stderr.isatty():
-        secret = click.prompt("Secret of the app (empty: it has none)", hide_input=True, default="", show_default=False, err=True)
+        secret = output.ask("Secret of the app (empty: it has none)", default="")
 
     def show(address: str) -> None:
         output.say(f"sign in with the browser that opens, or at {address}")
-        oauth.open_browser(address)
+        browser.open_address(address)
 
     token_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     oauth.sign_in(
@@ -305,7 +303,7 @@ def check_drive(url: str, *, signs_in: bool) -> None:
 def _drive(url: str) -> oauth.Service:
     service = oauth.SERVICES.get(urlsplit(url).scheme)
     if service is None:
-        raise Failure(f'"{escape.line(url)}" is no cloud drive, where one signs in (known: {", ".join(oauth.SERVICES)})', MISUSED)
+        raise Failure(f'"{url}" is no cloud drive, where one signs in (known: {", ".join(oauth.SERVICES)})', MISUSED)
     return service
 
 
@@ -336,6 +334,5 @@ class _Asking:
     def _of_prompt(self) -> Optional[llvs.Credentials]:
         if not sys.stdin.isatty() or not sys.stderr.isatty():
             return None
-        where = escape.line(self._url)
-        user = self._user or click.prompt(f"User at {where}", default="", show_default=False, err=True)
-        return llvs.Credentials(user, click.prompt(f"Password at {where}", hide_input=True, default="", show_default=False, err=True))
+        user = self._user or output.ask(f"User at {self._url}", is_hidden=False, default="")
+        return llvs.Credentials(user, output.ask(f"Password at {self._url}", default=""))

@@ -11,7 +11,7 @@ import click
 
 import llvs
 
-from . import completion, describe, escape, output
+from . import completion, describe, output
 from .failures import MISUSED, NOT_SO, Failure
 from .session import session
 
@@ -45,7 +45,7 @@ def set_command(items: tuple[str, ...], message: Optional[str], branch: Optional
         ids = [id for id, _ in given]
         for id in ids:
             if ids.count(id) > 1:
-                raise Failure(f'"{escape.line(id)}" is given twice: a version sets each value once', MISUSED)
+                raise Failure(f'"{id}" is given twice: a version sets each value once', MISUSED)
         _save(message, branch, pairs, is_json, update=dict(given))
 
 
@@ -58,7 +58,7 @@ def _read(items: tuple[str, ...], files: contextlib.ExitStack) -> Any:
             continue
         id, equals, value = item.partition("=")
         if not equals:
-            raise Failure(f'"{escape.line(item)}" has no value: write {escape.line(item)}=VALUE, or {escape.line(item)} @FILE', MISUSED)
+            raise Failure(f'"{item}" has no value: write {item}=VALUE, or {item} @FILE', MISUSED)
         yield id, value.encode("utf-8", "surrogateescape")
 
 
@@ -84,9 +84,9 @@ def metadata_of(pairs: tuple[str, ...]) -> dict[str, Any]:
     for pair in pairs:
         key, equals, text = pair.partition("=")
         if not equals or not key:
-            raise Failure(f'"{escape.line(pair)}" is no metadata: write --meta KEY=VALUE', MISUSED)
+            raise Failure(f'"{pair}" is no metadata: write --meta KEY=VALUE', MISUSED)
         if key.startswith("__llvs_"):
-            raise Failure(f'"{escape.line(key)}" is of the library: -m, --branch and --device say what such keys hold', MISUSED)
+            raise Failure(f'"{key}" is of the library: -m, --branch and --device say what such keys hold', MISUSED)
         try:
             found[key] = json.loads(text, parse_float=_finite, parse_constant=_finite)
         except (ValueError, RecursionError):
@@ -108,7 +108,7 @@ def _save(message: Optional[str], branch: Optional[str], pairs: tuple[str, ...],
     for id in changes.get("remove", ()):
         at = coordinator.branch_version(branch) if branch else None
         if id not in (coordinator.at() if at is None else coordinator.store.at(at)):
-            raise Failure(f'there is no value "{escape.line(id)}" to remove: nothing was changed', NOT_SO)
+            raise Failure(f'there is no value "{id}" to remove: nothing was changed', NOT_SO)
     saved = coordinator.save(metadata=metadata or None, branch=branch, description=message, **changes)
     if saved is None:
         raise Failure("nothing changed, so nothing was saved", NOT_SO)

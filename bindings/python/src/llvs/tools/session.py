@@ -13,7 +13,7 @@ import llvs
 
 from .failures import MISUSED, STORE, Failure
 from .versions import EMPTY_ROOT, VersionNames
-from . import escape, output
+from . import output
 
 
 def storage_of(path: Path, *, is_named: bool = False) -> Optional[llvs.StorageKind]:
@@ -51,7 +51,7 @@ def find_store(given: Optional[str]) -> tuple[Path, llvs.StorageKind]:
     if len(found) == 1:
         return found[0]
     if found:
-        names = ", ".join(escape.line(str(path)) for path, _ in found[:5]) + (", ..." if len(found) > 5 else "")
+        names = ", ".join(str(path) for path, _ in found[:5]) + (", ..." if len(found) > 5 else "")
         raise Failure(f"there are {len(found)} stores here ({names}): say which with -s PATH", MISUSED)
     raise Failure('there is no store here: name one with -s PATH or LLVS_STORE, or make one with "llvs init PATH"', STORE)
 

@@ -8,7 +8,7 @@ from typing import Any, Callable, Iterable, Iterator, Optional
 
 import click
 
-from . import escape, output
+from . import output
 from .failures import DONE, MISUSED
 from .session import session
 
@@ -26,7 +26,7 @@ def shell_command() -> int:
     # Tells early what is wrong with the store.
     here.reading()
     code = DONE
-    for line in _lines(before, f"{escape.line(path.name)}> "):
+    for line in _lines(before, f"{path.name}> "):
         try:
             words = shlex.split(line, comments=True)
         except ValueError as problem:
@@ -70,7 +70,7 @@ def _lines(before: list[str], prompt: str) -> Iterator[str]:
     ask: Callable[[str], str] = asking.prompt
     while True:
         try:
-            yield ask(prompt)
+            yield ask(output.row(prompt))
         except KeyboardInterrupt:
             continue
         except EOFError:

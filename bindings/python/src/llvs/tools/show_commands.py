@@ -8,7 +8,8 @@ import click
 
 import llvs
 
-from . import completion, describe, diff_command, escape, output
+from . import completion, describe, diff_command, output
+from .escape import Styled
 from .failures import NOT_SO, Failure
 from .session import session
 from .versions import SHOWN
@@ -42,7 +43,7 @@ def _version_rows(
     facts += [["successor", describe.short(one)] for one in store.successors(version)[:10]]
     facts.append(["made", describe.moment(version.made_at)])
     for key, value in version.metadata.items():
-        facts.append([escape.line(key), escape.line(value) if isinstance(value, str) else output.as_json(describe.jsonable(value))])
+        facts.append([key, value if isinstance(value, str) else output.as_json(describe.jsonable(value))])
     yield from output.table(facts, is_cut=False)
     yield ""
     is_empty = True
@@ -62,7 +63,7 @@ def history_command(id: str, is_json: bool) -> None:
     walk = store.value_history(id)
     first = next(walk, None)
     if first is None:
-        raise Failure(f'no version ever held "{escape.line(id)}": "llvs ls" lists what there is', NOT_SO)
+        raise Failure(f'no version ever held "{id}": "llvs ls" lists what there is', NOT_SO)
     if is_json:
         output.show_json_lines(_history_shape(store, id, version, kind) for version, kind in _again(first, walk))
     else:
@@ -78,12 +79,12 @@ def _size(store: llvs.Store, id: str, version: llvs.Version) -> Optional[int]:
     return store.value_size(id, at=version)
 
 
-def _history_row(store: llvs.Store, id: str, version: llvs.Version, kind: llvs.ChangeKind) -> str:
+def _history_row(store: llvs.Store, id: str, version: llvs.Version, kind: llvs.ChangeKind) -> Styled:
     size = _size(store, id, version)
     told = "" if size is None else f" ({output.size_text(size)})"
     parts = [describe.who(version), describe.title(version)]
-    when = f"{output.style(version.id[:SHOWN], 'id')} {describe.minute(version.made_at)} {str(kind).replace('_', ' ')}{told}"
-    return "  ".join([when, *(part for part in parts if part)])
+    when = f" {describe.minute(version.made_at)} {str(kind).replace('_', ' ')}{told}"
+    return output.row(output.row(output.style(version.id[:SHOWN], "id"), when), *(part for part in parts if part), between="  ")
 
 
 def _history_shape(store: llvs.Store, id: str, version: llvs.Version, kind: llvs.ChangeKind) -> dict[str, Any]:
@@ -107,4 +108,4 @@ def branch_command(is_json: bool) -> None:
         return
     if not branches:
         output.say('no branches: "llvs set --branch NAME ID=VALUE" begins one')
-    output.show(output.table([[escape.line(name), describe.short(head)] for name, head in branches.items()]))
+    output.show(output.table([[name, describe.short(head)] for name, head in branches.items()]))

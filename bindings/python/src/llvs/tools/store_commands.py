@@ -9,7 +9,7 @@ import click
 
 import llvs
 
-from . import describe, escape, output
+from . import describe, output
 from .failures import MISUSED, STORE, Failure
 from .session import session, storage_of
 from .versions import SHOWN
@@ -24,10 +24,10 @@ def init_command(path: Optional[Path], storage: llvs.StorageKind) -> None:
     if given is None:
         raise Failure("say where the store is to be: llvs init PATH", MISUSED)
     if storage_of(given) is not None:
-        raise Failure(f"{escape.line(str(given))} is a store already: nothing was changed", STORE)
+        raise Failure(f"{given} is a store already: nothing was changed", STORE)
     with llvs.Store(given, storage=storage):
         pass
-    output.show([f"made an empty store at {escape.line(str(given))}"])
+    output.show([f"made an empty store at {given}"])
 
 
 @click.command("status")
@@ -56,7 +56,7 @@ def status_command(is_json: bool) -> None:
         )
         return
     kind = {"file": "files", "sqlite": "SQLite"}[storage]
-    rows = [["store", f"{escape.line(str(path))} ({kind}, {output.counted(counts.versions, 'version')}, {output.size_text(counts.bytes)})"]]
+    rows = [["store", f"{path} ({kind}, {output.counted(counts.versions, 'version')}, {output.size_text(counts.bytes)})"]]
     rows.append(["current", describe.short(current) if current else 'none yet: save something with "llvs set ID=VALUE"'])
     rows.append(["values", f"{values:,}"])
     rows += _heads(heads)
@@ -67,7 +67,7 @@ def status_command(is_json: bool) -> None:
 def _heads(heads: tuple[llvs.Version, ...]) -> list[list[str]]:
     if not heads:
         return []
-    named = [head.id[:SHOWN] + (f" (branch {escape.line(head.branch)})" if head.branch is not None else "") for head in heads[:5]]
+    named = [head.id[:SHOWN] + (f" (branch {head.branch})" if head.branch is not None else "") for head in heads[:5]]
     more = ["..."] if len(heads) > 5 else []
     return [["heads", f"{len(heads)}: {', '.join(named + more)}"]]
 

@@ -8,7 +8,7 @@ import click
 
 import llvs
 
-from . import completion, describe, escape, output
+from . import completion, describe, output
 from .failures import DONE, NOT_SO
 from .session import session
 
@@ -29,14 +29,14 @@ def revert_command(version: str, parent: Literal[1, 2], is_json: bool) -> int:
 @_json_option
 def undo_command(is_json: bool) -> int:
     """Take back the last save of this device that was not undone yet."""
-    return _tell(session().writing().undo(), is_json, f'no save of "{escape.line(session().device)}" is left to undo', "undo")
+    return _tell(session().writing().undo(), is_json, f'no save of "{session().device}" is left to undo', "undo")
 
 
 @click.command("redo")
 @_json_option
 def redo_command(is_json: bool) -> int:
     """Take back the last undo of this device, when it saved nothing since."""
-    return _tell(session().writing().redo(), is_json, f'no undo of "{escape.line(session().device)}" is left to take back', "redo")
+    return _tell(session().writing().redo(), is_json, f'no undo of "{session().device}" is left to take back', "redo")
 
 
 def _tell(found: Optional[llvs.Reverted], is_json: bool, nothing: str, again: str = "") -> int:
@@ -44,18 +44,18 @@ def _tell(found: Optional[llvs.Reverted], is_json: bool, nothing: str, again: st
     if is_json:
         output.show_json(None if found is None else _shape(found))
     elif again and found is not None and found.version is None:
-        what = escape.line(found.description or found.versions[0][:8])
+        what = found.description or found.versions[0][:8]
         for id in found.superseded:
-            output.say(f"  {escape.line(id)} was changed since: that stays")
+            output.say(f"  {id} was changed since: that stays")
         output.say(f'llvs: nothing of "{what}" is left to take back; "llvs {again}" again goes on with what was before it')
     elif found is None or found.version is None:
         output.say(f"llvs: {nothing}")
     else:
         rows = [describe.short(found.version)]
         if found.description:
-            rows.append(f"took back: {escape.line(found.description)}")
-        rows += [f"  {escape.line(id)}" for id in found.undone]
-        rows += [f"  {escape.line(id)} was changed since: that stays" for id in found.superseded]
+            rows.append(f"took back: {found.description}")
+        rows += [f"  {id}" for id in found.undone]
+        rows += [f"  {id} was changed since: that stays" for id in found.superseded]
         output.show(rows)
     return NOT_SO if found is None or found.version is None else DONE
 

@@ -10,7 +10,7 @@ import click
 
 import llvs
 
-from . import completion, describe, escape, output, terminal_pictures, values, whole_files
+from . import completion, describe, output, terminal_pictures, values, whole_files
 from .failures import NOT_SO, Failure
 from .session import session
 from .versions import SHOWN
@@ -39,9 +39,9 @@ def ls_command(prefix: str, at: str, is_long: bool, is_json: bool) -> None:
     elif is_long:
         output.show(_long(store, version, state))
     else:
-        output.show(escape.line(id) for id in state)
+        output.show(id for id in state)
     if not is_json and not len(state):
-        output.say(f'no value at {version.id[:SHOWN]}' + (f' has an id that begins with "{escape.line(prefix)}"' if prefix else ""))
+        output.say(f'no value at {version.id[:SHOWN]}' + (f' has an id that begins with "{prefix}"' if prefix else ""))
 
 
 def _version(name: str) -> Optional[llvs.Version]:
@@ -63,11 +63,11 @@ def _long(store: llvs.Store, version: llvs.Version, state: llvs.State) -> Iterat
         with store.open_value(reference.id, at=version) as reader:
             head, size = reader.read(4096), store.value_size(reference.id, at=version) or 0
         if output.width() < _NARROW:
-            rows.append([output.size_text(size), escape.line(reference.id)])
+            rows.append([output.size_text(size), reference.id])
             continue
         stored = store[reference.stored_version]
         kind = values.kind_of(head).words if size <= len(head) else _kind_of_head(head)
-        rows.append([output.size_text(size), kind, stored.id[:SHOWN], describe.minute(stored.made_at), escape.line(reference.id)])
+        rows.append([output.size_text(size), kind, stored.id[:SHOWN], describe.minute(stored.made_at), reference.id])
     return output.table(rows, frozenset({0}), is_cut=False)
 
 
@@ -116,9 +116,9 @@ def get_command(id: str, at: str, file: Optional[Path], is_hex: bool, is_json: b
 def _absent(store: llvs.Store, id: str, version: Optional[llvs.Version]) -> str:
     where = f"at {version.id[:SHOWN]}" if version is not None else "in an empty store"
     once = "" if version is None else next(
-        (f': "llvs history {escape.line(id)}" tells when there was one' for _ in store.value_history(id)), ': "llvs ls" lists what there is'
+        (f': "llvs history {id}" tells when there was one' for _ in store.value_history(id)), ': "llvs ls" lists what there is'
     )
-    return f'there is no value "{escape.line(id)}" {where}{once}'
+    return f'there is no value "{id}" {where}{once}'
 
 
 def _copy(reader: BinaryIO | llvs.ValueReader, into: BinaryIO) -> None:

@@ -7,7 +7,8 @@ import re
 import struct
 from typing import Any, Iterator, NamedTuple, Optional
 
-from . import escape, exact_json, output
+from . import exact_json, output
+from .escape import Styled
 
 #: How much of a value is shown; the rest is only counted.
 SHOWN_AT_MOST = 1 << 20
@@ -97,7 +98,7 @@ def shape(data: bytes) -> dict[str, Any]:
 
 
 def rows(data: bytes, *, is_hex: bool = False) -> Iterator[str]:
-    """A value for people, in lines without anything that a terminal would obey."""
+    """A value for people, in lines."""
     if is_hex:
         yield from hex_rows(data)
         return
@@ -105,7 +106,7 @@ def rows(data: bytes, *, is_hex: bool = False) -> Iterator[str]:
     if kind.name == "json":
         yield from json_rows(kind.content)
     elif kind.name == "text":
-        yield from escape.lines(kind.content[:SHOWN_AT_MOST]).removesuffix("\n").split("\n")
+        yield from output.text_rows(kind.content[:SHOWN_AT_MOST].removesuffix("\n"))
     else:
         yield words(data)
     if len(data) > SHOWN_AT_MOST and kind.name in ("json", "text"):
@@ -139,5 +140,9 @@ def json_rows(value: Any) -> Iterator[str]:
 _token = re.compile(r'(?P<key>"(?:[^"\\]|\\.)*")(?=:)|(?P<string>"(?:[^"\\]|\\.)*")|(?P<number>-?\d[-+.eE\d]*|true|false|null)')
 
 
-def _coloured(row: str) -> str:
-    return _token.sub(lambda match: output.style(match.group(), match.lastgroup or "string"), row)
+def _coloured(row: str) -> Styled:
+    parts, at = [], 0
+    for match in _token.finditer(row):
+        parts += [row[at : match.start()], output.style(match.group(), match.lastgroup or "string")]
+        at = match.end()
+    return output.row(*parts, row[at:])

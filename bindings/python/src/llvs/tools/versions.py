@@ -42,7 +42,7 @@ class VersionNameError(ValueError):
     candidates: tuple[llvs.Version, ...]
 
     def __init__(self, message: str, candidates: Sequence[llvs.Version] = ()) -> None:
-        super().__init__(message)
+        super().__init__(escape.line(message))
         self.candidates = tuple(candidates)
 
 
@@ -93,7 +93,7 @@ class VersionNames:
         start = name[: steps.start()]
         try:
             if start == "" and steps["time"] is None:
-                raise VersionNameError(f'"{escape.line(name)}" says how far to go back, and not from where: write "@{escape.line(name)}"')
+                raise VersionNameError(f'"{name}" says how far to go back, and not from where: write "@{name}"')
             version = self.find(start or "@")
         except _UnknownName:
             # So this may be the name of a branch that looks like steps.
@@ -174,33 +174,33 @@ class VersionNames:
             raise VersionNameError(str(problem)) from None
         found = self._store.version_at(seconds, head)
         if found is None:
-            raise VersionNameError(f'"{escape.line(name)}" is before the first version: all are later')
+            raise VersionNameError(f'"{name}" is before the first version: all are later')
         return found
 
     def _predecessor(self, version: llvs.Version, number: int, name: str) -> llvs.Version:
         if number > len(version.predecessors):
             has = ("no predecessor", "one predecessor", "two predecessors")[len(version.predecessors)]
-            raise VersionNameError(f'"{escape.line(name)}" goes too far back: the version {version.id[:SHOWN]} has {has}', [version])
+            raise VersionNameError(f'"{name}" goes too far back: the version {version.id[:SHOWN]} has {has}', [version])
         return self._store[version.predecessors[number - 1]]
 
     def _unknown(self, name: str) -> _UnknownName:
         """What to say of a name that nothing has."""
         import difflib
 
-        shown, branches = escape.line(name), self._store.branches()
+        branches = self._store.branches()
         near = [branches[known] for known in difflib.get_close_matches(name, branches, 5, 0.6)]
         if not near and len(name) >= LEAST and _beginning.fullmatch(name):
             near = self.beginning(name[:LEAST])
             told = self._told(near)
         else:
-            told = _listed([repr(escape.line(version.branch or "")) for version in near])
+            told = _listed([f"'{version.branch}'" for version in near])
         if near:
-            return _UnknownName(f'there is no version "{shown}"; did you mean {told}?', near)
+            return _UnknownName(f'there is no version "{name}"; did you mean {told}?', near)
         if _beginning.fullmatch(name) and len(name) < LEAST:
             return _UnknownName(
-                f'there is no branch "{shown}", and a beginning of an id has {LEAST} characters or more: "llvs log" shows ids'
+                f'there is no branch "{name}", and a beginning of an id has {LEAST} characters or more: "llvs log" shows ids'
             )
-        return _UnknownName(f'there is no version "{shown}": "llvs log" shows ids, and "llvs branch" the branches')
+        return _UnknownName(f'there is no version "{name}": "llvs log" shows ids, and "llvs branch" the branches')
 
     @staticmethod
     def _told(versions: Sequence[llvs.Version]) -> str:
@@ -222,5 +222,5 @@ def shortest(version: llvs.Version, others: Sequence[llvs.Version]) -> str:
 
 def _count(digits: str, name: str) -> int:
     if len(digits) > 9:
-        raise VersionNameError(f'"{escape.line(name)}" goes too far back')
+        raise VersionNameError(f'"{name}" goes too far back')
     return int(digits) if digits else 1

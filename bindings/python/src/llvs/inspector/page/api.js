@@ -1,5 +1,7 @@
 // Asking the server. Every wait over 150 ms shows that something happens.
 
+import { fetchWithToken } from "./token.js";
+
 let waiting = 0;
 let timer = 0;
 
@@ -19,7 +21,8 @@ async function take(request) {
     const answer = await request;
     if (answer.headers.get("content-type") === "application/json") {
       const content = await answer.json();
-      if (!answer.ok) throw new Error(content.error);
+      // What may be done all the same says how: `confirm`.
+      if (!answer.ok) throw Object.assign(new Error(content.error), { confirm: content.confirm });
       return content;
     }
     if (!answer.ok) throw new Error(await answer.text());
@@ -40,7 +43,7 @@ function address(name, query) {
 
 /** What an endpoint answers. Throws an Error with a sentence for people. */
 export function get(name, query = {}, signal = undefined) {
-  return take(fetch(address(name, query), { signal, credentials: "same-origin" }));
+  return take(fetchWithToken(address(name, query), { signal }));
 }
 
 /** A part of a value, as an ArrayBuffer. */
@@ -50,7 +53,7 @@ export function data(id, at, offset, length) {
 
 /** Changes the store, where that is allowed. */
 export function change(what, given) {
-  return take(fetch("/api/change/" + what, {
-    method: "POST", credentials: "same-origin", headers: { "content-type": "application/json" }, body: JSON.stringify(given),
+  return take(fetchWithToken("/api/change/" + what, {
+    method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(given),
   }));
 }

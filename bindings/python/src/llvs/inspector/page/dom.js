@@ -1,6 +1,17 @@
 // Making elements. Text is always text: nothing here reads a string as HTML.
 
-const HARMFUL = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]/u;
+// What deceives or controls, as in llvs/tools/escape.py: control characters, marks of direction, what cannot be seen. What joins letters
+// stays: a joiner between letters that can be joined (JOINED) or behind a virama, forms of ideographs, and the flags of three countries.
+const CONTROLS = "\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u180e\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff"
+  + "\\ufff9-\\ufffb\\ud800-\\udfff\\u{e0000}-\\u{e00ff}\\u{e01f0}-\\u{e0fff}";
+const JOINED = "\\u0590-\\u061b\\u061d-\\u167f\\u1681-\\u180d\\u180f-\\u1dff\\u2190-\\u2bff\\u2e80-\\u2fff\\u3001-\\ud7ff\\uf900-\\ufefe"
+  + "\\u{10000}-\\u{dffff}";
+const VIRAMA = "\\u094d\\u09cd\\u0a4d\\u0acd\\u0b4d\\u0bcd\\u0c4d\\u0ccd\\u0d4d\\u0dca";
+const IDEOGRAPHS = "\\u3400-\\u9fff\\uf900-\\ufaff\\u{20000}-\\u{3ffff}";
+const FLAGS = ["gbeng", "gbsct", "gbwls"]
+  .map((name) => [...name].map((letter) => String.fromCodePoint(0xe0000 + letter.codePointAt(0))).join(""));
+const HARMFUL = new RegExp(`\\u{1f3f4}(?:${FLAGS.join("|")})\\u{e007f}|[${CONTROLS}]|(?<![${JOINED}])[\\u200c\\u200d]`
+  + `|(?<![${VIRAMA}])[\\u200c\\u200d](?![${JOINED}])|(?<![${IDEOGRAPHS}])[\\u{e0100}-\\u{e01ef}]`, "gu");
 const NAMES = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
 
 /** An element: `el("a", {class: "x", href: "#/", onclick: f}, "text", child)`. */
@@ -25,28 +36,33 @@ export function fill(parent, ...children) {
 function escaped(character) {
   if (NAMES[character]) return NAMES[character];
   const number = character.codePointAt(0);
+  if (number >= 0x10000) return "\\U" + number.toString(16).padStart(8, "0");
   return number < 0x100 ? "\\x" + number.toString(16).padStart(2, "0") : "\\u" + number.toString(16).padStart(4, "0");
+}
+
+/** A text in pieces: what is shown as it is, and what is escaped (`isEscaped`). */
+function pieces(text) {
+  const made = [];
+  let at = 0;
+  for (const { 0: found, index } of text.matchAll(HARMFUL)) {
+    if (found.startsWith("\u{1f3f4}")) continue;
+    if (index > at) made.push({ text: text.slice(at, index), isEscaped: false });
+    made.push({ text: escaped(found), isEscaped: true });
+    at = index + found.length;
+  }
+  if (at < text.length) made.push({ text: text.slice(at), isEscaped: false });
+  return made;
 }
 
 /** A name that anybody may have given, in one line, with what cannot be seen made visible. */
 export function named(text) {
   if (text === "") return [el("span", { class: "muted" }, "(empty)")];
-  if (!HARMFUL.test(text)) return [el("bdi", {}, text)];
-  const parts = [];
-  let plain = "";
-  for (const character of text) {
-    if (!HARMFUL.test(character)) { plain += character; continue; }
-    if (plain) parts.push(plain);
-    plain = "";
-    parts.push(el("span", { class: "escaped" }, escaped(character)));
-  }
-  if (plain) parts.push(plain);
-  return [el("bdi", {}, ...parts)];
+  return [el("bdi", {}, ...pieces(text).map((piece) => (piece.isEscaped ? el("span", { class: "escaped" }, piece.text) : piece.text)))];
 }
 
 /** The same as plain text, for labels and titles. */
 export function spoken(text) {
-  return !HARMFUL.test(text) ? text : [...text].map((character) => (HARMFUL.test(character) ? escaped(character) : character)).join("");
+  return pieces(text).map((piece) => piece.text).join("");
 }
 
 /** The first 8 characters of a version's id, which copies the whole. */
@@ -61,13 +77,13 @@ export function shortId(id) {
 }
 
 let saying = 0;
-/** Tells something for some seconds. */
-export function say(text) {
+/** Tells something for some seconds. action: `{text, run}`, a button beside it; then it stays longer. */
+export function say(text, action = null) {
   const place = document.getElementById("said");
-  place.textContent = text;
+  fill(place, text, action ? el("button", { type: "button", onclick: () => { place.hidden = true; action.run(); } }, action.text) : null);
   place.hidden = false;
   clearTimeout(saying);
-  saying = setTimeout(() => { place.hidden = true; }, 5000);
+  saying = setTimeout(() => { place.hidden = true; }, action ? 15000 : 5000);
 }
 
 /** What an empty list says: what is so, and what to do next. */

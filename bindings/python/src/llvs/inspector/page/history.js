@@ -236,9 +236,11 @@ function prepared(row) {
 /** What a version is: where one is, a head, on a branch. */
 export function chipsOf(row) {
   return [
-    row.current && el("span", { class: "chip here", title: "The current version" }, "current"),
+    row.current && el("span", { class: "chip here", title: "Where the application is" }, "current"),
+    row.work && !row.current && el("span", { class: "chip here", title: "What you change here goes on from this version" }, "edited here"),
     row.branch !== null && row.branch !== undefined && el("span", { class: "chip branch", title: "On the branch " + spoken(row.branch) },
       ...named(row.branch)),
-    row.head && !row.current && row.branch === null && el("span", { class: "chip", title: "No version goes on from it" }, "head"),
+    row.head && !row.current && !row.work && row.branch === null &&
+      el("span", { class: "chip", title: "No version goes on from it" }, "head"),
   ].filter(Boolean);
 }

@@ -9,6 +9,7 @@ import { showConflicts, showMerge } from "./merge.js";
 import { showExchanges, showHeads, showSearch } from "./others.js";
 import { at, go, here } from "./routes.js";
 import { counted, number } from "./time.js";
+import { enter, hear } from "./token.js";
 import { showValues } from "./values.js";
 import { showVersion } from "./version.js";
 
@@ -28,7 +29,8 @@ const app = {
   get write() { return Boolean(summary?.write); },
   /** Whether an answer is still wanted. */
   isAt: (route) => route.address === address,
-  head: () => summary?.current,
+  /** The version that changes made here go on from. */
+  head: () => summary?.work,
   chosen: () => history.chosen,
   predecessor: () => history.row?.predecessors[0],
   /** Whether the chosen version is a merge; undefined while it is not loaded. */
@@ -60,10 +62,12 @@ async function show() {
   if (chosen !== history.chosen) point(chosen);
   const shows = VIEWS[route.view];
   if (!shows) {
-    // The history alone: the current version stands beside it in a wide window.
-    if (summary?.current) {
-      history.choose(summary.current, false);
-      await showVersion(view, { ...route, parts: [summary.current] }, app).catch(failed);
+    // The history alone: the version that "@" stands for is beside it in a wide window.
+    if (summary?.work) {
+      // At first it is brought into sight; later, one may have scrolled elsewhere.
+      history.choose(summary.work, view.dataset.view === undefined);
+      view.dataset.view ??= "history";
+      await showVersion(view, { ...route, parts: [summary.work] }, app).catch(failed);
     } else {
       fill(view, empty("This store has no version yet.",
         "Save something with the application, or with ", el("code", {}, "llvs set"), ". It appears here by itself."));
@@ -79,7 +83,7 @@ async function show() {
 /** Marks the version of a name in the history. */
 async function point(name) {
   if (!name) return history.choose(null);
-  const found = name === "@" ? { id: summary?.current } : name.length < 32 ? await get("row",
+  const found = name === "@" ? { id: summary?.work } : name.length < 32 ? await get("row",
     { version: name }).catch(() => null) : { id: name };
   return history.choose(found?.id ?? null);
 }
@@ -96,19 +100,21 @@ function frame(now) {
   name.textContent = spoken(now.name);
   name.title = spoken(now.path);
   live.classList.remove("waiting", "lost");
-  live.textContent = now.write ? "Live, may be changed" : "Live, read only";
+  live.textContent = now.write ? "Live, editing on" : "Live, read only";
+  live.title = now.write ? "What you change is saved as new versions. The application gets them when it merges next."
+    : "Start the inspector with --write to change the store.";
   const troubles = [now.damaged && counted(now.damaged, "damaged place"), now.pending && `${number(now.pending)} waiting`].filter(Boolean);
   fill(document.querySelector("nav [data-part='exchanges']"), "Exchanges",
     troubles.length ? el("span", { class: "chip alarm" }, troubles.join(", ")) : null);
   const undoing = document.getElementById("undoing");
   fill(undoing, now.write ? [["undo", "Undo", now.canUndo], ["redo", "Redo", now.canRedo]].map(([what, text, can]) => (
     el("button", { class: "plain", disabled: !can, onclick: () => takeBack(what) }, text))) : null);
-  return !before || before.generation !== now.generation || before.current !== now.current;
+  return !before || before.generation !== now.generation || before.current !== now.current || before.work !== now.work;
 }
 
 async function takeBack(what) {
   try {
-    const done = await change(what, { at: summary.current });
+    const done = await change(what, { at: summary.work });
     say(done.message);
     if (done.version) go(at("version", [done.version.id]));
   } catch (problem) {
@@ -116,18 +122,16 @@ async function takeBack(what) {
   }
 }
 
-function hear() {
-  const news = new EventSource("/api/news");
-  news.addEventListener("store", async (event) => {
-    const now = JSON.parse(event.data);
-    const came = summary ? now.versions - summary.versions : 0;
+function follow() {
+  hear("/api/news", async (now) => {
+    // What was made here says so itself.
+    const came = summary ? now.versions - summary.versions - (now.madeHere - summary.madeHere) : 0;
     if (!frame(now)) return;
     await history.renew();
-    if (came > 0) say(`${counted(came, "version")} came.`);
+    if (came > 0) say(`${counted(came, "new version")} from others.`);
     // What the address says stays as it is: versions never change. Only what stands for "now" is asked for again.
     if (["history", "heads", "conflicts", "exchanges"].includes(here().view)) show();
-  });
-  news.addEventListener("error", () => {
+  }, () => {
     live.classList.remove("waiting");
     live.classList.add("lost");
     live.textContent = "Not connected";
@@ -143,11 +147,12 @@ document.getElementById("search-form").addEventListener("submit", (event) => {
 addEventListener("hashchange", (event) => { if (!event.isTrusted || location.hash !== address) show(); });
 listen(app);
 try {
+  await enter();
   const [now] = await Promise.all([get("summary"), history.renew()]);
   frame(now);
   await show();
   document.body.dataset.ready = "yes";
-  hear();
+  follow();
 } catch (problem) {
   failed(problem);
 }

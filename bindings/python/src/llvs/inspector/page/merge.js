@@ -23,10 +23,20 @@ function side(name, kind, version) {
       : el("div", { class: "muted" }, "none in common"));
 }
 
+/** A text of several lines as such, and not as JSON writes it. */
+function plain(text) {
+  if (!/^"[^]*\\n[^]*"$/.test(text)) return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
 function shown(part) {
   if (!part) return el("pre", { class: "muted" }, "absent");
   if (part.text === null) return el("pre", { class: "muted" }, `${bytes(part.size)}, no text`);
-  return el("pre", {}, visible(part.text), part.isWhole ? null : el("span", { class: "muted" }, ` … ${bytes(part.size)} in all`));
+  return el("pre", {}, visible(plain(part.text)), part.isWhole ? null : el("span", { class: "muted" }, ` … ${bytes(part.size)} in all`));
 }
 
 function conflictOf(record, found, names, app) {

@@ -116,20 +116,36 @@ async function edit(made, id, content) {
     say("Only texts that are shown as a whole can be edited here.");
     return;
   }
-  const text = el("textarea", { "aria-label": "The new value", spellcheck: "false" });
+  const text = el("textarea", { "aria-label": "The new value", "aria-describedby": "edit-problem", spellcheck: "false" });
   text.value = value.text;
-  fill(content, text, el("div", { class: "row-of" },
-    el("button", { class: "primary", onclick: () => save(made, "edit", { id, text: text.value }) }, "Save as a new version"),
+  const told = el("div", { id: "edit-problem", role: "alert" });
+  const send = (confirmed) => save(made, "edit", { id, text: text.value, confirmed }, (problem) => {
+    fill(told, el("p", { class: "problem" }, problem.message), problem.confirm
+      ? el("button", { onclick: () => send(problem.confirm) }, "Save it all the same") : null);
+    text.setAttribute("aria-invalid", "true");
+    text.focus();
+  });
+  text.addEventListener("input", () => {
+    fill(told);
+    text.removeAttribute("aria-invalid");
+  });
+  fill(content, text, told, el("div", { class: "row-of" },
+    el("button", { class: "primary", onclick: () => send() }, "Save as a new version"),
     el("button", { onclick: () => made.slider.show(null, true) }, "Leave it as it is")));
   text.focus();
 }
 
-async function save(made, what, given) {
+async function save(made, what, given, onProblem = (problem) => say(problem.message)) {
+  // A second click while the first is on its way would save twice.
+  if (made.isSaving) return;
+  made.isSaving = true;
   try {
     const done = await change(what, { ...given, at: made.version.id });
     say(done.message);
     go(at("compare", [made.version.id, done.version.id], { id: given.id }));
   } catch (problem) {
-    say(problem.message);
+    onProblem(problem);
+  } finally {
+    made.isSaving = false;
   }
 }

@@ -58,7 +58,8 @@ export async function showVersion(view, route, app) {
     facts.append(el("dt", { class: "clip", title: spoken(key) }, ...named(key)), el("dd", {}, el("pre", {}, spokenLines(value))));
   }
   const list = el("ul", { class: "list" }), note = clockNote(version);
-  fill(view, ...headOf(version, "version"), note ? el("p", { class: "problem" }, note) : null, el("div", { class: "card" }, facts),
+  fill(view, ...headOf(version, "version"), ...placeOf(version, app), note ? el("p", { class: "problem" }, note) : null,
+    el("div", { class: "card" }, facts),
     el("div", { class: "card" }, el("div", { class: "row-of" }, el("h3", {},
       version.predecessors.length > 1 ? "What the merge brought over" : "What it changed"),
       app.write && version.predecessors.length
@@ -66,6 +67,27 @@ export async function showVersion(view, route, app) {
   addChanges(list, version, version);
   const rows = [...list.querySelectorAll("details")];
   if (rows.length <= OPENED) setTimeout(() => { if (app.isAt(route)) rows.forEach((row) => { row.open = true; }); }, LOOKED);
+}
+
+/** Where changes go on from, if that is not where the application is; and a way to have them go on from another head. */
+function placeOf(version, app) {
+  if (version.work && !version.current) {
+    return [el("p", { class: "muted" }, "What you change here goes on from this version. The application is at another one, and gets your ",
+      "changes when it merges next.")];
+  }
+  if (!app.write || version.work || !version.head) return [];
+  return [el("p", { class: "row-of" }, el("span", { class: "muted" }, "This is a head: a version that no other was saved on yet."),
+    el("button", { onclick: () => workOn(version) }, "Go on from this version"))];
+}
+
+async function workOn(version) {
+  try {
+    say((await change("work", { at: version.id })).message);
+    // The page asks again.
+    dispatchEvent(new HashChangeEvent("hashchange"));
+  } catch (problem) {
+    say(problem.message);
+  }
 }
 
 function addChanges(list, version, page) {

@@ -26,10 +26,9 @@ export function showValue(place, value) {
 /** JSON, indented, with every number and string as it is written. */
 export function json(source) {
   const place = el("pre", { class: "value", tabindex: 0, "aria-label": "The value" });
-  if (source.length > COLOURED) {
-    place.textContent = visible(source);
-    return place;
-  }
+  // Very long ones have no colours: each would be an element of the page.
+  const isLong = source.length > COLOURED, text = [];
+  const append = (...parts) => (isLong ? text.push(...parts) : place.append(...parts));
   const tokens = source.match(TOKEN) || [];
   let deep = 0;
   const line = () => "\n" + "  ".repeat(Math.min(deep, 40));
@@ -37,19 +36,20 @@ export function json(source) {
     const next = tokens[index + 1];
     if (token === "{" || token === "[") {
       deep += 1;
-      place.append(token, next === "}" || next === "]" ? "" : line());
+      append(token, next === "}" || next === "]" ? "" : line());
     } else if (token === "}" || token === "]") {
       deep -= 1;
-      place.append(tokens[index - 1] === "{" || tokens[index - 1] === "[" ? "" : line(), token);
+      append(tokens[index - 1] === "{" || tokens[index - 1] === "[" ? "" : line(), token);
     } else if (token === ",") {
-      place.append(",", line());
+      append(",", line());
     } else if (token === ":") {
-      place.append(": ");
+      append(": ");
     } else {
       const kind = token[0] === '"' ? (next === ":" ? "key" : "string") : "literal";
-      place.append(el("span", { class: kind }, visible(token)));
+      append(isLong ? visible(token) : el("span", { class: kind }, visible(token)));
     }
   });
+  if (isLong) place.textContent = text.join("");
   return place;
 }
 
@@ -98,7 +98,8 @@ function hex(value) {
   const show = async (to) => {
     offset = Math.max(0, Math.min(to, Math.floor((value.size - 1) / size) * size));
     const bytes = new Uint8Array(await data(value.id, value.at, offset, size));
-    fill(place, ...lines(bytes, offset));
+    // In a narrow place there are fewer bytes in a line, so that their text is seen beside them.
+    fill(place, ...lines(bytes, offset, place.clientWidth < 360 ? 4 : place.clientWidth < 640 ? 8 : 16));
     told.textContent = `${number(offset)} to ${number(offset + bytes.length)} of ${number(value.size)}`;
     before.disabled = offset === 0;
     after.disabled = offset + size >= value.size;
@@ -110,12 +111,12 @@ function hex(value) {
   return el("div", {}, place, value.size > size ? el("p", { class: "row-of" }, before, after, last, told) : null);
 }
 
-function* lines(found, offset) {
-  const perLine = 16;
+function* lines(found, offset, perLine) {
   for (let at = 0; at < found.length; at += perLine) {
     const part = found.subarray(at, at + perLine);
     const digits = Array.from(part, (byte) => byte.toString(16).padStart(2, "0"));
-    const spaced = digits.slice(0, 8).join(" ").padEnd(23) + "  " + digits.slice(8).join(" ").padEnd(23);
+    const spaced = digits.slice(0, 8).join(" ").padEnd(Math.min(perLine, 8) * 3 - 1)
+      + (perLine > 8 ? "  " + digits.slice(8).join(" ").padEnd(23) : "");
     const letters = Array.from(part, (byte) => (byte >= 32 && byte < 127 ? String.fromCharCode(byte) : "·")).join("");
     yield el("span", { class: "faint" }, (offset + at).toString(16).padStart(8, "0"));
     yield `  ${spaced}  ${letters}\n`;

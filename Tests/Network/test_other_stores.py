@@ -1,0 +1,87 @@
+"""The place of another store at the address of one's own: nothing is received from it, and nothing sent (docs/exchanges.md)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import llvs
+import pytest
+from conftest import ids
+from dav_server import DavServer
+from test_layouts import both, save
+
+AUTOMATIC, PACKED, SINGLE, BRIDGED = "", "?layout=packed", "?layout=interchange", "?layout=bridged"
+#: An exchange for which a layout is named sees nothing of the other one.
+PAIRS = [(AUTOMATIC, PACKED), (AUTOMATIC, SINGLE), (PACKED, PACKED), (SINGLE, SINGLE), (BRIDGED, PACKED), (BRIDGED, BRIDGED)]
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+@pytest.mark.parametrize("mine, theirs", PAIRS)
+def test_the_files_of_another_account_are_refused(server: DavServer, new_store: Any, mine: str, theirs: str, is_open: bool) -> None:
+    """By an exchange that is open, and by the next one."""
+    ann, bob = new_store(), new_store()
+    # Both make the same first version, as two applications with the same rules do.
+    for each in (ann, bob):
+        each.make_version(insert={"rules": b"1"}, timestamp=978307200.0)
+    save(ann, "ann")
+    way = llvs.Exchange(ann, server.url + mine)
+    way.retrieve()
+    way.send()
+    anns = (server.files, server.folders)
+    server.files, server.folders = {}, {"", "/dav"}
+    save(bob, "bob")
+    both(bob, server.url + theirs)
+    bobs, before, known = (server.files, server.folders), dict(server.files), ids(ann)
+    save(ann, "more")
+    if not is_open:
+        way.close()
+        way = llvs.Exchange(ann, server.url + mine)
+    for call in (way.retrieve, way.send, way.retrieve):
+        with pytest.raises(llvs.NotFoundError):
+            call()
+    assert server.files == before and len(ids(ann) - known) == 1
+    server.files, server.folders = anns
+    assert not way.retrieve().problems and len(way.send().sent) == 1
+    server.files, server.folders = bobs
+    way.restoration_state = b"new"
+    if (mine, theirs) == (BRIDGED, PACKED):
+        # A place that has packs alone keeps packs alone, whoever joins it.
+        with pytest.raises(llvs.InvalidArgumentError, match="packs alone"):
+            way.retrieve()
+    else:
+        assert len(way.retrieve().retrieved) == 1 and way.send().sent
+    way.close()
+
+
+@pytest.mark.parametrize("theirs", [PACKED, BRIDGED])
+def test_packs_of_another_store_where_single_files_were(server: DavServer, new_store: Any, theirs: str) -> None:
+    """The layout is not named: a device that had single files there does not go over to the packs of a stranger."""
+    ann, bob = new_store(), new_store()
+    save(ann, "ann")
+    both(ann, server.url + SINGLE)
+    with llvs.Exchange(ann, server.url) as way:
+        assert not way.retrieve().retrieved
+        save(ann, "more")
+        server.files, server.folders = {}, {"", "/dav"}
+        save(bob, "bob")
+        both(bob, server.url + theirs)
+        before = dict(server.files)
+        for _ in range(3):
+            for call in (way.retrieve, way.send):
+                with pytest.raises(llvs.NotFoundError):
+                    call()
+    with llvs.Exchange(ann, server.url) as way, pytest.raises(llvs.NotFoundError, match="another store"):
+        way.retrieve()
+    assert server.files == before and len(ids(ann)) == 2
+
+
+def test_packs_that_came_beside_the_single_files(server: DavServer, new_store: Any) -> None:
+    """The store's own: it goes over to them."""
+    ann, other = new_store(), new_store()
+    save(ann, "ann")
+    both(ann, server.url + SINGLE)
+    assert both(ann, server.url) == (0, 0)
+    both(other, server.url + BRIDGED)
+    save(other, "other")
+    both(other, server.url + BRIDGED)
+    assert both(ann, server.url)[0] == 1

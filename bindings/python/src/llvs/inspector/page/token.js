@@ -1,0 +1,90 @@
+// The token of a run. An address lets one window in, once; the token stays in the window (sessionStorage) and goes in a header.
+// There is no cookie: a browser sends cookies of 127.0.0.1 to every port.
+
+const KEPT = "llvs-token";
+/** Milliseconds that other windows have to answer. */
+const PATIENCE = 500;
+const PAUSE = 3000;
+const windows = new BroadcastChannel(KEPT);
+let token = sessionStorage.getItem(KEPT);
+
+function keep(found) {
+  token = found;
+  if (found) sessionStorage.setItem(KEPT, found);
+  else sessionStorage.removeItem(KEPT);
+}
+
+// Windows of one origin, which is this port, share the token: a link may be opened in another tab.
+windows.addEventListener("message", ({ data }) => {
+  if (data?.wanted && token) windows.postMessage({ token });
+  // One that entered says so itself: those whose token is of an earlier run go on with it.
+  else if (data?.token && !token) keep(data.token);
+});
+
+function ask() {
+  return new Promise((done) => {
+    const timer = setTimeout(() => end(null), PATIENCE);
+    const hear = ({ data }) => { if (data?.token) end(data.token); };
+    const end = (found) => {
+      clearTimeout(timer);
+      windows.removeEventListener("message", hear);
+      done(found);
+    };
+    windows.addEventListener("message", hear);
+    windows.postMessage({ wanted: true });
+  });
+}
+
+/** Enters with the key of the address, which then has none; else with the token of this window, or of another one. */
+export async function enter() {
+  const key = /^#key=([\w-]+)$/.exec(location.hash)?.[1];
+  if (key) {
+    history.replaceState(null, "", location.pathname);
+    const answer = await fetch("/enter", { method: "POST", headers: { "x-llvs-key": key } });
+    const text = await answer.text();
+    if (answer.ok) {
+      keep(text);
+      windows.postMessage({ token });
+    }
+    else if (!token) throw new Error(text);
+  }
+  if (!token) keep(await ask());
+}
+
+/** `fetch` with the token. A window whose token is of an earlier run forgets it. */
+export async function fetchWithToken(address, given = {}) {
+  const answer = await fetch(address, { ...given, headers: { ...given.headers, ...(token ? { "x-llvs-token": token } : {}) } });
+  if (answer.status === 401) keep(null);
+  return answer;
+}
+
+/** Calls `heard` with the data of each event of a stream, and `lost` whenever the stream ends, after which it is asked for again.
+
+lost(isOtherRun): whether the program was started anew. Then another window has to enter first: this one goes on with its token. */
+export async function hear(address, heard, lost) {
+  for (;;) {
+    const answer = await fetchWithToken(address).catch(() => null);
+    if (answer?.ok) await read(answer.body, heard).catch(() => null);
+    const isOtherRun = answer?.status === 401;
+    lost(isOtherRun);
+    do {
+      await new Promise((done) => { setTimeout(done, PAUSE); });
+      if (!token) keep(await ask());
+    } while (isOtherRun && !token);
+  }
+}
+
+async function read(body, heard) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const events = (text + value).split("\n\n");
+    text = events.pop();
+    for (const event of events) {
+      const data = /^data: (.*)$/m.exec(event)?.[1];
+      if (data !== undefined) heard(JSON.parse(data));
+    }
+  }
+}
