@@ -608,7 +608,7 @@ def test_many_of_one_address_get_in(store: llvs.Store) -> None:
         eventually(lambda: len(listener._greetings) == 10)
         asked: list[Optional[bool]] = []
         hears = listener._hears
-        listener._hears = lambda place: (asked.append(hears(place)), asked[-1])[-1]  # type: ignore[method-assign]
+        listener._hears = lambda one: (asked.append(hears(one)), asked[-1])[-1]  # type: ignore[method-assign]
         eventually(lambda: len(asked) >= 30)
         assert len(listener.links) == 5 and not any(asked)
 
