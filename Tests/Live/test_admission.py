@@ -1,5 +1,5 @@
-"""Which connections a listener reads (`llvs._admission`): the rules of docs/live-protocol.md, section 6, as `AdmissionTests` has them for the
-library's own listener."""
+"""Which connections a listener reads (`llvs._admission`): the rules of docs/live-protocol.md, section 6, as `AdmissionTests` has them for
+the library's own listener."""
 
 from __future__ import annotations
 
