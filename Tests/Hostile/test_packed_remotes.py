@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -147,6 +148,30 @@ print(next(line.split()[1] for line in open("/proc/self/status") if line.startsw
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) < 300 << 10  # KiB
     assert sum(file.stat().st_size for file in (place.path / "b").rglob("*") if file.is_file()) < 1 << 20
+
+
+def test_a_large_value_under_many_names_takes_room_in_proportion(place: Place) -> None:
+    """A few KB are in the folder, and one version of them would take half a gigabyte. What is in proportion is taken beside it."""
+    value = bytes(8 << 20)
+    with place.device("a") as a, place.device("b") as b:
+        save(a, k=b"1")
+        place.sync(a)
+        part = writer.blob_part(place.store_id, SALT, EVIL, hashlib.sha256(value).digest()[:16], 0, value)
+        place.put(part)
+        blob = records.reference(value, [hashlib.sha256(part[1]).digest()[:16]])
+        for number, (id, keys) in enumerate([("evil", 64), ("fair", 2)], 1):
+            version = records.made(records.record(id, (), 3.0, blobs={b"%02d" % key: blob for key in range(keys)}), [blob])
+            place.put(writer.pack(place.store_id, SALT, EVIL, number, number, [version]))
+        for _ in range(2):
+            with llvs.Exchange(b, llvs.Remote(f"file://{place.folder}?layout=packed")) as way:
+                problems = way.retrieve().problems
+                way.send()
+            assert {head.id for head in b.heads()} == {"fair", a.most_recent_head.id}
+            (problem,) = problems
+            assert problem.code == llvs.ErrorCode.TOO_LARGE and str(place.folder) in problem.reason
+        save(a, k2=b"2")
+        place.sync(a, b)
+        assert count(b) == count(a) == 3
 
 
 def test_a_root_that_somebody_removed_is_put_back(place: Place) -> None:

@@ -205,3 +205,20 @@ def test_values_deflated_within_their_records_are_refused(tmp_path: Path) -> Non
         assert [version.id for version in store.history()] == ["A"]
         assert taken.problems and all("deflated within its record" in problem.reason for problem in taken.problems)
     assert sum(file.stat().st_size for file in (tmp_path / "store").rglob("*") if file.is_file()) < 1 << 20
+
+
+def test_a_large_value_under_many_names_takes_room_in_proportion() -> None:
+    """A stream of some KB, of which one version would take half a gigabyte. What is in proportion is taken beside it."""
+    value = bytes(8 * MIB)
+    part = writer.blob_part(STORE, SALT, WRITER, hashlib.sha256(value).digest()[:16], 0, value)
+    blob = records.reference(value, [hashlib.sha256(part[1]).digest()[:16]])
+    versions = [
+        records.made(records.record(id, (), 3.0, blobs={b"%02d" % key: blob for key in range(keys)}), [blob])
+        for id, keys in [("evil", 64), ("fair", 2)]
+    ]
+    data = stream.write(STORE, [part, writer.pack(STORE, SALT, WRITER, 1, 1, [*versions, records.simple("small")])])
+    assert len(data) < 100_000
+    with llvs.Store(storage="memory") as store:
+        (problem,) = store.unpack(data).problems
+        assert problem.code == llvs.ErrorCode.TOO_LARGE
+        assert {version.id for version in store.history()} == {"fair", "small"}

@@ -21,7 +21,7 @@ from patience import PATIENCE, eventually
 from test_library import versions_of
 
 import llvs
-from llvs.listening import _Invitation
+from llvs.listening import _Connected, _Invitation
 
 PAIRING = bytes(range(48))
 DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -140,7 +140,7 @@ def test_a_new_device_that_is_cut_before_it_got_in(stores: tuple[llvs.Store, llv
                     with llvs.connect(one, listener.address, invitation=code, identity=new) as link:
                         with pytest.raises(ConnectionError, match="Connect again in a minute"):
                             link.wait(PATIENCE)
-                    assert not listener._refused, "it is no stranger"
+                    assert not listener._admission.refused, "it is no stranger"
             eventually(lambda: not listener.links)
 
         cut("the beginning")
@@ -317,10 +317,11 @@ def test_links_that_end_while_they_are_looked_at(stores: tuple[llvs.Store, llvs.
         assert invitation.is_used and invitation.key == key and not invitation.links
         listener._giving.append(Moment([False], key))  # type: ignore[arg-type]
         assert set(listener._accepted()) == {known, key}
-        listener._links.append((Moment([True, False], b""), "10.0.0.7"))  # type: ignore[arg-type]
+        source = listener._admission.source("10.0.0.7")
+        listener._links.append(_Connected(Moment([True, False], b""), "10.0.0.7", source, 0.0))  # type: ignore[arg-type]
         listener._forget_ended()
         listener._forget_ended()
-        assert len(listener._refused["10.0.0.7"]) == 1 and not listener._links
+        assert len(listener._admission.refused["10.0.0.7"]) == 1 and not listener._links
 
 
 @pytest.mark.parametrize("way", ["invitation", "digits"])

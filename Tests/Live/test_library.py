@@ -215,6 +215,25 @@ def test_values_deflated_within_their_records_are_refused(tmp_path: Path) -> Non
     assert sum(file.stat().st_size for file in (tmp_path / "store").rglob("*") if file.is_file()) < 1 << 20
 
 
+def test_the_quota_is_told_of_each_name_of_a_large_value(tmp_path: Path) -> None:
+    """A value that comes once, and that a version has under many names, is stored for each of them."""
+    value, asked = bytes(2 << 20), list[int]()
+    blob = records.reference(value, [bytes(16)])
+    peer = live_peer.Peer(True, PAIRING)
+    peer.add(records.made(records.record("many", (), 3.0, blobs={b"%02d" % key: blob for key in range(60)}), [blob]).payload)
+
+    def quota(size: int) -> None:
+        asked.append(size)
+        raise OSError("full")
+
+    with llvs.Store(tmp_path / "store", durability="normal") as store:
+        with llvs.Peer(store, PAIRING, initiator=False, quota=quota) as end:
+            with suppress(OSError, llvs.Error, live_peer.Refused):
+                live_peer.carry(peer, end)
+        assert ids(store) == set()
+    assert len(asked) == 1 and asked[0] >= 60 * len(value)
+
+
 def lying(change: Callable[[live_peer.Peer], None]) -> type[live_peer.Peer]:
     class Liar(live_peer.Peer):
         def handle(self, kind: int, payload: bytes) -> None:
@@ -589,7 +608,7 @@ def test_many_of_one_address_get_in(store: llvs.Store) -> None:
         eventually(lambda: len(listener._greetings) == 10)
         asked: list[Optional[bool]] = []
         hears = listener._hears
-        listener._hears = lambda place: (asked.append(hears(place)), asked[-1])[-1]  # type: ignore[method-assign]
+        listener._hears = lambda one: (asked.append(hears(one)), asked[-1])[-1]  # type: ignore[method-assign]
         eventually(lambda: len(asked) >= 30)
         assert len(listener.links) == 5 and not any(asked)
 

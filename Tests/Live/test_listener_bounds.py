@@ -107,12 +107,15 @@ def gets_in(listener: llvs.PeerListener, place: int) -> bool:
 
 
 def test_who_connects_and_says_nothing(clock: MovedClock, store: llvs.Store, listener: llvs.PeerListener) -> None:
-    """16 of an address, 32 in all, for 10 seconds; who comes from elsewhere gets in meanwhile, and then five are no more looked at."""
+    """16 of an address, 32 in all, for 10 seconds; who comes from elsewhere gets in meanwhile, and then five are no more looked at. If all
+    32 places are taken, the oldest connection gives way."""
     first = take_places(listener, 2)
     assert gets_in(listener, 3)
     second = take_places(listener, 4)
-    # All 32 places are taken, whoever comes.
-    assert not gets_in(listener, 5)
+    assert not any(map(has_ended, first + second))
+    assert gets_in(listener, 5)
+    with first.pop(0) as oldest:
+        assert ends(oldest) and not any(map(has_ended, first + second))
     for connection in second:
         connection.close()
     eventually(lambda: gets_in(listener, 6))
@@ -129,6 +132,52 @@ def test_who_connects_and_says_nothing(clock: MovedClock, store: llvs.Store, lis
     for connection in first:
         connection.close()
     assert not ids(store)
+
+
+@pytest.mark.parametrize("kind", ["the library's", "Python's"])
+def test_strangers_of_many_addresses_keep_nobody_out(store: llvs.Store, kind: str) -> None:
+    """They take all places, and more, and say nothing: a device gets in all the same, each time."""
+    with ExitStack() as stack:
+        mine = stack.enter_context(llvs.Store(storage="memory"))
+        if kind == "Python's":
+            python = stack.enter_context(llvs.listen({PAIRING: store}, ("127.0.0.1", 0)))
+            port = python.address[1]
+        else:
+            library = stack.enter_context(llvs.PeerListener("127.0.0.1:0"))
+            library.offer(store, PAIRING)
+            port = int(library.address.rsplit(":", 1)[1])
+        for turn in range(3):
+            for place in range(10 * turn + 10, 10 * turn + 14):
+                for _ in range(16):
+                    # Connections are taken in order.
+                    stack.enter_context(socket.create_connection(("127.0.0.1", port), PATIENCE, (f"127.0.0.{place}", 0)))
+            with llvs.Peer.connect(mine, f"127.0.0.1:{port}", PAIRING) as peer:
+                assert peer.wait(PATIENCE)
+
+
+def test_an_address_that_got_in_before_has_room(clock: MovedClock, listener: llvs.PeerListener) -> None:
+    """Also if strangers replay what a device said first, who are not silent: those end a second later for others."""
+    assert gets_in(listener, 2)
+    heard, connections = live_peer.Peer(True, PAIRING).take(), []
+    clock.freeze()
+    for place in range(10, 18):
+        for _ in range(4):
+            connection = reach(listener, place)
+            connection.sendall(heard)
+            eventually(lambda one=connection: answers(one))
+            connections.append(connection)
+    assert not gets_in(listener, 3), "a stranger"
+    assert gets_in(listener, 2), "it got in before"
+    clock.advance(1.01)
+    assert gets_in(listener, 3)
+    clock.freeze(False)
+    answer = b""
+    while len(answer) < 98:
+        answer += connections[0].recv(98 - len(answer))
+    assert ends(connections[0]), "the oldest"
+    assert all(map(answers, connections[1:]))
+    for connection in connections:
+        connection.close()
 
 
 @pytest.mark.parametrize("where", ["beginning", "third message"])

@@ -23,8 +23,8 @@ DEFECTS = [
     defect(
         "file-digest-not-compared", "missed damage", "The two files of a version are not compared with the digest that they carry.",
         f"{ENGINE}/Exchange/Retrieval.swift",
-        "        if let digest = digests.removeValue(forKey: id),\n",
-        "        if let digest = digests.removeValue(forKey: id), !PLANTED,\n",
+        "        if let digest = digests[id],\n",
+        "        if let digest = digests[id], !PLANTED,\n",
         swift("DamageTests/aChangedByteInAnExchangeFileIsNoticed")),
     defect(
         "problems-not-told", "wrong error", "A retrieve does not report the versions that it could not take.",
@@ -127,8 +127,8 @@ DEFECTS = [
         python("Tests/Live/test_library.py::test_versions_behind_a_large_value")),
     defect(
         "listener-unbounded", "hostile input accepted", "A listener lets in any number of connections that say nothing.",
-        f"{ENGINE}/Live/PeerListener.swift",
-        "        return halfOpen.count < PeerListener.halfOpen\n", "        return PLANTED || halfOpen.count < PeerListener.halfOpen\n",
+        f"{ENGINE}/Live/Admission.swift",
+        "        guard others >= (source.isKnown ?", "        guard !PLANTED, others >= (source.isKnown ?",
         python("Tests/Live/test_listener_bounds.py::test_who_connects_and_says_nothing")),
     defect(
         "password-in-an-error", "told secret", "An error quotes the address of a proxy with the password in it.",

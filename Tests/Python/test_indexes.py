@@ -487,6 +487,21 @@ def test_values_that_are_deep_or_large_or_have_many_keys(memory: llvs.Store) -> 
     assert each.find(unique=True).count() == 1
 
 
+def test_values_whose_keys_take_more_room_than_they_may(memory: llvs.Store) -> None:
+    """They are in no index, and say why, also with a version that changes them; of a star alone any number of short keys is taken."""
+    store = memory
+    value = json.dumps({"a": [f"{n}" + "x" * 900 for n in range(10)], "b": [str(n) for n in range(1_000)]}).encode()
+    first = store.make_version(insert={f"n/{n}": value for n in range(20)})
+    index = store.index(definition={"prefix": "n/", "on": ["/a/*", "/b/*"]})
+    assert index.find(at=first).count() == 0 and index.explain("n/7").why == "too-many-keys"
+    assert store.index(definition={"prefix": "n/", "on": ["/b/*"]}).find(at=first).count() == 20_000
+    small = json.dumps({"a": ["x" * 900], "b": [str(n) for n in range(50)]}).encode()
+    second = store.make_version(first, update={"n/3": small})
+    assert index.find(at=second).count() == 50 and index.explain("n/3").why is None
+    third = store.make_version(second, update={"n/3": value})
+    assert index.find(at=third).count() == 0 and index.find(at=second).count() == 50
+
+
 def test_a_damaged_value_fails_the_question(tmp_path: Path) -> None:
     with llvs.Store(tmp_path / "store") as store:
         values = {f"v{i}": json.dumps({"a": f"word{i}"}).encode() for i in range(10)}

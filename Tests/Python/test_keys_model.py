@@ -8,7 +8,7 @@ import subprocess
 import sys
 import unicodedata
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 import pytest
 from documents import json_model as j
@@ -297,9 +297,25 @@ def test_what_is_chosen_for_one_star_holds_for_all_that_share_it() -> None:
 def test_too_many_keys_are_none() -> None:
     definition = d.definition(j.parse(b'{"prefix":"","on":["/a/*","/b/*"]}'))
     for size, expected in ((100, None), (101, "too-many-keys")):
-        data = json.dumps({"a": list(range(100)), "b": list(range(size))}).encode()
+        data = json.dumps({"a": list(range(100)), "b": list(range(size)), "large enough": "x" * 8_000}).encode()
         assert definition.why_not(b"v", data) == expected
         assert len(definition.keys(b"v", data)) == (0 if expected else 10_000)
+
+
+def test_keys_that_take_too_much_room_are_none() -> None:
+    """A byte more in the value is room for 64 bytes more of keys."""
+    definition = d.definition(j.parse(b'{"prefix":"","on":["/a/*","/b/*"]}'))
+
+    def why(rest: int, value_id: bytes) -> Optional[str]:
+        return definition.why_not(value_id, json.dumps({"a": ["x" * 500], "b": list(range(1, 100)) * 2, "rest": "x" * rest}).encode())
+
+    for value_id in (b"v", b"v" * 100):
+        rest = next(rest for rest in range(2_000) if why(rest, value_id) is None)
+        # Each number is two bytes of exponent, one of digits, and two around them.
+        size = 198 * (502 + 5 + 1 + len(value_id) + 32)
+        data = len(json.dumps({"a": ["x" * 500], "b": list(range(1, 100)) * 2, "rest": "x" * rest}))
+        assert 0 <= 16_384 + 64 * (data + len(value_id)) - size < 64 and rest > 0
+        assert why(rest - 1, value_id) == "too-many-keys"
 
 
 def test_a_star_that_is_shared_is_counted_once() -> None:

@@ -97,6 +97,7 @@ VALUES: list[tuple[str, str]] = [
     ("w", '{"a":"other"}'),
     ("__llvs_schema", '{"a":"reserved"}'),
     ("v-long", '{"a":"' + "x" * 1_100 + '"}'),
+    ("v-many", '{"p":[{"k":"' + "x" * 1_000 + '"}],"t":[' + ",".join(map(str, range(150))) + "]}"),
 ]
 QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("one part", {}), ("one part", {"equal": '["Smith"]'}), ("one part", {"begin": "Sm"}), ("one part", {"low": "[10]"}),

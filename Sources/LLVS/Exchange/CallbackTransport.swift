@@ -2,7 +2,7 @@
 ///
 /// What the closures throw comes out of the exchange unchanged. They are called on the thread that
 /// called the exchange, one at a time per exchange, with no lock of a store held.
-public final class CallbackTransport: ExchangeTransport, @unchecked Sendable {
+public final class CallbackTransport: ExchangeTransport, RequestingTransport, @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
     /// The closures; each does what the requirement of `ExchangeTransport` of its name says.
     public struct Callbacks: Sendable {
@@ -90,6 +90,7 @@ public final class CallbackTransport: ExchangeTransport, @unchecked Sendable {
     public func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? {
         try callbacks.observe?(changed)
     }
+    package var filesAtOnce: Int { ExchangeLimits.batchCount }
     public func close() {
         let first = lock.withLock {
             defer { isClosed = true }; return !isClosed

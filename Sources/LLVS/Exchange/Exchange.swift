@@ -210,6 +210,12 @@ struct ExchangeMemory {
     var lookedMark: UInt64?
     /// From where on the next retrieve of the same listing looks again at what is broken.
     var lookAgainFrom = 0
+    /// Versions whose files there were read, and which wait for another: the one that they wait for.
+    var waits: [VersionID: VersionID] = [:]
+    /// What a call that came to no end read of version files, with what they say of digests.
+    var fetched: [VersionID: (version: Version, digest: [UInt8]?)] = [:]
+    /// From where on the next retrieve looks again at some of them.
+    var waitAgainFrom = 0
     /// The listing that had all that the store had, and how many versions that were.
     var sentMark: (listing: UInt64, versions: Int)?
     /// From where on `send` looks at the files of older versions. At first anywhere, for exchanges that are never used twice.

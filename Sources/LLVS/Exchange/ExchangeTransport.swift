@@ -194,6 +194,10 @@ public enum ExchangeLimits {
     public static let wholeFileSize = 1 << 20
     /// At so many broken files a retrieve looks again at most while no name came or went, in turn.
     public static let brokenCount = 10_000
+    /// The same over a network, whether or not a name came or went; and for versions that wait for others.
+    static let retryCount = 32
+    /// Files that are asked for at once where each is a request.
+    static let requestsAtOnce = 32
     /// How many versions travel at once at most.
     public static let batchCount = 1_000
     /// How many names that are no version ids are told of one by one.

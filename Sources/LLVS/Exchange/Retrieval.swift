@@ -27,6 +27,8 @@ struct Retrieval {
         let what = "Retrieving from \(transport.description)"
         self.what = what
         looks = control.paced(.listing, doing: what)
+        let far = transport as? any RequestingTransport
+        (isFar, filesAtOnce) = (far != nil, far?.filesAtOnce ?? ExchangeLimits.batchCount)
         check = { try control.check(.receiving, 0, of: 0, doing: what) }
     }
 
@@ -40,13 +42,19 @@ struct Retrieval {
         let isSame = listing.mark != nil && listing.mark == memory.lookedMark
         memory.lookedMark = nil
         // What is gone from there need not be kept in mind.
-        if !isSame, !memory.broken.isEmpty || !memory.oldForm.isEmpty {
+        if !isSame, !memory.broken.isEmpty || !memory.oldForm.isEmpty || !memory.waits.isEmpty {
             let there = try ids(listing.versions)
             for gone in try memory.broken.filter({
                 try looks.step(0); return !there.contains($0)
             }) {
                 try looks.step(0)
                 memory.broken.remove(gone)
+            }
+            for gone in try memory.waits.keys.filter({
+                try looks.step(0); return !there.contains($0)
+            }) {
+                try looks.step(0)
+                memory.waits[gone] = nil
             }
             for gone in try memory.oldForm.filter({
                 try looks.step(0); return !there.contains($0)
@@ -56,7 +64,21 @@ struct Retrieval {
             }
         }
         // What was taken after all is whole there: it was only on its way the time before.
-        defer { memory.broken.subtract(result.versions); memory.taken.formUnion(result.versions) }
+        defer {
+            memory.broken.subtract(result.versions)
+            memory.taken.formUnion(result.versions)
+            for id in result.versions { memory.waits[id] = nil }
+        }
+        // A call that is cancelled goes on where it was.
+        var isWhole = false
+        defer {
+            memory.fetched = [:]
+            if !isWhole, isFar {
+                for (id, version) in versions where !heavy.contains(id) && !memory.broken.contains(id) && !failed.contains(id) {
+                    memory.fetched[id] = (version, digests[id])
+                }
+            }
+        }
         let wanted = try sortOut(listing, damaged, isSame: isSame && !verifyKnown)
         Log.write(
             .debug,
@@ -66,6 +88,7 @@ struct Retrieval {
             Log.write(.debug, "\(what): \(versions.count) version files fetched, \(result.problems.count) problems.")
             try addInOrder(try ordered())
         }
+        isWhole = true
         if furtherProblems > 0 {
             tell(
                 ExchangeProblem(
@@ -92,6 +115,8 @@ struct Retrieval {
 
     /// What it is doing, and a look at the control while a file is read: made once, since there are many files.
     private let what: String, check: () throws -> Void, looks: PacedControl
+    /// What the transport says of requests; and versions that are fetched at once.
+    private let isFar: Bool, filesAtOnce: Int
 
     private mutating func problem(_ id: VersionID, _ error: StoreError) {
         if failed.count == Retrieval.many { failed.reserveCapacity(wantedCount) }
@@ -172,7 +197,8 @@ struct Retrieval {
                             + "it is still on its way, or its sender was interrupted. It is taken once the version file is there.",
                         versionID: id.description)))
         }
-        if isSame { try leaveBroken(&wanted) }
+        if isSame || isFar { try leaveBroken(&wanted) }
+        if isFar { try leaveWaiting(&wanted) }
         wantedCount = wanted.count
         var ids: [VersionID] = []
         ids.reserveCapacity(wanted.count)
@@ -188,8 +214,8 @@ struct Retrieval {
     /// Where a million files are broken, and none was put in the place of another, only some are looked at again each time, in turn: a
     /// program may write them anew in their places.
     private mutating func leaveBroken(_ wanted: inout Set<VersionID>) throws {
-        let count = memory.broken.count, most = ExchangeLimits.brokenCount
-        guard count > most else { return }
+        let count = memory.broken.count, most = isFar ? ExchangeLimits.retryCount : ExchangeLimits.brokenCount
+        guard !verifyKnown, count > most else { return }
         let first = memory.lookAgainFrom % count
         memory.lookAgainFrom = (first + most) % count
         for (i, id) in memory.broken.enumerated() {
@@ -199,13 +225,52 @@ struct Retrieval {
         }
     }
 
+    /// A version whose file was read, and which waits for another, is fetched again when that one is here or is fetched itself. Some are
+    /// fetched all the same, in turn, since somebody may have written them anew.
+    private mutating func leaveWaiting(_ wanted: inout Set<VersionID>) throws {
+        let count = memory.waits.count
+        guard !verifyKnown, count > 0 else { return }
+        let first = memory.waitAgainFrom % count
+        memory.waitAgainFrom = (first + min(ExchangeLimits.retryCount, count)) % count
+        var behind: [VersionID: [VersionID]] = [:], next: [VersionID] = [], left: [VersionID: VersionID] = [:]
+        for (i, (id, missing)) in memory.waits.enumerated() where wanted.contains(id) {
+            try looks.step(0)
+            let isItsTurn = (i >= first && i < first + ExchangeLimits.retryCount) || i < first + ExchangeLimits.retryCount - count
+            let isComing = try store.contains(missing) || (wanted.contains(missing) && memory.waits[missing] == nil)
+            if isItsTurn || isComing {
+                next.append(id)
+            } else {
+                behind[missing, default: []].append(id)
+                left[id] = missing
+            }
+        }
+        while let id = next.popLast() {
+            try looks.step(0)
+            for one in behind.removeValue(forKey: id) ?? [] where left.removeValue(forKey: one) != nil { next.append(one) }
+        }
+        for (id, missing) in left {
+            try looks.step(0)
+            wanted.remove(id)
+            holdBack(id, missing)
+        }
+    }
+
     // MARK: Version files
 
     private mutating func fetchVersions(_ wanted: [VersionID]) throws {
-        var next = 0
+        var wanted = wanted, next = 0
+        if !verifyKnown, !memory.fetched.isEmpty {
+            let fetched = memory.fetched
+            wanted = try wanted.filter { id in
+                try looks.step(0)
+                guard let (version, digest) = fetched[id] else { return true }
+                (versions[id], digests[id]) = (version, digest)
+                return false
+            }
+        }
         while next < wanted.count {
             try control.check(.receiving, 0, of: wanted.count, doing: what)
-            let ids = wanted[next..<min(next + ExchangeLimits.batchCount, wanted.count)]
+            let ids = wanted[next..<min(next + filesAtOnce, wanted.count)]
             let files = try transport.fetched(
                 ids.map(\.description), of: "version files", transport.fetchVersions, control.within(.receiving, 0, of: wanted.count))
             for (id, file) in zip(ids, files) {
@@ -303,7 +368,7 @@ struct Retrieval {
             // Ids that can still be added, up to a batch.
             var ids: [VersionID] = [], end = next
             var promised: Set<VersionID> = []
-            while end < order.count, ids.count < ExchangeLimits.batchCount {
+            while end < order.count, ids.count < filesAtOnce {
                 try paced.step(0)
                 let id = order[end]
                 if let missing = try missingPredecessor(of: id, done, promised) {
@@ -330,6 +395,7 @@ struct Retrieval {
     }
 
     private mutating func holdBack(_ id: VersionID, _ missing: VersionID) {
+        memory.waits[id] = missing
         let isUnusable = failed.contains(missing) || memory.broken.contains(missing) || versions[missing] != nil
         let reason = isUnusable ? "cannot be added itself" : "is neither here nor there yet"
         problem(
@@ -418,7 +484,7 @@ struct Retrieval {
             version = whole
         }
         version.valueDataSize = InterchangeOrder.valueDataSize(changes)
-        if let digest = digests.removeValue(forKey: id),
+        if let digest = digests[id],
             !Bytes.equal(digest, InterchangeEncoder.hex(changes.withBorrowed { store.identityDigest(version, $0) }))
         {
             problem(

@@ -19,3 +19,13 @@ package protocol SharingTransport: ExchangeTransport {
     /// - Parameter missing: those that are not there, predecessors first.
     func toSend(of missing: [VersionID], _ store: Store) throws -> [VersionID]
 }
+
+/// A transport of which each file that is fetched is a request, or may be one. Few of the files that failed before are fetched in one
+/// retrieve: whoever can write there can put any number of them there, and what is new is not to wait for these.
+package protocol RequestingTransport: ExchangeTransport {
+    /// Files that are asked for at once. What came is kept before the next are asked for: who has little time gets on all the same.
+    var filesAtOnce: Int { get }
+}
+extension RequestingTransport {
+    package var filesAtOnce: Int { ExchangeLimits.requestsAtOnce }
+}

@@ -120,7 +120,7 @@ extension IndexDefinition {
     func forEachTuple(
         of id: UnsafeRawBufferPointer, _ data: UnsafeRawBufferPointer, _ work: DocumentControl, _ body: ([IndexPart]) throws -> Void
     ) throws -> IndexTuples.Absence? {
-        guard let callback else { return try IndexTuples.forEach(data, self, work, body) }
+        guard let callback else { return try IndexTuples.forEach(data, idSize: id.count, self, work, body) }
         let tuples = try callback.tuples(of: Array(id), data)
         for tuple in tuples { try tuple.withParts(body) }
         return tuples.isEmpty ? .noKeys : nil
@@ -128,7 +128,7 @@ extension IndexDefinition {
 
     /// Calls with all of them at once.
     func withTuples(of id: [UInt8], _ data: UnsafeRawBufferPointer, _ body: ([[IndexPart]]) throws -> Void) throws {
-        guard let callback else { return try IndexTuples.withAll(data, self, body) }
+        guard let callback else { return try IndexTuples.withAll(data, idSize: id.count, self, body) }
         let tuples = try callback.tuples(of: id, data)
         // Their texts lie still for as long as the tuples are there.
         try withExtendedLifetime(tuples) { try body(tuples.map { tuple in tuple.withParts { $0 } }) }

@@ -43,6 +43,10 @@ public struct IndexDefinition: Sendable {
     }
 
     static let mostParts = 8, mostKeys = 10_000, mostSegments = 128
+    /// The keys of a value that stars multiply take at most so many bytes, and so many for each byte of the value and its id. With each key
+    /// count the id and the overhead.
+    static let leastRoom = 16 << 10, roomForEachByte = 64, keyOverhead = 32
+    static func room(_ size: Int, _ idSize: Int) -> Int { leastRoom + roomForEachByte * (size + idSize) }
     /// Ids of the library's own values begin so.
     static let reserved = Array("__llvs_".utf8)
 

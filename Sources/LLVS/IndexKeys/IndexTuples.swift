@@ -17,6 +17,8 @@ struct IndexTuples {
     private var choices: [[UInt32]] = []
     /// Which of them belong to each choice for the star above.
     private var ranges: [[Range<Int>]] = []
+    /// How many tuples they make.
+    private var count = 1
     private static let none = UInt32.max
 
     /// Why values of that id are in no index of that definition, whatever they are; nil when they may be.
@@ -29,11 +31,13 @@ struct IndexTuples {
     /// Calls with each tuple of a value, some perhaps twice, in no particular order; what is borrowed is good during the call.
     /// - Parameters:
     ///   - data: the bytes of a value under whose id it may be in the index.
+    ///   - idSize: the bytes of that id.
     ///   - work: told of the bytes that were read.
     /// - Returns: why there is none; nil when there are some.
     /// - Throws: what `work` and `body` throw, and `.outOfMemory`.
     static func forEach(
-        _ data: UnsafeRawBufferPointer, _ definition: IndexDefinition, _ work: DocumentControl, _ body: ([IndexPart]) throws -> Void
+        _ data: UnsafeRawBufferPointer, idSize: Int, _ definition: IndexDefinition, _ work: DocumentControl,
+        _ body: ([IndexPart]) throws -> Void
     ) throws -> Absence? {
         guard let text = try JSONTreeParser.parse(data, work: work) else { return .notJSON }
         return try withExtendedLifetime(text) {
@@ -46,17 +50,19 @@ struct IndexTuples {
             for condition in definition.conditions where !holds(condition, text.tree) { return .condition }
             if definition.stars.stars.isEmpty { return try forOne(text.tree, definition, body) ? nil : .noFirstPart }
             var tuples = IndexTuples(definition, text.tree)
-            guard tuples.choose() else { return .tooManyKeys }
+            guard tuples.choose(), tuples.isWithinRoom(data.count, idSize) else { return .tooManyKeys }
             return try tuples.forEach(body) ? nil : .noFirstPart
         }
     }
 
     /// Calls with all tuples of a value at once; what is borrowed is good during the call.
-    static func withAll(_ data: UnsafeRawBufferPointer, _ definition: IndexDefinition, _ body: ([[IndexPart]]) throws -> Void) throws {
+    static func withAll(
+        _ data: UnsafeRawBufferPointer, idSize: Int, _ definition: IndexDefinition, _ body: ([[IndexPart]]) throws -> Void
+    ) throws {
         guard let text = try JSONTreeParser.parse(data, work: DocumentControl()) else { return try body([]) }
         try withExtendedLifetime(text) {
             var tuples = IndexTuples(definition, text.tree), found: [[IndexPart]] = []
-            if tuples.choose() { _ = try tuples.forEach { found.append($0) } }
+            if tuples.choose(), tuples.isWithinRoom(data.count, idSize) { _ = try tuples.forEach { found.append($0) } }
             try body(found)
         }
     }
@@ -119,7 +125,47 @@ struct IndexTuples {
                 }
             }
         }
+        count = whole
         return whole <= IndexDefinition.mostKeys
+    }
+
+    /// Whether the keys take no more room than a value of that size may have. O(bytes of the keys), up to that room.
+    /// - Parameters:
+    ///   - size: the bytes of the value.
+    ///   - idSize: those of its id.
+    private func isWithinRoom(_ size: Int, _ idSize: Int) -> Bool {
+        var left = IndexDefinition.room(size, idSize), key: [UInt8] = []
+        // Only so long keys of so many choices are counted one by one.
+        if count * (longestKey + idSize + IndexDefinition.keyOverhead) <= left { return true }
+        struct Full: Error {}
+        do {
+            _ = try forEach { parts in
+                key.removeAll(keepingCapacity: true)
+                IndexKey.append(key: parts, folds: definition.folds, to: &key)
+                left -= key.count + idSize + IndexDefinition.keyOverhead
+                if left < 0 { throw Full() }
+            }
+        } catch { return false }
+        return true
+    }
+
+    /// No key is longer.
+    private var longestKey: Int {
+        guard !definition.folds else { return IndexKey.limit }
+        var longest = 1
+        for part in definition.stars.parts {
+            var most = 1
+            for node in part.star.map({ choices[$0] }) ?? [0] where node != Self.none {
+                switch Self.part(tree.find(part.path, from: node), tree) {
+                // Each byte may be written as two.
+                case .string(let text): most = max(most, 2 * min(text.count, IndexKey.limit) + 2)
+                case .number(let lexeme): most = max(most, lexeme.count + 8)
+                default: break
+                }
+            }
+            longest += most
+        }
+        return min(longest, IndexKey.limit)
     }
 
     /// Whether there was a tuple.

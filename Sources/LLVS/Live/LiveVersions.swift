@@ -231,10 +231,15 @@ struct VersionSink {
                     (waiting, blobs, parts) = (kept.waiting, kept.blobs, kept.parts)
                     return
                 }
-                let sizes = contents.blobs.values.map { Int(clamping: $0.size) }
+                // Each value as often as the version has it: so much is stored.
+                let large = try PackedVersion.largeBytes(contents, payload), came = contents.blobs.values.map(\.size)
+                guard SourceAccount.isInProportion(large, to: came.reduce(UInt64(payload.count), SourceAccount.sum)) else {
+                    throw LiveFault(.bound, "the large values of a version take \(large) bytes")
+                }
                 // With what is kept of the one that comes, for when the link is cut.
-                let size = sizes.reduce(parts.room(for: sizes.max() ?? 0)) { $0.addingReportingOverflow($1).partialValue }
-                try quota?(size < 0 ? Int.max : size)
+                let kept = UInt64(parts.room(for: Int(clamping: came.max() ?? 0)))
+                let stored = max(large, came.reduce(0, SourceAccount.sum))
+                try quota?(Int(clamping: SourceAccount.sum(stored, kept)))
                 waiting = Waiting(id: id, payload: payload, references: contents.blobs.values.sorted { $0.digest < $1.digest })
                 return
             }

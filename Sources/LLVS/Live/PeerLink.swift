@@ -155,10 +155,14 @@ public final class PeerLink: @unchecked Sendable {
     /// Ends it at once: the other side takes it for cut. From within a callback of the store it is not waited for.
     public func stop() {
         guard getpid() == process else { return }
-        lock.withLock { isStopped = true }
-        signal()
+        beginStopping()
         guard !HostCalls.isObserving else { return }
         lock.withLock { while !isEnded { changed.wait(lock) } }
+    }
+    /// The same without waiting.
+    func beginStopping() {
+        lock.withLock { isStopped = true }
+        signal()
     }
 
     // MARK: The thread

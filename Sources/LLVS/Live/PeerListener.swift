@@ -41,27 +41,30 @@ public final class PeerListener: @unchecked Sendable {
     private struct Taken: Error {}
     /// Whom digits are compared with next: whose pairing, and until when.
     private var compared: (pairing: Pairing, until: Double)?
-    private var links: [(link: PeerLink, place: String)] = []
+    private var links: [Connected] = []
+    private struct Connected {
+        let link: PeerLink, host: String, source: Admission.Source, since: Double
+    }
     /// Those that nobody has asked for yet.
     private var arrived: [PeerLink] = []
     private var isClosing = false, isEnded = false
-    /// When somebody who connected from there did not get in.
-    private var refused: [String: [Double]] = [:]
+    /// Who did not get in, and who did.
+    private var admission = Admission()
 
     /// Those that connected and have not said yet for which store; the thread's alone.
     private var greetings: [Greeting] = []
     private struct Greeting {
-        let descriptor: Int32, place: String, until: Double
+        let descriptor: Int32, host: String, source: Admission.Source, since: Double
+        var until: Double { since + PeerListener.patience }
         var came: [UInt8] = []
         /// Whether it is looked at; else it waits until others of its address are known, or gone.
         var isHeard = false
     }
 
-    /// Connections of which it is not known yet whose they are: so many, of one address so many, each for so many seconds. Of an address
-    /// no more are looked at than it has strangers left; the others wait.
-    static let halfOpen = 32, fromOne = 16, patience = PeerSession.patience
-    /// Connections from one address in a minute that did not get in; of so many addresses that is remembered.
-    static let strangers = 5, places = 4_096
+    /// Seconds until it has to be known whose a connection is. Of a source no more are read than it has strangers left; the others wait.
+    static let patience = PeerSession.patience
+    /// Connections that are accepted before those are looked at of which something came.
+    private static let atOnce = 8
 
     /// Listens at an address.
     /// - Parameters:
@@ -208,38 +211,46 @@ public final class PeerListener: @unchecked Sendable {
 
     /// Lets go of links that have ended. Who never said who it is was a stranger: a first message can be replayed. Under the lock.
     private func forgetEnded() {
-        for (link, place) in links where link.hasEnded && !link.isPaired { refuse(place) }
-        links.removeAll { $0.link.hasEnded }
+        links = links.filter { one in
+            // Asked first: it is known who the other side is before that ends.
+            let hasEnded = one.link.hasEnded
+            if one.link.isPaired { admission.gotIn(from: one.host) } else if hasEnded { refuse(one.source) }
+            return !hasEnded
+        }
         arrived.removeAll { $0.hasEnded }
     }
 
-    /// Remembers that somebody from there did not get in; who reaches a Unix socket is no stranger. Under the lock.
-    private func refuse(_ place: String) {
-        guard !place.isEmpty else { return }
-        if refused.count >= PeerListener.places, refused[place] == nil { refused = [:] }
-        refused[place] = ((refused[place] ?? []) + [Clock.steady()]).suffix(PeerListener.strangers)
-    }
+    /// Remembers that somebody from there did not get in. Under the lock.
+    private func refuse(_ source: Admission.Source) { admission.refuse(source.key, at: Clock.steady()) }
 
-    /// Whether a connection from there is looked at. Under the lock.
-    private func takes(_ place: String) -> Bool {
+    /// Returns the source of a connection that was accepted, if it is read; another one may have to end for it. Under the lock.
+    private func makeRoom(for host: String) -> Admission.Source? {
         forgetEnded()
-        let halfOpen = greetings.map(\.place) + links.filter { !$0.link.isPaired }.map(\.place)
-        return halfOpen.count < PeerListener.halfOpen
-            && (place.isEmpty || halfOpen.filter { $0 == place }.count < PeerListener.fromOne)
-            && refusals(place) < PeerListener.strangers
+        let now = Clock.steady(), source = admission.source(of: host), waiting = links.filter { !$0.link.isPaired }
+        let halfOpen =
+            greetings.map { Admission.HalfOpen(source: $0.source, since: $0.since, isSilent: true) }
+            + waiting.map { Admission.HalfOpen(source: $0.source, since: $0.since, isSilent: false) }
+        switch admission.decide(source, among: halfOpen, at: now) {
+        case .refuse: return nil
+        case .take: return source
+        case .replace(let i) where i < greetings.count:
+            let greeting = greetings.remove(at: i)
+            if greeting.isHeard, now - greeting.since >= Admission.least { refuse(greeting.source) }
+            LiveSocket.drop(greeting.descriptor)
+            return source
+        case .replace(let i):
+            // It counts as one that did not get in once it has ended.
+            waiting[i - greetings.count].link.beginStopping()
+            return source
+        }
     }
 
-    /// How many connections from there did not get in within a minute. Under the lock.
-    private func refusals(_ place: String) -> Int {
-        let since = Clock.steady() - 60
-        return (refused[place] ?? []).filter { $0 > since }.count
-    }
-    /// How many more of those from there may be looked at now. Under the lock.
-    private func room(_ place: String) -> Int {
-        guard !place.isEmpty else { return PeerListener.halfOpen }
-        let heard = greetings.filter { $0.isHeard && $0.place == place }.count
-        let strange = links.filter { $0.place == place && !$0.link.isPaired }.count
-        return PeerListener.strangers - heard - strange - refusals(place)
+    /// How many more of a source may be read now. Under the lock.
+    private func room(_ source: Admission.Source) -> Int {
+        guard !source.key.isEmpty else { return Admission.halfOpen }
+        let heard = greetings.filter { $0.isHeard && $0.source == source }.count
+        let strange = links.filter { $0.source == source && !$0.link.isPaired }.count
+        return Admission.strangers - heard - strange - admission.refusals(source.key, at: Clock.steady())
     }
 
     /// Looks at those that waited, in the order in which they came; whether some still wait.
@@ -248,14 +259,15 @@ public final class PeerListener: @unchecked Sendable {
         lock.withLock {
             forgetEnded()
             // Asked once, as a minute may be over in between.
-            let refused = Set(greetings.map(\.place)).filter { refusals($0) >= PeerListener.strangers }
+            let now = Clock.steady()
+            let refused = Set(greetings.map(\.source.key)).filter { admission.refusals($0, at: now) >= Admission.strangers }
             greetings.removeAll { greeting in
-                guard !greeting.isHeard, refused.contains(greeting.place) else { return false }
+                guard !greeting.isHeard, refused.contains(greeting.source.key) else { return false }
                 LiveSocket.drop(greeting.descriptor)
                 return true
             }
-            for i in greetings.indices where !greetings[i].isHeard && !full.contains(greetings[i].place) {
-                if room(greetings[i].place) > 0 { greetings[i].isHeard = true } else { full.insert(greetings[i].place) }
+            for i in greetings.indices where !greetings[i].isHeard && !full.contains(greetings[i].source.key) {
+                if room(greetings[i].source) > 0 { greetings[i].isHeard = true } else { full.insert(greetings[i].source.key) }
             }
         }
         return !full.isEmpty
@@ -276,14 +288,14 @@ public final class PeerListener: @unchecked Sendable {
             guard getpid() == process else { return }
             if lock.withLock({ isClosing }) { break }
             pause = false
-            if all[1].revents != 0 { pause = !letIn() }
             let now = Clock.steady()
             for (i, greeting) in greetings.enumerated().reversed() {
-                // Those behind came just now.
-                let isReady = i + 2 < all.count && all[i + 2].revents != 0
+                let isReady = all[i + 2].revents != 0
                 if isReady ? greet(i) : greeting.until <= now { greetings.remove(at: i) }
                 if !isReady, greeting.until <= now { giveUp(greeting) }
             }
+            // Behind that: what has come already is not silent.
+            if all[1].revents != 0 { pause = !letIn() }
         }
         for greeting in greetings { LiveSocket.drop(greeting.descriptor) }
         greetings = []
@@ -298,12 +310,14 @@ public final class PeerListener: @unchecked Sendable {
     /// Takes those that wait to be let in; false when the system gives none.
     private func letIn() -> Bool {
         do {
-            while let (fd, place) = try LiveSocket.accept(server) {
-                guard lock.withLock({ takes(place) }) else {
+            // What has come of these is read before others come.
+            for _ in 0..<PeerListener.atOnce {
+                guard let (fd, host) = try LiveSocket.accept(server) else { break }
+                guard let source = lock.withLock({ makeRoom(for: host) }) else {
                     LiveSocket.drop(fd)
                     continue
                 }
-                greetings.append(Greeting(descriptor: fd, place: place, until: Clock.steady() + PeerListener.patience))
+                greetings.append(Greeting(descriptor: fd, host: host, source: source, since: Clock.steady()))
             }
             return true
         } catch { return false }
@@ -326,7 +340,7 @@ public final class PeerListener: @unchecked Sendable {
         var isTaken = false
         do {
             let whom: (offered: Store?, options: PeerSession.Options, invited: Invited?)?
-            do { whom = try whomItIsFor(greeting.came, greeting.place) } catch is Taken {
+            do { whom = try whomItIsFor(greeting.came, greeting.source.key) } catch is Taken {
                 LiveSocket.drop(descriptor)
                 return true
             }
@@ -347,7 +361,7 @@ public final class PeerListener: @unchecked Sendable {
             isTaken = true
             let link = try PeerLink(session, over: descriptor, beginning: greeting.came, greeted: greeting.until)
             lock.withLock {
-                links.append((link, greeting.place))
+                links.append(Connected(link: link, host: greeting.host, source: greeting.source, since: greeting.since))
                 invited?.link = link
                 arrived.append(link)
                 changed.broadcast()
@@ -361,7 +375,7 @@ public final class PeerListener: @unchecked Sendable {
 
     private func giveUp(_ greeting: Greeting) {
         // Who waited for others of its address had no time to say who it is.
-        if greeting.isHeard { lock.withLock { refuse(greeting.place) } }
+        if greeting.isHeard { lock.withLock { refuse(greeting.source) } }
         System.close(greeting.descriptor)
     }
 
@@ -377,12 +391,12 @@ public final class PeerListener: @unchecked Sendable {
 
     /// Which of the stores a connection is for, by what it began with, and by which invitation; nil when it is for none.
     /// - Throws: `Taken`.
-    private func whomItIsFor(_ beginning: [UInt8], _ place: String) throws -> (Store?, PeerSession.Options, Invited?)? {
+    private func whomItIsFor(_ beginning: [UInt8], _ source: String) throws -> (Store?, PeerSession.Options, Invited?)? {
         try lock.withLock {
             try beginning.withUnsafeBytes { beginning in
                 var options = self.options
                 let now = Clock.steady()
-                (options.place, options.admitted) = (place, { [weak self] key in self?.admit(key) })
+                (options.place, options.admitted) = (source, { [weak self] key in self?.admit(key) })
                 if !options.accepted.isEmpty { options.accepted += admitted }
                 func found(_ pairing: Pairing, _ invited: Invited? = nil) -> (Store?, PeerSession.Options, Invited?)? {
                     guard let offer = offers.first(where: { $0.isBy(pairing) }) else { return nil }

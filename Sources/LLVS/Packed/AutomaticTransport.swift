@@ -204,3 +204,5 @@ package final class AutomaticTransport: StoreTransport, AddressedTransport, @unc
     package func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? { nil }
     package func close() { files.close() }
 }
+
+extension AutomaticTransport: RequestingTransport {}

@@ -5,6 +5,20 @@ final class PackedBlobs {
     /// Why large values could not be read, by their digests.
     private(set) var missed: [PackID: PackTaking.MissedPart] = [:]
     private(set) var lastMissed: PackTaking.MissedPart?
+    /// Parts that were missed since `takeMissed` was last called.
+    private var newlyMissed: [PackName] = []
+    func takeMissed() -> [PackName] {
+        defer { newlyMissed = [] }
+        return newlyMissed
+    }
+    /// Whether what failed before is tried again: then no part is asked for that no listing shows.
+    var triesAgain = false
+    /// Whether a part was missed.
+    private var hasMissed = false
+    /// How many parts were asked for that no listing showed; and how often each was read.
+    private var unlisted = 0, timesRead: [PackID: Int] = [:]
+    /// Told of the files that are read, and of those that are known to lie there.
+    var account: SourceAccount?
     /// Whether also what is known to be there is read.
     var readsAll = false
     /// Versions of this store that have large values, by the digests of these; and whether all of them are in it that were here before.
@@ -18,23 +32,77 @@ final class PackedBlobs {
     /// is enough where they are others. What is only listed may be damaged, so it is not what later packs name: the value is read where
     /// they lack one that they can name.
     func source(_ blob: BlobReference, into spool: SpooledBlobs) throws -> PackTaking.BlobSource {
+        if spool.restore(blob) { return .found }
         if !readsAll, let known = run.state.blobs[blob.digest],
             try known == blob || (!run.state.oldBlobs.contains(blob.digest) && isListed(blob)), try copy(blob, into: spool)
         {
+            // A part of which the size is not known has at least so many bytes.
+            for part in blob.parts { account?.came(part, run.state.partSizes[part] ?? PackFormat.partSize / 1_032) }
             return .copied
         }
         return try fetch(blob, into: spool) ? .found : .none
     }
 
     /// Whether all parts are there, by one listing.
-    private func isListed(_ blob: BlobReference) throws -> Bool {
+    private func isListed(_ blob: BlobReference) throws -> Bool { try firstUnlisted(of: blob) == nil }
+    /// The first part that no listing shows.
+    private func firstUnlisted(of blob: BlobReference) throws -> PackName? {
+        let listed = try listing()
+        var first: PackName?
+        for digest in try run.sealing.blobDigests(blob.sha256) {
+            guard let name = PackedBlobs.names(of: blob, as: digest).first(where: { listed[$0] == nil }) else { return nil }
+            first = first ?? name
+        }
+        return first
+    }
+    private func listing() throws -> [PackName: Int] {
         let listed = try parts ?? run.list(.blob)
         parts = listed
-        return try run.sealing.blobDigests(blob.sha256).contains { digest in
-            PackedBlobs.names(of: blob, as: digest).allSatisfy { listed[$0] != nil }
-        }
+        return listed
     }
     private var parts: [PackName: Int]?
+    /// Whether a listing shows one of some parts.
+    func isAnyListed(_ names: [PackName]) throws -> Bool {
+        let listed = try listing()
+        return names.contains { listed[$0] != nil }
+    }
+
+    /// Looks for all parts of the large values of a version before one of them is fetched: others may name values that are there beside
+    /// one that is not, as often as they like.
+    ///
+    /// A single part is asked for by its name, as long as none was missed; else a listing says what is there.
+    /// - Returns: the first value that is not there.
+    func missing(of blobs: [BlobReference], in spool: SpooledBlobs) throws -> BlobReference? {
+        // What is copied from a version that is here needs none.
+        let wanted = blobs.filter { !spool.has($0) && !spool.isRetained($0) && (readsAll || run.state.blobs[$0.digest] != $0) }
+        // It is left for later: `fetch` says so.
+        if run.control.isThrifty, wanted.contains(where: { $0.size > UInt64(PackFormat.inlineValue) }) { return nil }
+        guard hasMissed || triesAgain || wanted.reduce(0, { $0 + $1.parts.count }) > 1 else { return nil }
+        for blob in wanted {
+            while let name = try firstUnlisted(of: blob) {
+                guard try isThereUnlisted(blob, name) else { return blob }
+            }
+        }
+        return nil
+    }
+
+    /// A listing may be behind: a few parts are asked for all the same.
+    private func isThereUnlisted(_ blob: BlobReference, _ name: PackName) throws -> Bool {
+        guard !triesAgain, unlisted < PackedSettings.unlistedParts else {
+            miss(blob, name, .notThere("no listing shows it"))
+            return false
+        }
+        unlisted += 1
+        let read = RemoteRead(name: name.description, range: 0..<PackFormat.headerSize, limit: PackFormat.fileLimit(.blob))
+        do {
+            _ = try run.bytes(run.files.read([read], run.check).first ?? .missing, atMost: PackFormat.fileLimit(.blob))
+            parts?[name] = PackedRun.notTold
+            return true
+        } catch let fault as PackFault {
+            miss(blob, name, fault)
+            return false
+        }
+    }
 
     /// A version with that value was taken.
     func isHere(_ blob: BlobReference, in version: VersionID) { holders[blob.digest] = version }
@@ -90,7 +158,7 @@ final class PackedBlobs {
 
     /// False when it is not there, or not what its name says.
     func fetch(_ blob: BlobReference, into spool: SpooledBlobs) throws -> Bool {
-        if spool.has(blob) { return true }
+        if spool.has(blob) || spool.restore(blob) { return true }
         // On a metered network, or with a low battery, nobody asked for it.
         if run.control.isThrifty, blob.size > UInt64(PackFormat.inlineValue) { return false }
         left = Int(clamping: blob.size)
@@ -123,6 +191,13 @@ final class PackedBlobs {
         let names = PackedBlobs.names(of: blob, as: digest)
         for start in stride(from: 0, to: names.count, by: 4) {
             let some = names[start..<min(names.count, start + 4)]
+            if !readsAll, let often = some.first(where: { timesRead[$0.id] ?? 0 >= PackedSettings.partReads }) {
+                // Versions that cannot be taken name it again and again.
+                miss(blob, often, .notThere("it was read \(PackedSettings.partReads) times, for versions that were refused"))
+                try spool.finishCurrent()
+                return false
+            }
+            for name in some { timesRead[name.id, default: 0] += 1 }
             let reads = some.map { RemoteRead(name: $0.description, limit: PackFormat.fileLimit(.blob)) }
             for (name, contents) in try zip(some, run.files.read(reads, run.check)) {
                 do {
@@ -130,6 +205,7 @@ final class PackedBlobs {
                     moved(bytes.count)
                     try spool.append(PackFile(name, bytes, stores: run.state.stores, sealing: run.sealing), of: blob.digest)
                     run.state.partSizes[name.id] = bytes.count
+                    account?.came(name.id, bytes.count)
                 } catch let fault as PackFault {
                     miss(blob, name, run.cameOf(contents, fault))
                     try spool.finishCurrent()
@@ -143,6 +219,8 @@ final class PackedBlobs {
 
     /// Of several names, those of older keys, the first one that is there tells more.
     private func miss(_ blob: BlobReference, _ name: PackName, _ fault: PackFault) {
+        hasMissed = true
+        if newlyMissed.count < PackedSettings.missingParts { newlyMissed.append(name) }
         if let known = missed[blob.digest], known.fault.kind != .notThere || fault.kind == .notThere {
             lastMissed = known
             return

@@ -6,10 +6,15 @@ struct PackedReading {
     /// Packs whose versions wait for others of this exchange.
     private var kept: [PackName: PackFile] = [:]
     private var keptSize = 0
-    private var waiting: [PackName: Set<VersionID>] = [:]
+    private var waiting = WaitingPacks()
     private let fetch: PackedBlobs
-    /// Packs of which the bytes were told.
-    private var told: Set<PackName> = []
+    /// Packs of which the bytes are expected, and those of which they were told.
+    private var expected: Set<PackName> = [], told: Set<PackName> = []
+    /// Packs that were looked at.
+    private var tried: Set<PackName> = []
+    /// How many packs that failed before may still be tried again, and bytes of them.
+    private var retries = PackedSettings.retries, retriedBytes = PackedSettings.retriedBytes
+    private typealias Listed = (name: PackName, size: Int)
 
     init(_ run: PackedRun, verifyKnown: Bool) {
         self.run = run; self.verifyKnown = verifyKnown
@@ -18,34 +23,66 @@ struct PackedReading {
         self.fetch = fetch
         taking = PackTaking(
             run.store, run.control, doing: run.what, from: "a pack in \(run.files.description)", fetch: { try fetch.source($0, into: $1) },
-            missed: { fetch.missed[$0.digest] })
+            look: { try fetch.missing(of: $0, in: $1) }, missed: { fetch.missed[$0.digest] })
+        fetch.account = taking.account
     }
     /// Versions that were found whole in some pack; and those that are here, of which a large value is lost in some.
     private var found: Set<VersionID> = [], lost: [VersionID: BlobReference] = [:]
+    /// Packs with versions that the place had no more to spend for.
+    private var overBudget: Set<PackName> = []
     /// Which part of a large value a pack waits for.
     private var lacking: [PackName: PackTaking.MissedPart] = [:]
 
     mutating func read(_ listed: [PackName: Int]) throws {
-        var left = try order(listed)
-        run.control.bytes?.expect(left.reduce(0) { $0 + max(0, $1.size) })
-        while !left.isEmpty {
-            let before = taking.progress
-            var ready: [(name: PackName, size: Int)] = [], waiting = ready
-            for one in left { if try isHeldBack(one.name) { waiting.append(one) } else { ready.append(one) } }
-            var next = ready[...]
+        let found = try order(listed)
+        try take(found.new)
+        // Behind all that is new: whoever can write there can lay any number of files that fail each time.
+        fetch.triesAgain = true
+        defer { fetch.triesAgain = false }
+        try take(toTryAgain(found.failed))
+        try loseBlobs()
+    }
+
+    /// Takes packs, and those that waited for what is in them.
+    private mutating func take(_ packs: [Listed]) throws {
+        var next = packs[...]
+        while !next.isEmpty {
+            let new = next.filter { expected.insert($0.name).inserted }
+            run.control.bytes?.expect(new.reduce(0) { $0 + max(0, $1.size) })
             while !next.isEmpty {
                 let batch = self.batch(&next)
                 for (one, source) in try zip(batch, sources(batch)) {
                     defer { if told.insert(one.name).inserted { run.control.bytes?.add(one.size) } }
+                    tried.insert(one.name)
+                    waiting.looked(at: one.name)
                     guard let source, verifyKnown || run.state.read[one.name] == nil else { continue }
-                    if try take(one.name, one.size, source) { waiting.append(one) }
+                    try take(one.name, one.size, source)
                 }
             }
-            left = waiting
-            if taking.progress == before { break }
+            next = waiting.next()[...]
         }
-        try loseBlobs()
-        for one in left { run.state.waiting[one.name] = waiting[one.name].map { $0.sorted().prefix(64).map { $0 } } ?? [] }
+    }
+
+    /// What failed before, and is tried again in this exchange: what was not tried for longest.
+    private mutating func toTryAgain(_ failed: [(pack: Listed, due: Int64)]) throws -> [Listed] {
+        var chosen: [Listed] = []
+        let isNear = run.files.capabilities.isNear, paced = run.control.paced(.listing, doing: run.what)
+        for (pack, _) in try failed.sorted(by: { ($0.due, $0.pack.name.id) < ($1.due, $1.pack.name.id) }, looking: paced.look) {
+            try paced.step(0)
+            guard isNear || (retries > 0 && (chosen.isEmpty || max(0, pack.size) <= retriedBytes)) else { break }
+            // Came with what is new.
+            guard !run.state.isKnown(pack.name), !tried.contains(pack.name) else { continue }
+            if let lacks = run.state.incomplete[pack.name], lacks.parts.count < PackedSettings.missingParts, !lacks.parts.isEmpty,
+                try !fetch.isAnyListed(lacks.parts)
+            {
+                run.lacks(pack.name, lacks.parts)
+                continue
+            }
+            retries -= 1
+            retriedBytes -= max(0, pack.size)
+            chosen.append(pack)
+        }
+        return chosen
     }
 
     /// What was found to lack is sent again by this device, which has it, unless another pack has it whole.
@@ -61,20 +98,15 @@ struct PackedReading {
     mutating func verify(_ names: [PackName: Int]) throws {
         guard !names.isEmpty else { return }
         verifyKnown = true
+        waiting.lookAnew()
         fetch.readsAll = true
         try read(names)
     }
 
-    /// Whether nothing of what a pack waits for has come.
-    private func isHeldBack(_ name: PackName) throws -> Bool {
-        guard let ids = waiting[name], !ids.isEmpty else { return false }
-        return try run.store.unknown(among: Array(ids)).count == ids.count
-    }
-
     /// Whether a pack is of a root that is not known, which may be on its way: it was first seen a short while ago, or looked at just now.
     var meetsOtherStores: Bool {
-        run.state.bad.values.contains {
-            $0.fault?.kind == .otherStore && (run.now - $0.since < PackedSettings.pause || $0.again == run.now + PackedSettings.pause)
+        run.state.bad.contains { name, bad in
+            bad.fault?.kind == .otherStore && (run.now - bad.since < PackedSettings.pause || tried.contains(name))
         }
     }
 
@@ -82,7 +114,7 @@ struct PackedReading {
     func ofOtherStores(_ listed: [PackName: Int]) -> [PackName: Int] {
         let found = run.state.bad.filter { $0.value.fault?.kind == .otherStore && $0.value.again <= run.now && listed[$0.key] != nil }.keys
         guard !found.isEmpty else { return [:] }
-        let names = Set(found).union(run.state.waiting.keys)
+        let names = Set(found)
         return listed.filter { names.contains($0.key) }
     }
 
@@ -97,7 +129,7 @@ struct PackedReading {
 
     mutating func finish() throws -> ExchangeResult {
         let isSparing = isSparing
-        for (name, ids) in run.state.waiting.sorted(by: { $0.key.id < $1.key.id }) where !isSparing {
+        for (name, ids) in run.state.waiting.sorted(by: { $0.key.id < $1.key.id }) where !isSparing && !overBudget.contains(name) {
             let text = name.description
             guard let missing = ids.first?.description else { tellLacking(name); continue }
             taking.problem(
@@ -123,6 +155,9 @@ struct PackedReading {
         result.problems.removeAll { told in
             told.error.path?.hasPrefix(PackKind.blob.prefix) ?? false && VersionID(validating: told.name).map(found.contains) ?? false
         }
+        let place = run.files.description
+        let advice = "What needs less was taken; the rest is tried again with later exchanges. Find out who writes there."
+        if let problem = taking.account.problem(place, advice) { result.problems.append(problem) }
         result.problems = ExchangeProblem.inOrder(result.problems + run.problems)
         let further = taking.furtherProblems + run.furtherBad
         if further > 0 {
@@ -140,44 +175,63 @@ struct PackedReading {
     /// A pack that waits for a large value.
     private mutating func tellLacking(_ name: PackName) {
         let text = name.description, place = run.files.description
-        let part = lacking[name].map { "the file \($0.name), which a large value needs: \($0.fault.why)" }
+        let before = run.state.incomplete[name]?.parts.first
+        let part =
+            lacking[name].map { "the file \($0.name), which a large value needs: \($0.fault.why)" }
+            ?? before.map { "the file \($0), which a large value needs, and which was not there, or damaged, when it was last looked for" }
         var error = StoreError(
             .damaged,
             "Versions of the pack \(text) in \(place) wait for \(part ?? "a large value that is not there, or damaged"). They are taken "
                 + "once a device that has the value has sent it again.")
-        error.path = lacking[name]?.name.description ?? text
+        error.path = (lacking[name]?.name ?? before)?.description ?? text
         taking.problem(ExchangeProblem(name: text, error: error))
     }
 
-    /// What is to be read: log packs by their numbers, then base packs; by a new device all of them, the largest first.
-    private func order(_ listed: [PackName: Int]) throws -> [(name: PackName, size: Int)] {
-        var all: [(name: PackName, size: Int)] = [], waiting: [(name: PackName, size: Int)] = []
+    /// What is to be read: log packs by their numbers, then base packs; by a new device all of them, the largest first. And what failed
+    /// before, with when it became due.
+    private mutating func order(_ listed: [PackName: Int]) throws -> (new: [Listed], failed: [(pack: Listed, due: Int64)]) {
+        var all: [Listed] = [], failed: [(pack: Listed, due: Int64)] = []
         let paced = run.control.paced(.listing, doing: run.what)
+        if run.now - run.state.passedSince > PackedSettings.day { (run.state.passed, run.state.passedSince) = ([], run.now) }
         for (name, size) in listed {
             try paced.step(0)
             if verifyKnown { all.append((name, size)); continue }
-            if run.state.isKnown(name) { continue }
-            if let bad = run.state.bad[name], bad.again > run.now { continue }
+            if run.state.isKnown(name) || waiting.contains(name) { continue }
+            if let bad = run.state.bad[name] {
+                // With other bytes it is another file; and what is known now may be what it needed.
+                let isOther = size != PackedRun.notTold && bad.size.map { $0 != size } ?? false
+                if bad.again != 0, !isOther {
+                    if bad.again <= run.now, !tried.contains(name) { failed.append(((name, size), bad.again)) }
+                    continue
+                }
+            }
+            if !run.state.passed.isEmpty, run.state.bad[name] == nil, run.state.passed.contains(run.state.digest(of: name)) {
+                run.furtherBad += 1
+                continue
+            }
             // It waits for large values, which wait themselves.
             if run.control.isThrifty, run.state.waiting[name]?.isEmpty ?? false { continue }
-            if let ids = run.state.waiting[name], !ids.isEmpty, try run.store.unknown(among: ids).count == ids.count {
-                waiting.append((name, size))
-            } else {
-                all.append((name, size))
+            if let lacks = run.state.incomplete[name] {
+                if lacks.again <= run.now { failed.append(((name, size), lacks.again)) }
+                continue
             }
+            if let ids = run.state.waiting[name], !ids.isEmpty {
+                let unknown = try run.store.unknown(among: ids)
+                // What they wait for may be in the other packs.
+                if unknown.count == ids.count { waiting.wait(name, size: size, for: Set(ids), others: Set(ids)); continue }
+            }
+            all.append((name, size))
         }
-        // The versions that they wait for may be in the other packs. Where they wait for a large value, which waits itself, they are not.
-        if !all.isEmpty, !isSparing { all += waiting }
         let isNew = try run.store.statistics().versions <= 1
         func isBefore(_ a: (name: PackName, size: Int), _ b: (name: PackName, size: Int)) -> Bool {
             if isNew, a.size != b.size { return a.size > b.size }
             return (a.name.kind.rawValue, a.name.last, a.name.id) < (b.name.kind.rawValue, b.name.last, b.name.id)
         }
-        return try all.sorted(by: isBefore, looking: paced.look)
+        return (try all.sorted(by: isBefore, looking: paced.look), failed)
     }
 
-    private func batch(_ left: inout ArraySlice<(name: PackName, size: Int)>) -> [(name: PackName, size: Int)] {
-        var batch: [(name: PackName, size: Int)] = [], bytes = 0
+    private func batch(_ left: inout ArraySlice<Listed>) -> [Listed] {
+        var batch: [Listed] = [], bytes = 0
         let most = min(PackedSettings.bytesAtOnce, run.timeFor(.down) ?? .max)
         while let one = left.first, batch.count < PackedSettings.filesAtOnce {
             // Where the service does not tell sizes each may have as many bytes as are taken.
@@ -197,7 +251,7 @@ struct PackedReading {
     }
 
     /// Nil for each that cannot be read now.
-    private mutating func sources(_ batch: [(name: PackName, size: Int)]) throws -> [PackSource?] {
+    private mutating func sources(_ batch: [Listed]) throws -> [PackSource?] {
         var reads: [PackedRun.FirstRead] = []
         for (name, size) in batch where kept[name] == nil && size <= PackFormat.fileLimit(name.kind) {
             reads.append(PackedRun.FirstRead(name: name, size: size, isPart: try isLookedAtFirst(name, size)))
@@ -214,7 +268,7 @@ struct PackedReading {
                 guard size <= PackFormat.fileLimit(name.kind) else { throw PackFault.tooLarge("it has \(size) bytes") }
                 sources.append(try found.next()?.get())
             } catch let fault as PackFault {
-                run.fail(name, fault)
+                run.fail(name, fault, size)
                 sources.append(nil)
             }
         }
@@ -223,10 +277,11 @@ struct PackedReading {
 
     // MARK: One pack
 
-    /// - Returns: whether versions of it wait for others.
-    private mutating func take(_ name: PackName, _ size: Int, _ source: PackSource) throws -> Bool {
+    private mutating func take(_ name: PackName, _ size: Int, _ source: PackSource) throws {
         do {
             let versions = source.index.versions, services = source.services, outcome: PackTaking.Outcome
+            _ = fetch.takeMissed()
+            taking.account.came(name.id, size)
             switch source {
             case .whole(let file):
                 let wanted = verifyKnown || !run.believesIndexes ? versions.inPlace : try taking.wanted(of: versions)
@@ -240,29 +295,48 @@ struct PackedReading {
             }
             run.store.cover(run.believesIndexes ? versions.map(\.id) : outcome.held, in: &run.there)
             found.formUnion(outcome.held)
+            waiting.came(outcome.held)
             for (version, blob) in outcome.lost { lost[version] = blob }
-            if outcome.lacksBlobs { lacking[name] = fetch.lastMissed }
+            let held = Set(outcome.held)
             for (version, blob) in outcome.references where run.state.blobs.count < PackFormat.blobsLimit {
                 run.state.know(blob, hasOlderKeys: fetch.hasOlderKeys(blob))
-                fetch.isHere(blob, in: version)
+                if held.contains(version) { fetch.isHere(blob, in: version) }
             }
-            guard outcome.waitingFor.isEmpty, !outcome.lacksBlobs else {
-                // What waits for a large value is in the pack itself, or behind it: nothing else that comes tells when to look again.
-                waiting[name] = outcome.lacksBlobs ? [] : outcome.waitingFor
+            guard outcome.waitingFor.isEmpty, !outcome.lacksBlobs, !outcome.isOverBudget else {
+                try wait(name, size, versions, outcome)
                 if case .whole(let file) = source, kept[name] == nil, keptSize + size <= PackedSettings.mostKept {
                     kept[name] = file
                     keptSize += size
                 }
-                return true
+                return
             }
-            waiting[name] = nil
             run.state.take(name, size: max(0, size), services, at: run.now)
             if run.believesIndexes { run.state.giveUp(services.replaces) }
             if outcome.held.count == versions.count { run.state.read[name]?.isVerified = true }
             run.hear(services, source.index, from: name)
-        } catch let fault as PackFault { run.fail(name, fault) }
+        } catch let fault as PackFault { run.fail(name, fault, size) }
         if kept.removeValue(forKey: name) != nil { keptSize -= size }
-        return false
+    }
+
+    /// Versions of a pack wait, for others or for large values.
+    private mutating func wait(_ name: PackName, _ size: Int, _ versions: [PackIndex.VersionEntry], _ outcome: PackTaking.Outcome) throws {
+        let ids = outcome.waitingFor.union(outcome.incomplete), left = Set(try run.store.unknown(among: Array(ids)))
+        if left.isEmpty, !outcome.isOverBudget {
+            waiting.isReady(name, size: size)
+        } else {
+            waiting.wait(name, size: size, for: left, others: left.subtracting(versions.lazy.map(\.id)))
+        }
+        // What waits for a large value is in the pack itself, or behind it: nothing else that comes tells when to look again.
+        let lacks = outcome.lacksBlobs || outcome.isOverBudget
+        run.state.waiting[name] = lacks ? [] : left.sorted().prefix(64).map { $0 }
+        if outcome.isOverBudget { overBudget.insert(name) }
+        guard lacks, !run.control.isThrifty else {
+            run.state.incomplete[name] = nil
+            return
+        }
+        guard outcome.lacksBlobs else { return run.lacks(name, []) }
+        lacking[name] = fetch.lastMissed
+        run.lacks(name, fetch.takeMissed())
     }
 
     /// Those that are to be read of a pack of which the end is known: what is here, and not known to be at the remote, is compared before
@@ -290,20 +364,31 @@ extension [PackIndex.VersionEntry] {
 extension PackedRun {
     /// What is wrong with a file is told when it is sure, and it is looked at again: soon, while it may be on its way. Others may lay any
     /// number of files there.
-    func fail(_ name: PackName, _ fault: PackFault) {
+    func fail(_ name: PackName, _ fault: PackFault, _ size: Int) {
         if state.bad[name] == nil, state.bad.count >= PackedSettings.badLimit {
             if fault.kind != .notThere { furtherBad += 1 }
+            if state.passed.count < PackedSettings.passedLimit { state.passed.insert(state.digest(of: name)) }
             return
         }
         let since = state.bad[name]?.since ?? now
-        state.bad[name] = PackedState.Bad(since: since, again: now + PackedSettings.wait(after: fault.kind), fault: fault)
+        let again = now + PackedSettings.wait(after: fault.kind, for: now - since)
+        state.bad[name] = PackedState.Bad(since: since, again: again, fault: fault, size: size == PackedRun.notTold ? nil : size)
+    }
+
+    /// Large values of a pack were looked for, and are not there.
+    /// - Parameter parts: the files that lack, as far as they are known.
+    func lacks(_ name: PackName, _ parts: [PackName]) {
+        let since = state.incomplete[name]?.since ?? now
+        state.incomplete[name] = PackedState.Incomplete(
+            since: since, again: now + PackedSettings.wait(after: .notThere, for: now - since),
+            parts: Array(parts.prefix(PackedSettings.missingParts)))
     }
 
     /// Whether what is there under a name of this writer, which it does not know, is a pack. A file that is none says nothing.
     func isPack(_ name: PackName, _ size: Int) throws -> Bool {
         if let bad = state.bad[name], bad.again > now { return false }
         do { _ = try whole(name, size) } catch let fault as PackFault {
-            fail(name, fault)
+            fail(name, fault, size)
             return false
         }
         return true

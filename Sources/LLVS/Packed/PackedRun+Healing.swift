@@ -29,6 +29,7 @@ extension PackedRun {
         // What was taken from a pack with versions that wait counts as well.
         for name in Array(state.waiting.keys) where listed[name] == nil {
             state.waiting[name] = nil
+            state.incomplete[name] = nil
             isLost = true
         }
         for name in Array(state.bad.keys) where listed[name] == nil { state.bad[name] = nil }

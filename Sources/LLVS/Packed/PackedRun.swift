@@ -64,6 +64,7 @@ package final class PackedRun {
             state.read = state.read.filter { $0.value.isReplaced && $0.value.missing != 0 }
             state.based = nil
             state.waiting = [:]
+            state.incomplete = [:]
         } else {
             summarized = there
         }

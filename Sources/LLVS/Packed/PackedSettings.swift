@@ -64,6 +64,33 @@ package struct PackedSettings: Sendable {
     static let filesAtOnce = 32, bytesAtOnce = 16 << 20
     /// Bytes of packs that are kept while their versions wait for others of the same exchange.
     static let mostKept = 32 << 20
+    /// Files that failed before and are tried again in one exchange, and bytes of them: others may lay any number of them there, and what
+    /// is new is not to wait for these.
+    static let retries = 32, retriedBytes = 16 << 20
+    /// How often a pack is looked at in one exchange, since versions have come that some of it wait for; and how often a file of a large
+    /// value is read.
+    static let looks = 4, partReads = 4
+    /// Versions of which one pack waits, and that are followed.
+    static let followed = 4_096
+    /// Parts of large values that no listing shows, and that are asked for all the same in one exchange, since a listing may be behind.
+    static let unlistedParts = 4
+    /// Files beyond `badLimit` that could not be taken, and that are not read again for a day.
+    static let passedLimit = 1_000_000
+    /// Missing parts of one pack that are kept in mind.
+    static let missingParts = 64
+    /// Seconds until a file that cannot be taken is looked at again: soon, and then less and less often.
+    /// - Parameter age: seconds since it was first met.
+    static func wait(after kind: PackFault.Kind?, for age: Int64) -> Int64 {
+        let least = wait(after: kind)
+        return least >= day ? least : min(max(least, age / 8), longestWait(after: kind))
+    }
+    /// The longest of these.
+    static func longestWait(after kind: PackFault.Kind?) -> Int64 {
+        switch kind {
+        case nil, .notThere: pause
+        default: day
+        }
+    }
     /// Files that cannot be taken, and names in `base/` that are not read yet, of which the device keeps each in mind: others may put any
     /// number of them there.
     static let badLimit = 10_000, wantedLimit = 10_000

@@ -1,13 +1,15 @@
 /// What came to the state of a remote later, each in a part of its own: who does not know one passes over it.
 extension PackedState {
     private enum Part {
+        static let badSizes: UInt8 = 18, incomplete: UInt8 = 19, passed: UInt8 = 20
         static let bridging: UInt8 = 1, newest: UInt8 = 2, ahead: UInt8 = 3, chains: UInt8 = 4, events: UInt8 = 5, move: UInt8 = 6
         static let seedsAnew: UInt8 = 7, extent: UInt8 = 8, withoutRoom: UInt8 = 9, names: UInt8 = 10, saidName: UInt8 = 11
         static let partSizes: UInt8 = 12, missingBlobs: UInt8 = 13, damagedParts: UInt8 = 14
         static let refusedSize: UInt8 = 15, cut: UInt8 = 16, formerStores: UInt8 = 17
     }
     var hasMore: Bool {
-        !bridging.isEmpty || !newest.isEmpty || reports != PackedReports() || seedsAnew || extent != nil || withoutRoom != 0
+        !incomplete.isEmpty || !passed.isEmpty || bad.values.contains { $0.size != nil }
+            || !bridging.isEmpty || !newest.isEmpty || reports != PackedReports() || seedsAnew || extent != nil || withoutRoom != 0
             || !names.isEmpty || saidName != nil || !partSizes.isEmpty || !missingBlobs.isEmpty || !damagedParts.isEmpty
             || refusedSize != nil || cut != nil || !formerStores.isEmpty
     }
@@ -76,6 +78,20 @@ extension PackedState {
             out.put(item.value.digest)
             out.bytes.integer(item.value.told)
         }
+        add(Part.badSizes, bad.compactMap { name, bad in bad.size.map { (name, $0) } }) { out, item in
+            out.put(item.0)
+            out.bytes.varint(UInt64(max(0, item.1)))
+        }
+        add(Part.incomplete, Array(incomplete)) { out, item in
+            out.put(item.key)
+            out.bytes.integer(item.value.since)
+            out.bytes.integer(item.value.again)
+            out.list(item.value.parts) { $0.put($1) }
+        }
+        add(Part.passed, passed.isEmpty ? [] : [passedSince]) { out, since in
+            out.bytes.integer(since)
+            out.list(Array(passed)) { $0.put($1) }
+        }
         add(Part.refusedSize, refusedSize.map { [$0] } ?? []) { out, refused in
             out.bytes.varint(UInt64(max(0, refused.most)))
             out.bytes.integer(refused.at)
@@ -143,6 +159,17 @@ extension PackedState {
                 for (part, one) in try from.list({ from in
                     (try from.cursor.id(), DamagedPart(digest: try from.cursor.id(), told: try from.time()))
                 }) { damagedParts[part] = one }
+            case Part.badSizes:
+                for (name, size) in try from.list({ (try $0.name(), try $0.size()) }) { bad[name]?.size = size }
+            case Part.incomplete:
+                for (name, one) in try from.list({ from in
+                    let name = try from.name(), since = try from.time(), again = try from.time()
+                    return (name, Incomplete(since: since, again: again, parts: try from.list { try $0.name() }))
+                }) where waiting[name] != nil { incomplete[name] = one }
+            case Part.passed:
+                for (since, ids) in try from.list({ from in (try from.time(), try from.list { try $0.cursor.id() }) }) {
+                    (passedSince, passed) = (since, Set(ids))
+                }
             case Part.refusedSize:
                 for one in try from.list({ RefusedSize(most: try $0.size(), at: try $0.time()) }) { refusedSize = one }
             case Part.cut: for one in try from.list({ Cut(most: try $0.size(), at: try $0.time()) }) { cut = one }

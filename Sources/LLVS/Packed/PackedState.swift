@@ -56,6 +56,15 @@ struct PackedState {
         var again: Int64
         /// Nil while it may be on its way.
         var fault: PackFault?
+        /// Its bytes when it was last looked at, as a listing told them; nil: none did. With other bytes it is another file.
+        var size: Int?
+    }
+    /// A pack with versions of which large values were not there.
+    struct Incomplete: Equatable {
+        /// When that was first met, and when it is looked for again.
+        var since: Int64, again: Int64
+        /// The files that were missing or damaged: all of them, unless there are `PackedSettings.missingParts`.
+        var parts: [PackName] = []
     }
     /// When a file is to be deleted.
     struct Deletion {
@@ -123,8 +132,12 @@ struct PackedState {
     var wanted: [PackName: Int] = [:] // 0: the service does not tell
     var deletions: [PackName: Deletion] = [:]
     var bad: [PackName: Bad] = [:]
+    /// Beside those of `bad`, when there are too many: digests of the names of files that could not be taken since `passedSince`.
+    var passed: Set<PackID> = [], passedSince: Int64 = 0
     /// Packs with versions that wait for others which are not here.
     var waiting: [PackName: [VersionID]] = [:]
+    /// Those of them that wait for large values which were looked for.
+    var incomplete: [PackName: Incomplete] = [:]
     /// When what is known to be there is computed anew, since packs were lost; 0: they were not.
     var healing: Int64 = 0
     var refusesDeletes = false
@@ -223,7 +236,10 @@ struct PackedState {
     mutating func putRight(at now: Int64) {
         func isTooLate(_ due: Int64, _ longest: Int64) -> Bool { due > now + longest }
         for (name, one) in bad where one.since > now { bad[name]?.since = now }
-        for (name, one) in bad where isTooLate(one.again, PackedSettings.wait(after: one.fault?.kind)) { bad[name]?.again = now }
+        for (name, one) in bad where isTooLate(one.again, PackedSettings.longestWait(after: one.fault?.kind)) { bad[name]?.again = now }
+        for (name, one) in incomplete where one.since > now { incomplete[name]?.since = now }
+        passedSince = min(passedSince, now)
+        for (name, one) in incomplete where isTooLate(one.again, PackedSettings.pause) { incomplete[name]?.again = now }
         for (name, one) in read where one.missing > now { read[name]?.missing = now }
         for (name, one) in read where one.unread > now { read[name]?.unread = now }
         for (name, one) in attempts where one.listed > now { attempts[name]?.listed = now }
@@ -270,6 +286,12 @@ struct PackedState {
         wanted[name] = nil
         bad[name] = nil
         waiting[name] = nil
+        incomplete[name] = nil
+    }
+
+    /// What `passed` has of a name.
+    func digest(of name: PackName) -> PackID {
+        Array(name.description.utf8).withUnsafeBytes { PackID(SHA256.digest($0)) } ?? .zero
     }
 
     /// How far another writer is.

@@ -6,6 +6,8 @@ struct PackTaking {
     /// For messages: "the pack".
     private let pack: String
     let blobs: SpooledBlobs
+    /// What the source may cost.
+    let account = SourceAccount()
     /// Makes a large value ready in `blobs`. Nil: what is to be had is there already.
     private let fetch: ((BlobReference, SpooledBlobs) throws -> BlobSource)?
     enum BlobSource {
@@ -16,6 +18,9 @@ struct PackTaking {
         /// It was copied from a version that is here.
         case copied
     }
+    /// The first of the large values of a version that is not there, before any of them is fetched; nil: they may be there. Nil where
+    /// nobody can tell.
+    private let look: (([BlobReference], SpooledBlobs) throws -> BlobReference?)?
     /// What is known of the file that lacks where a large value is not there.
     private let missed: (BlobReference) -> MissedPart?
     private(set) var result = ExchangeResult()
@@ -29,10 +34,16 @@ struct PackTaking {
         var waitingFor: Set<VersionID> = []
         /// A large value was not there.
         var lacksBlobs = false
+        /// Versions that are not here, since a large value of theirs was not there.
+        var incomplete: [VersionID] = []
+        /// Versions were left, since the source has no more to spend.
+        var isOverBudget = false
         /// Versions that were read, and are here as they are there.
         var held: [VersionID] = []
         /// Large values that versions of it name, and that were read where it says.
         var references: [(version: VersionID, blob: BlobReference)] = []
+        /// All large values that were made ready.
+        var fetched: [BlobReference] = []
         /// Versions that are here, of which a large value is not there, or damaged.
         var lost: [(version: VersionID, blob: BlobReference)] = []
     }
@@ -44,9 +55,12 @@ struct PackTaking {
     ///   - pack: for messages: "the pack".
     init(
         _ store: Store, _ control: OperationControl, doing what: String, from pack: String,
-        fetch: ((BlobReference, SpooledBlobs) throws -> BlobSource)? = nil, missed: @escaping (BlobReference) -> MissedPart? = { _ in nil }
+        fetch: ((BlobReference, SpooledBlobs) throws -> BlobSource)? = nil,
+        look: (([BlobReference], SpooledBlobs) throws -> BlobReference?)? = nil,
+        missed: @escaping (BlobReference) -> MissedPart? = { _ in nil }
     ) {
-        self.store = store; self.control = control; self.what = what; self.pack = pack; self.fetch = fetch; self.missed = missed
+        self.store = store; self.control = control; self.what = what; self.pack = pack; self.fetch = fetch; self.look = look
+        self.missed = missed
         blobs = SpooledBlobs(store.storage)
     }
 
@@ -71,22 +85,24 @@ struct PackTaking {
         _ entries: [PackIndex.VersionEntry], isVerifying: Bool = false, tellsMissing: Bool = true, _ block: (Int) throws -> [UInt8]
     ) throws -> Outcome {
         var outcome = Outcome(), batch = Batch(), number: UInt32?, raw: [UInt8] = []
-        defer { blobs.removeAll() }
+        defer { blobs.endPack(retaining: outcome.fetched) }
         for entry in entries {
             try control.check(.receiving, progress, of: 0, doing: what)
             if number != entry.place.block { (number, raw) = (entry.place.block, try block(Int(entry.place.block))) }
             do {
                 let received = try raw.withUnsafeBytes { raw in
                     try self.received(entry, raw, &outcome) { taking, predecessors, outcome in
-                        guard try !taking.store.unknown(among: predecessors).isEmpty else { return nil }
+                        guard try !taking.store.unknown(among: predecessors).isEmpty else { return [] }
                         // They may be among those that are about to be added.
                         try taking.add(&batch, &outcome, isVerifying, tellsMissing)
-                        return try taking.store.unknown(among: predecessors).first
+                        return try taking.store.unknown(among: predecessors)
                     }
                 }
                 guard let received else { continue }
                 batch.size += received.size
                 batch.received.append(received.version)
+            } catch is OverBudget {
+                outcome.isOverBudget = true
             } catch let missing as MissingBlob {
                 try lacks(missing.blob, entry.id, &outcome)
             } catch let fault as PackFault {
@@ -107,10 +123,10 @@ struct PackTaking {
 
     /// One version, out of its block or out of a blob, with what is in memory of it; nil when it waits for another, and its large values
     /// are of no use yet.
-    /// - Parameter unknown: one of the given versions that is not here.
+    /// - Parameter unknown: those of the given versions that are not here.
     private mutating func received(
         _ entry: PackIndex.VersionEntry, _ raw: UnsafeRawBufferPointer, _ outcome: inout Outcome,
-        unknown: (inout Self, [VersionID], inout Outcome) throws -> VersionID?
+        unknown: (inout Self, [VersionID], inout Outcome) throws -> [VersionID]
     ) throws -> (version: Store.ReceivedVersion, size: Int)? {
         let payload = try PackFile.payload(entry.place, PackRecordType.version, in: raw)
         let size: Int, read: (UInt64, UnsafeMutableRawBufferPointer) throws -> Void
@@ -122,19 +138,28 @@ struct PackTaking {
                 buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: payload[Int(offset)..<Int(offset) + buffer.count]))
             }
         case .outside(let blob):
+            if let missing = try look?([blob], blobs) { throw MissingBlob(blob: missing) }
             guard try isFetched(blob, entry.id, &outcome), let found = try blobs.read(blob) else {
                 throw MissingBlob(blob: blob)
             }
             (size, read) = (Int(blob.size), found)
         }
         let contents = try PackedVersion.contents(entry.id, size: size, read)
-        if fetch != nil, !contents.blobs.isEmpty, let missing = try unknown(&self, contents.header.version.predecessors, &outcome) {
-            outcome.waitingFor.insert(missing)
+        if fetch != nil, !contents.blobs.isEmpty,
+            case let missing = try unknown(&self, contents.header.version.predecessors, &outcome), !missing.isEmpty
+        {
+            outcome.waitingFor.formUnion(missing)
             return nil
         }
-        for blob in contents.blobs.values.sorted(by: { $0.digest < $1.digest }) where try !isFetched(blob, entry.id, &outcome) {
+        let named = contents.blobs.values.sorted { $0.digest < $1.digest }, large = try PackedVersion.largeBytes(contents, read)
+        guard SourceAccount.isInProportion(large, to: named.reduce(UInt64(size)) { SourceAccount.sum($0, $1.size) }) else {
+            throw PackFault.tooLarge("it names \(named.count) large values so often that they take \(large) bytes")
+        }
+        if !named.isEmpty, let missing = try look?(named, blobs) { throw MissingBlob(blob: missing) }
+        for blob in named where try !isFetched(blob, entry.id, &outcome) {
             throw MissingBlob(blob: blob)
         }
+        guard large == 0 || account.spend(large) else { throw OverBudget() }
         let received = try PackedVersion.received(contents, read) { reference in
             guard let value = try blobs.take(reference) else { throw MissingBlob(blob: reference) }
             return value
@@ -153,15 +178,18 @@ struct PackTaking {
         case .found: outcome.references.append((version, blob))
         case .copied: break
         }
+        outcome.fetched.append(blob)
         return true
     }
     private struct MissingBlob: Error { let blob: BlobReference }
+    private struct OverBudget: Error {}
 
     /// A version that is here does not wait for its large values: whoever reads that they are lost there can send them again.
     private mutating func lacks(_ blob: BlobReference, _ id: VersionID, _ outcome: inout Outcome) throws {
         // On a metered network, or with a low battery, large values wait: that is no problem of their versions.
         if control.isThrifty, fetch != nil {
             outcome.lacksBlobs = true
+            outcome.incomplete.append(id)
             return
         }
         if fetch != nil, try store.unknown(among: [id]).isEmpty, try !store.damagedVersions().contains(id) {
@@ -169,6 +197,7 @@ struct PackTaking {
             return
         }
         outcome.lacksBlobs = true
+        outcome.incomplete.append(id)
         var fault = PackFault.damaged("the bytes of a large value are missing, or are others than it says"), path: String?
         if let part = missed(blob) {
             fault = .damaged("its large value lacks the file \(part.name): \(part.fault.why)")
@@ -205,6 +234,8 @@ struct PackTaking {
                 isHeld = false
                 guard error.code == .missingPredecessor, let missing = error.versionID else { problem(id, error); continue }
                 if let missing = VersionID(validating: missing) { outcome.waitingFor.insert(missing) }
+                // All at once, so that the pack need not be looked at again for each.
+                outcome.waitingFor.formUnion(try store.unknown(among: version.version.predecessors))
                 guard tellsMissing else { continue }
                 problem(
                     id,

@@ -94,6 +94,27 @@ enum PackedVersion {
         }
     }
 
+    /// Bytes of the values that lie in blobs, each as often as a change has it: what they take where the version is stored.
+    static func largeBytes(_ contents: Contents, _ read: @escaping (UInt64, UnsafeMutableRawBufferPointer) throws -> Void) throws
+        -> UInt64
+    {
+        let start = UInt64(contents.start)
+        return try largeBytes(contents, RecordReader(length: UInt64(contents.length)) { try read(start + $0, $1) })
+    }
+    /// The same of a payload that is in memory.
+    static func largeBytes(_ contents: Contents, _ payload: [UInt8]) throws -> UInt64 {
+        try largeBytes(contents, RecordReader(payload, from: contents.start, length: contents.length))
+    }
+    private static func largeBytes(_ contents: Contents, _ reader: RecordReader) throws -> UInt64 {
+        guard !contents.blobs.isEmpty else { return 0 }
+        var table = reader, sum: UInt64 = 0
+        // A table that is damaged is met when the changes are read.
+        _ = try table.forEachChange(contents.header) { entry in
+            if entry.blob != nil { sum = SourceAccount.sum(sum, UInt64(max(0, entry.size))) }
+        }
+        return sum
+    }
+
     /// The version with the changes of its record, of which nothing else has been checked yet.
     /// - Parameter value: the bytes of a value that is a blob, or where they were written.
     /// - Throws: `PackFault`, and what `read` and `value` throw.

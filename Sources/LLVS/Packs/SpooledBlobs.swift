@@ -143,8 +143,49 @@ final class SpooledBlobs {
     func keep(_ values: some Sequence<WrittenValue>) { for value in values { kept.insert(value.blob) } }
     private var kept: Set<BlobID> = []
 
+    /// Values that no version took, with where they were read.
+    private var retained: [PackID: (reference: BlobReference, value: Store.Pulled)] = [:], retainedSize = 0
+    /// Bytes that are retained at most: in files, and in memory.
+    private static let mostInFiles = 1 << 30, mostInMemory = 32 << 20
+
+    /// A pack was taken. Removes what no version took, except for values that were read where the references say: the next pack may name
+    /// them as well, and versions that are refused are no reason to read a value again and again.
+    func endPack(retaining references: [BlobReference]) {
+        current?.writer?.cancel()
+        current = nil
+        let most = storage.blobThreshold == nil ? SpooledBlobs.mostInMemory : SpooledBlobs.mostInFiles
+        for reference in references where retained[reference.digest] == nil && has(reference) {
+            guard let value = finished[reference.digest], value.size <= most - retainedSize else { continue }
+            if case .written(let written) = value, kept.contains(written.blob) { continue }
+            finished[reference.digest] = nil
+            retained[reference.digest] = (reference, value)
+            retainedSize += value.size
+        }
+        for value in finished.values { remove(value) }
+        var files: Set<BlobID> = []
+        for one in retained.values { if case .written(let value) = one.value { files.insert(value.blob) } }
+        for value in given.values where !files.contains(value.blob) { remove(.written(value)) }
+        finished = [:]
+        given = [:]
+        kept = []
+    }
+
+    /// Whether a value was retained that was read where a reference says.
+    func isRetained(_ reference: BlobReference) -> Bool { retained[reference.digest]?.reference == reference }
+
+    /// Makes one that was retained ready again.
+    /// - Returns: false: none was.
+    func restore(_ reference: BlobReference) -> Bool {
+        guard isRetained(reference), let found = retained.removeValue(forKey: reference.digest) else { return false }
+        retainedSize -= found.value.size
+        remove(finished.updateValue(found.value, forKey: reference.digest))
+        return true
+    }
+
     /// Removes what no version took.
     func removeAll() {
+        for one in retained.values { remove(one.value) }
+        (retained, retainedSize) = ([:], 0)
         current?.writer?.cancel()
         current = nil
         for value in finished.values { remove(value) }

@@ -54,6 +54,8 @@ struct PackReading {
                     error: StoreError(
                         .damaged, "\(taking.furtherProblems) further versions of the pack could not be taken either. Have it made anew.")))
         }
+        let advice = "What needs less was taken. Have whoever made the pack send the others in another way."
+        if let problem = taking.account.problem("the pack", advice) { result.problems.append(problem) }
         result.problems = ExchangeProblem.inOrder(result.problems)
         return store.tellingOfClocks(result)
     }
@@ -125,6 +127,7 @@ struct PackReading {
             let bytes = try bytes(size)
             let file = try PackFile(try name(kind, id, bytes), bytes, stores: [storeID])
             sum.add(id)
+            taking.account.came(id, size)
             if kind == .blob {
                 try taking.blobs.append(file)
             } else {

@@ -386,3 +386,5 @@ private final class CancellableReader: PieceReader, @unchecked Sendable {
         return got
     }
 }
+
+extension RemoteTransport: RequestingTransport {}

@@ -122,7 +122,7 @@ import Testing
                 let why = try id.withUnsafeBytes { id in
                     try data.withUnsafeBytes { data in
                         try IndexTuples.absence(of: id, in: definition)
-                            ?? IndexTuples.forEach(data, definition, DocumentControl()) {
+                            ?? IndexTuples.forEach(data, idSize: id.count, definition, DocumentControl()) {
                                 var key: [UInt8] = []
                                 IndexKey.append(key: $0, folds: definition.folds, to: &key)
                                 keys.insert(key)
@@ -166,7 +166,9 @@ import Testing
     func limits(number: String) throws {
         let definition = try Array(#"{"prefix":"","on":["/a"]}"#.utf8).withUnsafeBytes { try IndexDefinition($0) }
         for text in ["{\"a\":1,\"b\":\(number)}", "{\"a\":\(number)}"] {
-            let why = try Array(text.utf8).withUnsafeBytes { try IndexTuples.forEach($0, definition, DocumentControl()) { _ in } }
+            let why = try Array(text.utf8).withUnsafeBytes {
+                try IndexTuples.forEach($0, idSize: 0, definition, DocumentControl()) { _ in }
+            }
             #expect(why == .notJSON)
         }
     }
@@ -177,8 +179,10 @@ import Testing
             let list = { (n: Int) in "[" + (0..<n).map(String.init).joined(separator: ",") + "]" }
             let b = "[" + (0..<b).map { _ in "{\"c\":1,\"d\":\(list(d))}" }.joined(separator: ",") + "]"
             var n = 0
-            let why = try Array("{\"a\":\(list(a)),\"b\":\(b)}".utf8).withUnsafeBytes {
-                try IndexTuples.forEach($0, definition, DocumentControl()) { _ in n += 1 }
+            // Large enough for so many keys.
+            let rest = String(repeating: "x", count: 10_000)
+            let why = try Array("{\"a\":\(list(a)),\"b\":\(b),\"rest\":\"\(rest)\"}".utf8).withUnsafeBytes {
+                try IndexTuples.forEach($0, idSize: 0, definition, DocumentControl()) { _ in n += 1 }
             }
             return (n, why)
         }
@@ -187,6 +191,33 @@ import Testing
         #expect(try count(1, 0, 0) == (1, nil))
         #expect(try count(0, 3, 2) == (0, .noFirstPart))
         #expect(try count(1, 200_000, 0) == (0, .tooManyKeys))
+    }
+
+    /// The bound of docs/index-keys.md, to the last byte: folded and not, in one star and in two.
+    @Test(
+        "keys take room in proportion to the value",
+        arguments: [#"["/a/*","/b/*"]"#, #"["/b/*","/c","/a/*"]"#, #"["/c","/a/*","/b/*"],"text":"fold""#, #"["/c","/b/*"]"#], [0, 7, 900])
+    func room(on: String, idSize: Int) throws {
+        let definition = try Array("{\"prefix\":\"\",\"on\":\(on)}".utf8).withUnsafeBytes { try IndexDefinition($0) }
+        let long = "\"\(String(repeating: "É", count: 300))\"", numbers = (1...300).map(String.init).joined(separator: ",")
+        /// What the keys of a value take, and whether it has any, with so many bytes beside them.
+        func keys(_ rest: Int) throws -> (size: Int, room: Int, why: IndexTuples.Absence?) {
+            let rest = String(repeating: "x", count: rest)
+            let data = Array("{\"a\":[1,\(long)],\"b\":[\(numbers)],\"c\":\(long),\"rest\":\"\(rest)\"}".utf8)
+            var size = 0
+            let why = try data.withUnsafeBytes {
+                try IndexTuples.forEach($0, idSize: idSize, definition, DocumentControl()) { parts in
+                    var key: [UInt8] = []
+                    IndexKey.append(key: parts, folds: definition.folds, to: &key)
+                    size += key.count + idSize + 32
+                }
+            }
+            return (size, 16_384 + 64 * (data.count + idSize), why)
+        }
+        let large = try keys(100_000), none = try keys(0)
+        #expect(large.why == nil && none.why == .tooManyKeys && none.size == 0)
+        let least = (large.size - none.room + 63) / 64
+        #expect(try keys(least).why == nil && keys(least - 1).why == .tooManyKeys, "\(least)")
     }
 
     @Test(

@@ -27,7 +27,7 @@ import Testing
     private static func check(_ text: [UInt8], _ scan: IndexScan, _ definition: IndexDefinition) throws -> (sure: Bool, found: Bool) {
         try text.withUnsafeBytes { data in
             var expected: [[UInt8]] = []
-            _ = try IndexTuples.forEach(data, definition, DocumentControl()) { expected.append(key($0, definition)) }
+            _ = try IndexTuples.forEach(data, idSize: 0, definition, DocumentControl()) { expected.append(key($0, definition)) }
             // Made if something is wrong.
             var about: Comment {
                 "\(String(decoding: text.prefix(300), as: UTF8.self)) by \(String(decoding: definition.text, as: UTF8.self))"

@@ -12,6 +12,8 @@ from .encoding import Part, Tuple, encoded, whole
 
 MOST_PARTS = 8
 MOST_KEYS = 10_000
+#: The room of keys that stars multiply: bytes in any case, for each byte of the value and its id, and beside each key and its id.
+LEAST_ROOM, ROOM_FOR_EACH_BYTE, KEY_OVERHEAD = 16_384, 64, 32
 MOST_SEGMENTS = 128
 MOST_NAME = 128
 MOST_INDEXES = 64
@@ -123,6 +125,10 @@ class Definition:
                 return "too-many-keys", []
             if parts[0] is not None:
                 found.append(parts)
+        if any(EACH in on for on in self.on):
+            room = LEAST_ROOM + ROOM_FOR_EACH_BYTE * (len(data) + len(value_id))
+            if sum(len(encoded(parts, self.folds)) + len(value_id) + KEY_OVERHEAD for parts in found) > room:
+                return "too-many-keys", []
         return (None, found) if found else ("no-first-part", [])
 
     def _all(self, document: j.Node) -> Iterator[Tuple]:

@@ -46,7 +46,7 @@ enum IndexesTarget {
         }
         try bytes.withUnsafeBytes { data in
             var expected: [[UInt8]] = []
-            _ = try IndexTuples.forEach(data, definition, DocumentControl()) { expected.append(key($0)) }
+            _ = try IndexTuples.forEach(data, idSize: 0, definition, DocumentControl()) { expected.append(key($0)) }
             switch scan.read(data) {
             case .unsure: break
             case .absent: require(expected.isEmpty, "one pass finds no key, and the tree one")

@@ -10,9 +10,10 @@ import stat
 import struct
 import threading
 import time
-from typing import Any, Callable, Iterable, Mapping, Optional, Union
+from typing import Any, Callable, Iterable, Mapping, NamedTuple, Optional, Union
 
 from . import _abi, _constants as c, errors
+from ._admission import Admission, HalfOpen, Refused, Source
 from ._memory import BytesLike, as_bytes, encode
 from .exchange import Exchange
 from .links import Address, Link
@@ -49,6 +50,24 @@ class _Invitation:
         return self.is_tried or (not self.key and bool(self.links))
 
 
+class _Greeting:
+    """A connection that has not said yet for which store it is."""
+
+    def __init__(self, connection: socket.socket, host: str, source: Source) -> None:
+        self.connection, self.host, self.source, self.since = connection, host, source, time.monotonic()
+        #: Whether it is read from; whether its beginning has come; whether it ends for another connection.
+        self.is_heard = self.has_begun = self.gives_way = False
+
+
+class _Connected(NamedTuple):
+    """A link, and where it comes from."""
+
+    link: Link
+    host: str
+    source: Source
+    since: float
+
+
 class _Taken(Exception):
     """A connection by an invitation by which another one is being made."""
 
@@ -56,11 +75,8 @@ class _Taken(Exception):
 class Listener:
     """Offers stores to those that connect, by their pairings, on a thread of its own; made by `listen`."""
 
-    #: Connections of which it is not known yet whose they are: so many, of one address so many, each for so many seconds. Of an address
-    #: no more are heard than it has strangers left; the others wait.
-    _HALF_OPEN, _FROM_ONE, _PATIENCE = 32, 16, 10.0
-    #: Connections from one address in a minute that did not get in; of so many addresses that is remembered.
-    _STRANGERS, _PLACES = 5, 4_096
+    #: Seconds until it has to be known whose a connection is. Of a source no more are read than it has strangers left; the others wait.
+    _PATIENCE = 10.0
     #: Seconds until a listener that the system gives no connection, for lack of files, tries again.
     _PAUSE = 0.1
 
@@ -73,13 +89,9 @@ class Listener:
         self._file = self._look()
         self._process = os.getpid()
         self._lock = threading.Lock()
-        #: With the addresses that they come from; none is known of a Unix socket.
-        self._links: list[tuple[Link, str]] = []
-        #: Those that connected and have not said yet for which store.
-        self._greetings: dict[threading.Thread, tuple[socket.socket, str]] = {}
-        #: Those of them that are read from.
-        self._heard: set[threading.Thread] = set()
-        self._refused: dict[str, list[float]] = {}
+        self._links: list[_Connected] = []
+        self._greetings: dict[threading.Thread, _Greeting] = {}
+        self._admission = Admission()
         self._closing = False
         #: By their codes.
         self._invitations: dict[str, _Invitation] = {}
@@ -105,47 +117,57 @@ class Listener:
         """The connections that last."""
         with self._lock:
             self._forget_ended()
-            return tuple(link for link, _ in self._links)
+            return tuple(one.link for one in self._links)
 
     def _forget_ended(self) -> None:
         """Lets go of links that have ended. Who never said who it is was a stranger: a first message can be replayed."""
         links, self._links = self._links, []
-        for link, place in links:
-            if link._thread.is_alive():
-                self._links.append((link, place))
-            elif not link._state.key:
-                self._refuse(place)
+        for one in links:
+            # Asked first: what ends meanwhile has its key by then.
+            is_alive = one.link._thread.is_alive()
+            if one.link._state.key:
+                self._admission.got_in(one.host)
+            if is_alive:
+                self._links.append(one)
+            elif not one.link._state.key:
+                self._refuse(one.source)
 
-    def _refuse(self, place: str) -> None:
+    def _refuse(self, source: Source) -> None:
         """Remembers that somebody from there did not get in."""
-        tries = self._refused.pop(place, [])
-        # The last is the one that was added to last.
-        self._refused[place] = tries[-self._STRANGERS :] + [time.monotonic()]
-        while len(self._refused) > self._PLACES:
-            del self._refused[next(iter(self._refused))]
+        self._admission.refuse(source.key, time.monotonic())
 
-    def _takes(self, place: str) -> bool:
-        """Whether a connection from there is looked at."""
+    def _make_room(self, host: str) -> Source:
+        """Returns the source of a connection that was accepted; another one may end for it. Raises Refused."""
         self._forget_ended()
-        since = time.monotonic() - 60
-        half_open = [of for _, of in self._greetings.values()] + [of for link, of in self._links if not link._state.key]
-        return (
-            len(half_open) < self._HALF_OPEN
-            and (not place or half_open.count(place) < self._FROM_ONE)
-            and sum(at > since for at in self._refused.get(place, [])) < self._STRANGERS
-        )
+        now, source = time.monotonic(), self._admission.source(host)
+        greetings = [one for one in self._greetings.values() if not one.gives_way]
+        links = [one for one in self._links if not one.link._state.key]
+        half_open = [HalfOpen(one.source, one.since, not one.has_begun) for one in greetings]
+        half_open += [HalfOpen(one.source, one.since, False) for one in links]
+        number = self._admission.decide(source, half_open, now)
+        if number is not None:
+            if number < len(greetings):
+                greetings[number].gives_way = True
+                if greetings[number].is_heard and now - greetings[number].since >= Admission.LEAST:
+                    self._refuse(greetings[number].source)
+            # Its thread closes it. A link counts as one that did not get in then.
+            end = greetings[number].connection if number < len(greetings) else links[number - len(greetings)].link._socket
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+        return source
 
-    def _hears(self, place: str) -> Optional[bool]:
-        """Whether the connection of this thread, from there, may be read from now; None: nothing from there is, for a minute."""
+    def _hears(self, greeting: _Greeting) -> Optional[bool]:
+        """Whether a connection may be read from now; None: nothing from there is, for a minute."""
         with self._lock:
             self._forget_ended()
-            since = time.monotonic() - 60
-            refused = sum(at > since for at in self._refused.get(place, []))
-            strange = sum(of == place and greeting in self._heard for greeting, (_, of) in self._greetings.items())
-            strange += sum(of == place and not link._state.key for link, of in self._links)
-            if place and refused + strange >= self._STRANGERS:
-                return None if refused >= self._STRANGERS else False
-            self._heard.add(threading.current_thread())
+            source, refused = greeting.source, self._admission.refusals(greeting.source.key, time.monotonic())
+            strange = sum(one.is_heard and one.source == source for one in self._greetings.values())
+            strange += sum(one.source == source and not one.link._state.key for one in self._links)
+            if source.key and refused + strange >= Admission.STRANGERS:
+                return None if refused >= Admission.STRANGERS else False
+            greeting.is_heard = True
             return True
 
     def _run(self) -> None:
@@ -157,29 +179,28 @@ class Listener:
                     return
                 time.sleep(self._PAUSE)
                 continue
-            place = place_of(address)
-            greeting = threading.Thread(target=self._greet, args=(connection, place), name="llvs greeting", daemon=True)
-            with self._lock:
-                takes = self._takes(place)
-                if takes:
-                    self._greetings[greeting] = connection, place
+            host = place_of(address)
             try:
-                if takes:
-                    greeting.start()
-            except RuntimeError:  # The system has no more threads.
-                takes = False
                 with self._lock:
-                    del self._greetings[greeting]
-            if not takes:
+                    greeting = _Greeting(connection, host, self._make_room(host))
+                    thread = threading.Thread(target=self._greet, args=(greeting,), name="llvs greeting", daemon=True)
+                    self._greetings[thread] = greeting
+                thread.start()
+            except Refused:
+                _drop(connection)
+            except RuntimeError:  # The system has no more threads.
+                with self._lock:
+                    del self._greetings[thread]
                 _drop(connection)
 
-    def _greet(self, connection: socket.socket, place: str) -> None:
+    def _greet(self, greeting: _Greeting) -> None:
+        connection = greeting.connection
         # Whoever is not known to be paired; a failure of this side makes nobody a stranger.
         peer, is_strange, invitation = None, True, None
         try:
-            beginning, until = b"", time.monotonic() + self._PATIENCE
-            while not (heard := self._hears(place)):
-                if heard is None or time.monotonic() >= until or self._closing:
+            beginning, until = b"", greeting.since + self._PATIENCE
+            while not (heard := self._hears(greeting)):
+                if heard is None or time.monotonic() >= until or self._closing or greeting.gives_way:
                     # Who waited for others of its address had no time to say who it is.
                     _drop(connection)
                     return
@@ -192,6 +213,7 @@ class Listener:
                 if not data:
                     raise ConnectionError("it ended")
                 beginning += data
+            greeting.has_begun = True
             code, invitation = self._invited(beginning)
             connection.recv(1)
             compared = self._whose_digits(beginning) if code is None else None
@@ -200,11 +222,11 @@ class Listener:
             secret, store = whom_it_is_for(self._stores, beginning) if given is None else (given, self._stores[given])
             is_strange = False
             peer = Peer(
-                store, secret, initiator=False, invitation=code, compare=compared is not None, place=place,
+                store, secret, initiator=False, invitation=code, compare=compared is not None, place=greeting.source.key,
                 **{**self._options, "accepted": self._accepted()})
             link = Link(store, connection, peer, beginning, until, b"" if invitation is None else invitation.key)
             with self._lock:
-                self._links.append((link, place))
+                self._links.append(_Connected(link, greeting.host, greeting.source, greeting.since))
                 if invitation is not None:
                     invitation.links.append(link)
                 if compared is not None:
@@ -214,17 +236,19 @@ class Listener:
         except _Taken:
             _drop(connection)
         except (OSError, RuntimeError, errors.Error):
-            if is_strange:
+            if is_strange and not greeting.gives_way:
                 with self._lock:
-                    self._refuse(place)
-            connection.close()
+                    self._refuse(greeting.source)
+            if greeting.gives_way:
+                _drop(connection)
+            else:
+                connection.close()
             if peer is not None:
                 peer.close()
         finally:
             with self._lock:
                 if invitation is not None:
                     invitation.is_tried = False
-                self._heard.discard(threading.current_thread())
                 del self._greetings[threading.current_thread()]
 
     def _accepted(self) -> tuple[bytes, ...]:
@@ -326,12 +350,12 @@ class Listener:
         self._thread.join()
         with self._lock:
             greetings = dict(self._greetings)
-        for greeting, (connection, _) in greetings.items():
+        for thread, greeting in greetings.items():
             try:
-                connection.shutdown(socket.SHUT_RD)
+                greeting.connection.shutdown(socket.SHUT_RD)
             except OSError:
                 pass
-            greeting.join()
+            thread.join()
         if isinstance(self.address, str) and self._file is not None and self._file == self._look() and self._process == os.getpid():
             try:
                 os.unlink(self.address)

@@ -1,0 +1,139 @@
+import Testing
+
+@testable import LLVS
+
+/// What cannot be taken costs what it is, and what is whole comes before it: docs/pack-format.md, section 7.
+@Suite("Packed: retries") struct PackedRetryTests {
+    private func parts(_ asked: [String]) -> [String] { asked.filter { $0.hasPrefix("read pack1/blob") } }
+    private func packs(_ asked: [String]) -> [String] { asked.filter { $0.hasPrefix("read pack1/log") } }
+
+    /// Versions that build on nothing, each with a large value, sent in one pack.
+    private func sendLarge(_ device: PackedDevice, _ count: Int) throws {
+        for n in 0..<count {
+            let data = [UInt8](repeating: UInt8(truncatingIfNeeded: n + 1), count: PackFormat.inlineValue + 1 + n)
+            _ = try device.store.makeVersion(basedOn: nil, changes: [.insert(ValueID("large \(n)"), data: data)])
+        }
+        try device.exchangeOnce()
+    }
+
+    /// However many large values are missing, a listing tells of them.
+    @Test(arguments: [4, 16]) func missingValuesAreLookedForInAListing(count: Int) throws {
+        let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
+        try sendLarge(a, count)
+        let blobs = place.files.filter { $0.key.hasPrefix("pack1/blob/") }
+        #expect(blobs.count == count)
+        for name in blobs.keys { place.files[name] = nil }
+        let first = try b.exchangeOnce()
+        #expect(b.ids.isEmpty && first.count { $0 == "list pack1/blob" } == 1)
+        #expect(parts(first).count <= 1 + PackedSettings.unlistedParts, "\(first)")
+        // Later nothing is read that no listing shows, not even the pack.
+        for _ in 0..<3 {
+            b.restart()
+            let again = try b.exchangeOnce()
+            #expect(parts(again).isEmpty && packs(again).isEmpty, "\(again)")
+        }
+        for (name, bytes) in blobs { place.files[name] = bytes }
+        #expect(try b.exchange.retrieve().problems.isEmpty)
+        #expect(b.ids == a.ids)
+    }
+
+    /// A value that is there is not fetched for a version that names another which is not.
+    @Test func allOfAVersionIsLookedForFirst() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
+        let changes = try (1...3).map { n in
+            Value.Change.insert(try ValueID("large \(n)"), data: [UInt8](repeating: UInt8(n), count: PackFormat.inlineValue + n))
+        }
+        _ = try a.store.makeVersion(basedOn: nil, changes: changes)
+        try a.exchangeOnce()
+        let gone = try #require(place.names(.blob).max { $0.digest < $1.digest }).description, bytes = place.files[gone]
+        place.files[gone] = nil
+        #expect(try parts(b.exchangeOnce()) == ["read \(gone)"], "a listing may be behind, so it is asked for once")
+        place.files[gone] = bytes
+        #expect(try parts(b.exchangeOnce()).count == 3 && b.ids == a.ids)
+    }
+
+    /// Packs that are read in the wrong order unlock one another, beside others that cannot be taken: each is read once.
+    @Test(arguments: [4, 16]) func packsThatUnlockOneAnotherAreReadOnce(count: Int) throws {
+        let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 1_000), other = try PackedDevice(place, fanIn: 1_000)
+        for n in 0..<count {
+            // New devices read the largest first, which is the last.
+            try a.save("n\(n)", (0..<(n + 1) << 10).map { UInt8(truncatingIfNeeded: $0 &* ($0 >> 3)) })
+            _ = try a.exchange.send()
+        }
+        for n in 0..<count {
+            let data = [UInt8](repeating: UInt8(n + 1), count: PackFormat.inlineValue + 1)
+            _ = try other.store.makeVersion(basedOn: nil, changes: [.insert(ValueID("large"), data: data)])
+            _ = try other.exchange.send()
+        }
+        for name in place.names(.blob) { place.files[name.description] = nil }
+        let new = try PackedDevice(place), asked = try new.exchangeOnce()
+        #expect(new.ids == a.ids)
+        #expect(packs(asked).count == 2 * count, "\(packs(asked).count)")
+        #expect(parts(asked).count <= 1 + PackedSettings.unlistedParts)
+    }
+
+    /// Packs whose versions wait are not read again because something else has come.
+    @Test func packsThatWaitAreReadWhenTheirTimeHasCome() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 1_000), b = try PackedDevice(place), c = try PackedDevice(place)
+        for n in 0..<10 {
+            try a.save("n\(n)")
+            try a.exchangeOnce()
+        }
+        let first = try #require(place.names(.log).min { $0.last < $1.last }).description, bytes = place.files[first]
+        place.files[first] = nil
+        #expect(try packs(b.exchangeOnce()).count == 9 && b.ids.isEmpty)
+        try c.save("mine")
+        _ = try c.exchange.send()
+        b.restart()
+        #expect(try packs(b.exchangeOnce()).count == 1)
+        #expect(b.ids == c.ids)
+        place.files[first] = bytes
+        b.restart()
+        // Reading the first unlocks the second, and so on.
+        #expect(try packs(b.exchangeOnce()).count == 10)
+        #expect(b.ids == a.ids.union(c.ids))
+    }
+
+    /// Of files that failed before some are tried again in one exchange, behind what is new, and all in turn.
+    @Test func whatIsNewComesFirst() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place), count = 100
+        try a.save("first")
+        for device in [a, b] { try device.exchangeOnce() }
+        for n in 0..<count {
+            let id = PackID(high: UInt64(n), low: 7)
+            place.put(PackName(kind: .log, writer: 1, first: 1, last: 1, id: id).description, [1, 2, 3])
+        }
+        #expect(try packs(b.exchangeOnce()).count == count)
+        var tried: Set<String> = []
+        for n in 0..<5 {
+            let mine = try a.save("n\(n)")
+            _ = try a.exchange.send()
+            b.restart()
+            let asked = try packs(b.exchangeOnce())
+            #expect(try b.store.contains(mine) && asked.count <= 1 + PackedSettings.retries, "\(asked.count)")
+            #expect(place.files[String(asked[0].dropFirst(5))] != [1, 2, 3], "what is new comes first")
+            tried.formUnion(asked.dropFirst())
+        }
+        #expect(tried.count == count)
+        // A file that has other bytes now is new.
+        let late = PackName(kind: .log, writer: 1, first: 1, last: 1, id: PackID(high: 3, low: 7)).description
+        place.files[late] = [1, 2, 3, 4]
+        #expect(try packs(b.exchangeOnce()).first == "read \(late)")
+    }
+
+    /// Of more files than are kept in mind each, none is read twice in a day.
+    @Test func veryManyFilesThatAreNoPacks() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place), count = PackedSettings.badLimit + 200
+        place.pace = 1
+        try a.save("first")
+        for device in [a, b] { try device.exchangeOnce() }
+        for n in 0..<count {
+            place.put(PackName(kind: .log, writer: 1, first: 1, last: 1, id: PackID(high: UInt64(n), low: 7)).description, [1, 2, 3])
+        }
+        #expect(try packs(b.exchangeOnce()).count == count)
+        b.restart()
+        #expect(try packs(b.exchangeOnce()).count <= PackedSettings.retries)
+        place.clock += 2 * Int(PackedSettings.day)
+        #expect(try packs(b.exchangeOnce()).count >= 200)
+    }
+}
