@@ -59,7 +59,8 @@ export function named(text) {
   if (text === "") return [el("span", { class: "muted" }, "(empty)")];
   // A space at an end would not be seen.
   const isBlank = text !== text.trim();
-  return [el("bdi", isBlank ? { class: "blank", title: "There are spaces at an end of this name" } : {}, ...pieces(text).map((piece) => (piece.isEscaped ? el("span", { class: "escaped" }, piece.text) : piece.text)))];
+  return [el("bdi", isBlank ? { class: "blank", title: "There are spaces at an end of this name" } : {}, ...pieces(text).map((piece) => (
+    piece.isEscaped ? el("span", { class: "escaped" }, piece.text) : piece.text)))];
 }
 
 /** The same as plain text, for labels and titles. */

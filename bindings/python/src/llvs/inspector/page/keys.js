@@ -6,9 +6,11 @@ import { sliderShown } from "./values.js";
 
 const KEYS = [
   ["j, k", "the next older, the next newer version"], ["g, G", "the newest, the oldest version"], ["Enter", "look at the chosen version"],
-  ["v", "its values"], ["[ and ]", "earlier and later, through the changes of a value"], ["p", "play or pause them; without a value, the history"],
+  ["v", "its values"], ["[ and ]", "earlier and later, through the changes of a value"],
+  ["p", "play or pause them; without a value, the history"],
   ["d", "compare it with the version before it; with the one that was marked by x"], ["x", "mark it, to compare with"],
-  ["m", "explain the merge"], ["u, U", "undo, redo what was changed here"], ["/", "search"], ["?", "these keys"], ["Esc", "leave a field, close this"],
+  ["m", "explain the merge"], ["u, U", "undo, redo what was changed here"],
+  ["/", "search"], ["?", "these keys"], ["Esc", "leave a field, close this"],
 ];
 
 /** Listens for keys. */

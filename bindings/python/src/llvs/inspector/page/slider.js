@@ -61,7 +61,8 @@ export class Slider {
     const where = step ? step.id : this.version.id;
     if (step) {
       this.range.setAttribute("aria-valuetext", `${place + 1} of ${this.steps.length}, ${spoken(titleOf(step))}, ${exactly(step.time)}`);
-      fill(this.told, `${place + 1} of ${this.steps.length}${this.cut ? " (the newest)" : ""}: `, step.kind === "preserve" ? "The merge kept this: " : [KINDS[step.kind] || step.kind, " by "],
+      fill(this.told, `${place + 1} of ${this.steps.length}${this.cut ? " (the newest)" : ""}: `,
+        step.kind === "preserve" ? "The merge kept this: " : [KINDS[step.kind] || step.kind, " by "],
         el("a", { href: at("version", [step.id]) }, ...named(titleOf(step))), step.who ? [" · ", ...named(step.who)] : "", " · ",
         el("span", { title: exactly(step.time) }, when(step.time)));
     }

@@ -68,7 +68,8 @@ export async function showVersion(view, route, app) {
       continue;
     }
     const known = KNOWN[key];
-    facts.append(el("dt", { class: "clip", title: known ? `${known[1]} (${key})` : spoken(key) }, ...(known ? [known[0]] : named(key))), el("dd", {}, el("pre", {}, spokenLines(value))));
+    facts.append(el("dt", { class: "clip", title: known ? `${known[1]} (${key})` : spoken(key) }, ...(known ? [known[0]] : named(key))),
+      el("dd", {}, el("pre", {}, spokenLines(value))));
   }
   const list = el("ul", { class: "list" }), note = clockNote(version);
   fill(view, ...headOf(version, "version"), ...placeOf(version, app), note ? el("p", { class: "problem" }, note) : null,
