@@ -148,7 +148,7 @@ final class MergedEdits {
     private func undoneSince(_ steps: [Step], _ now: SideValue?, from original: SideValue?, to edited: SideValue?, _ held: HeldMerge) throws
         -> Undoing?
     {
-        guard let first = steps.first, let last = steps.last, try !held.areSameDocument(last.merged, now) else { return nil }
+        guard let last = steps.last, try !held.areSameDocument(last.merged, now) else { return nil }
         // The values of one merge and the next; what undoing is merged from, on top of each.
         var made: Part = (now, now), before = last.merged, edit: Part = (edited, original), records = ConflictRecords()
         for step in steps {

@@ -50,7 +50,7 @@ import Testing
         // A whole round merges as well; one that only sends does not, and what is saved meanwhile is still to be sent.
         var schedule = schedule("a")
         schedule.tell(.arrival, at: 0)
-        #expect(try run(&schedule, 0) == SyncSchedule.Round(places: ["a"], onlySends: false))
+        #expect(try run(&schedule, 0, moved: true) == SyncSchedule.Round(places: ["a"], onlySends: false))
         #expect(schedule.next(0.5) == .at(30))
         schedule.tell(.save, at: 1)
         schedule.tell(.arrival, at: 1)
