@@ -166,12 +166,13 @@ def test_requests(bucket: Any, store: llvs.Store) -> None:
 def test_pages(bucket: Any, new_store: Any, store: llvs.Store) -> None:
     """Which hold 1,000 names each."""
     exchange(store, bucket)
+    # They are no versions' names, and come before those in the order of the listing.
     for number in range(1_100):
-        bucket.put(f"{bucket.prefix}/versions/x {number}", b"?")
+        bucket.put(f"{bucket.prefix}/versions/+ {number}", b"?")
     second = new_store()
     with llvs.Exchange(second, place(bucket)) as way:
         problems = way.retrieve().problems
-    assert ids(second) == ids(store) and len(problems) == 1_001
+    assert ids(second) == ids(store) and not problems
     assert sum("continuation-token" in target for _, target in bucket.requests) == 1
 
 
