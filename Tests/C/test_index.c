@@ -2,7 +2,7 @@
    wrong arguments. */
 #include "vectors.h"
 
-enum { LINE_SIZE = 1 << 17, WORDS = 64 };
+enum { LINE_SIZE = 1 << 17, WORDS = 256 };
 
 static char line[LINE_SIZE];
 static char *word[WORDS];

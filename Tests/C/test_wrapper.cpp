@@ -624,7 +624,7 @@ static void coordinators() {
         EXPECT(done.exchanges[1].code == LLVS_OK && done.exchanges[1].result.retrieved == done.retrieved);
     }
     {
-        // What lies in a folder and is no version is a problem of the round.
+        // What cannot be read in a folder is a problem of the round.
         const std::string path = std::filesystem::absolute("wrapper-foreign").string();
         std::filesystem::remove_all(path);
         llvs::Coordinator three("", options);
@@ -633,9 +633,9 @@ static void coordinators() {
         std::vector<llvs::Problem> problems;
         three.sync({}, &problems);
         EXPECT(problems.empty());
-        std::ofstream(path + "/versions/no version") << "x";
+        std::ofstream(path + "/versions/no-version") << "x";
         three.sync({}, &problems);
-        EXPECT(problems.size() == 1 && problems[0].name == "no version");
+        EXPECT(problems.size() == 1 && problems[0].name == "no-version");
         std::filesystem::remove_all(path);
     }
     two.save({llvs::Change::update("x", "2")});

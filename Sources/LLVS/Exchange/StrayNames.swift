@@ -18,6 +18,7 @@ enum StrayNames {
     /// `ID_conflict-20240102`.
     /// - Parameter id: of the version that the file holds.
     static func isCopy(_ name: VersionID, of id: VersionID) -> Bool {
+        if name == id { return false }
         let name = Array(name.description.utf8), id = Array(id.description.utf8)
         return name.count > id.count && name.starts(with: id) && [UInt8(ascii: "-"), UInt8(ascii: "_")].contains(name[id.count])
     }
