@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 COLUMNS = 140
-CODE = {".swift", ".h", ".hpp", ".c", ".cpp", ".py", ".sh", ".cmake"}
+CODE = {".swift", ".h", ".hpp", ".c", ".cpp", ".py", ".sh", ".cmake", ".js", ".css"}
 
 
 def too_long(text: str) -> list[tuple[int, int]]:

@@ -64,7 +64,8 @@ async function draw() {
     const { data, make } = await content(what, id, how, book, address, then);
     if (number !== drawn) return;
     // After a step to another view the next Tab leads into that, unless somebody types a search.
-    const follows = isOther && !$("past").contains(document.activeElement) && view.dataset.shown !== undefined && document.activeElement !== $("wanted") && !groupForm;
+    const focus = document.activeElement;
+    const follows = isOther && !$("past").contains(focus) && view.dataset.shown !== undefined && focus !== $("wanted") && !groupForm;
     if (isOther && hasDraft(view.dataset.shown ?? "")) say("What you wrote is kept: open the form again to go on with it.");
     refill(view, [address, data], () => [parts.length ? el("a", { class: "back", href: "#/" }, "All contacts") : null, make()]);
     if (isOther) view.scrollTop = 0;
