@@ -232,3 +232,16 @@ def test_honest_devices_with_little_time_keep_in_step(place: Place, new_store: C
         for store in (place.first, second, place.first):
             brief(store)
         assert {head.id for head in place.first.heads()} == {head.id for head in second.heads()}
+
+
+def test_equal_values_that_take_much_room_come_by_and_by(place: Place, new_store: Callable[[], llvs.Store]) -> None:
+    """Preallocated files: the same bytes again and again take little at the place. One exchange takes a part, and the next goes on."""
+    for number in range(19):
+        place.first.make_version(place.first.most_recent_head, insert={f"disk {number}": bytes(16 << 20), "last": b"%d" % number})
+    place.sync(place.first)
+    second = new_store()
+    place.sync(second)
+    assert len(list(second.history())) < len(list(place.first.history()))
+    place.sync(second)
+    assert second.most_recent_head.id == place.first.most_recent_head.id
+    assert second.at(second.most_recent_head)["last"] == b"18"

@@ -159,7 +159,8 @@ struct PackTaking {
         for blob in named where try !isFetched(blob, entry.id, &outcome) {
             throw MissingBlob(blob: blob)
         }
-        guard large == 0 || account.spend(large) else { throw OverBudget() }
+        // What is here already takes no room again, so that each exchange takes more of what one had to leave.
+        if large > 0, try !store.unknown(among: [entry.id]).isEmpty, !account.spend(large) { throw OverBudget() }
         let received = try PackedVersion.received(contents, read) { reference in
             guard let value = try blobs.take(reference) else { throw MissingBlob(blob: reference) }
             return value
