@@ -118,7 +118,7 @@ static void the_vectors_hold(void **state) {
             questions++;
         }
     }
-    assert_true(values == 12 && keys >= 50 && questions >= 19);
+    assert_true(values == 13 && keys >= 50 && questions >= 19);
     close_vectors(file);
     llvs_index_free(index);
     OK(llvs_store_close(store, &error));
