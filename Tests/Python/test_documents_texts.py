@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any, Callable, Iterator, Optional, Union
 
 import pytest
+
+import llvs
 from documents import alignment as a
 from documents import json_model as j
 from documents import merge as m
@@ -539,3 +541,12 @@ def test_flips() -> None:
             continue
         found = merged(base, x, y)
         assert json.loads(found.data or b"") == both and not found.records, (base, x, y)
+
+
+@pytest.mark.parametrize("count", [3_000, 6_000, 9_000, 12_000])
+def test_texts_of_many_words_in_another_order(count: int) -> None:
+    """The table of tokens grows, and moves, while one text is cut along another."""
+    words = [b"%d" % number for number in range(count)]
+    base, newer, older = (b" ".join(words[at:] + words[:at]) for at in (0, count // 3, count // 2))
+    merged = llvs.merge_values(base, newer, older, rules={"as": "text", "unit": "word"})
+    assert merged.data == newer and merged.records

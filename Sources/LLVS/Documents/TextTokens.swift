@@ -69,14 +69,14 @@ final class TextTokens {
         let likely = text.count / (unit == .word ? 4 : 32)
         try Memory.expect(4 * likely, "Merging a text")
         tokens.reserveCapacity(likely)
-        // A copy is at hand, which nobody else looks at.
+        // A copy is at hand. The other one must not be looked at meanwhile: this one moves its memory when it grows.
         var table = table
         defer { self.table = table }
         table.begin(base)
         var start = 0, checked = 0, beside = other.map { KnownTokens($0.text, $0.places) }
         while start < text.count {
             if beside?.isAlike == true {
-                start += beside?.copy(text, start, &tokens) ?? 0
+                start += beside?.copy(text, start, &tokens, table) ?? 0
                 guard start < text.count else { break }
             }
             let end = end(of: text, start)
@@ -315,7 +315,8 @@ struct TokenPlaces {
     }
 
     /// The token behind the last one that ends by a place, at or behind one, and where it begins.
-    func last(endingBy end: Int, from token: Int, at place: Int) -> (token: Int, place: Int) {
+    /// - Parameter table: the one that grows now; `self.table` may hold memory that is gone.
+    fileprivate func last(endingBy end: Int, from token: Int, at place: Int, _ table: TokenTable) -> (token: Int, place: Int) {
         var next = token, at = place
         // Of those noted the last one that begins by then.
         var low = token >> Self.bits, high = noted.count - 1
@@ -367,13 +368,13 @@ private struct KnownTokens {
 
     /// Takes over the tokens of what is alike from `start` on.
     /// - Returns: their bytes.
-    mutating func copy(_ other: UnsafeRawBufferPointer, _ start: Int, _ out: inout [UInt32]) -> Int {
+    mutating func copy(_ other: UnsafeRawBufferPointer, _ start: Int, _ out: inout [UInt32], _ table: TokenTable) -> Int {
         isAlike = false
         let common = Bytes.common(text, place, other, start)
         let isWhole = place + common == text.count && start + common == other.count
         let sure = isWhole ? common : common - Self.decisive
         let first = next, before = place
-        if sure > 0 { (next, place) = places.last(endingBy: place + sure, from: next, at: place) }
+        if sure > 0 { (next, place) = places.last(endingBy: place + sure, from: next, at: place, table) }
         let size = place - before
         out.append(contentsOf: tokens[first..<next])
         tries += next - first
