@@ -546,7 +546,8 @@ def test_flips() -> None:
 @pytest.mark.parametrize("count", [3_000, 6_000, 9_000, 12_000])
 def test_texts_of_many_words_in_another_order(count: int) -> None:
     """The table of tokens grows, and moves, while one text is cut along another."""
-    words = [b"%d" % number for number in range(count)]
-    base, newer, older = (b" ".join(words[at:] + words[:at]) for at in (0, count // 3, count // 2))
+    base, newer, older = (
+        b" ".join(b"%d" % number for number in [*range(at, count + at), *range(at)]) for at in (0, count // 3, count // 2)
+    )
     merged = llvs.merge_values(base, newer, older, rules={"as": "text", "unit": "word"})
     assert merged.data == newer and merged.records
