@@ -69,7 +69,7 @@ final class TextTokens {
         let likely = text.count / (unit == .word ? 4 : 32)
         try Memory.expect(4 * likely, "Merging a text")
         tokens.reserveCapacity(likely)
-        // A copy is at hand. The other one must not be looked at meanwhile: this one moves its memory when it grows.
+        // This copy grows, which moves the memory that both copies refer to. Nobody may read `self.table` until it is stored back.
         var table = table
         defer { self.table = table }
         table.begin(base)
@@ -315,7 +315,7 @@ struct TokenPlaces {
     }
 
     /// The token behind the last one that ends by a place, at or behind one, and where it begins.
-    /// - Parameter table: the one that grows now; `self.table` may hold memory that is gone.
+    /// - Parameter table: the table of the text that is being cut. The one of `self.table` may refer to memory that was freed.
     fileprivate func last(endingBy end: Int, from token: Int, at place: Int, _ table: TokenTable) -> (token: Int, place: Int) {
         var next = token, at = place
         // Of those noted the last one that begins by then.

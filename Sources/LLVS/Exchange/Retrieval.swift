@@ -44,24 +44,10 @@ struct Retrieval {
         // What is gone from there need not be kept in mind.
         if !isSame, !memory.broken.isEmpty || !memory.oldForm.isEmpty || !memory.waits.isEmpty {
             let there = try ids(listing.versions)
-            for gone in try memory.broken.filter({
-                try looks.step(0); return !there.contains($0)
-            }) {
-                try looks.step(0)
-                memory.broken.remove(gone)
-            }
-            for gone in try memory.waits.keys.filter({
-                try looks.step(0); return !there.contains($0)
-            }) {
-                try looks.step(0)
-                memory.waits[gone] = nil
-            }
-            for gone in try memory.oldForm.filter({
-                try looks.step(0); return !there.contains($0)
-            }) {
-                try looks.step(0)
-                memory.oldForm.remove(gone)
-            }
+            func isThere(_ id: VersionID) throws -> Bool { try looks.step(0); return there.contains(id) }
+            memory.broken = try memory.broken.filter(isThere)
+            memory.oldForm = try memory.oldForm.filter(isThere)
+            memory.waits = try memory.waits.filter { try isThere($0.key) }
         }
         // What was taken after all is whole there: it was only on its way the time before.
         defer {

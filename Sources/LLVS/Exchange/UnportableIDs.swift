@@ -27,8 +27,8 @@ struct UnportableIDs {
 
     /// Why another implementation fails at the id; nil when it does not.
     static func failure(_ id: UnsafeRawBufferPointer) -> String? {
-        if id.contains(0) { return "it holds a NUL, which no file name can" }
-        // A byte is nine at most.
+        if id.contains(0) { return "it holds a NUL, which no file name can hold" }
+        // Escaped, one byte takes at most nine.
         guard id.count > longestName / 9 else { return nil }
         let longest = parts(String(decoding: id, as: UTF8.self)).map(\.count).max() ?? 0
         return longest > longestName ? "it would take \(longest) bytes in a file name, and \(longestName) are the most" : nil

@@ -156,7 +156,9 @@ struct PackedReading {
             told.error.path?.hasPrefix(PackKind.blob.prefix) ?? false && VersionID(validating: told.name).map(found.contains) ?? false
         }
         let place = run.files.description
-        let advice = "What needs less was taken; the rest is tried again with later exchanges. Find out who writes there."
+        let advice =
+            "Later exchanges receive more, except for a version that takes too much alone. If you do not expect such values, find out who "
+            + "writes there."
         if let problem = taking.account.problem(place, advice) { result.problems.append(problem) }
         result.problems = ExchangeProblem.inOrder(result.problems + run.problems)
         let further = taking.furtherProblems + run.furtherBad

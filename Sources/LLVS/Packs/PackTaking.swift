@@ -159,7 +159,7 @@ struct PackTaking {
         for blob in named where try !isFetched(blob, entry.id, &outcome) {
             throw MissingBlob(blob: blob)
         }
-        // What is here already takes no room again, so that each exchange takes more of what one had to leave.
+        // A version that is here does not count again. So each exchange receives more of what the one before had to leave.
         if large > 0, try !store.unknown(among: [entry.id]).isEmpty, !account.spend(large) { throw OverBudget() }
         let received = try PackedVersion.received(contents, read) { reference in
             guard let value = try blobs.take(reference) else { throw MissingBlob(blob: reference) }

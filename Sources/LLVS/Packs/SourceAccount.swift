@@ -47,7 +47,7 @@ final class SourceAccount {
             name: "",
             error: StoreError(
                 .tooLarge,
-                "Versions of \(source) were left: beside \(spent) bytes they take \(refused) more, and only \(came) came. They name the "
-                    + "same large values again and again. \(advice)"))
+                "Some versions of \(source) were not received, since they store the same large values many times: \(spent) bytes were "
+                    + "stored, these would take \(refused) more, and \(came) came. \(advice)"))
     }
 }
