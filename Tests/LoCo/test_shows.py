@@ -36,6 +36,10 @@ def test_one_window_two_devices_and_a_cable(window: Open, running: Running) -> N
     within(1).wait(lambda: "Ada Ruiz" in desk.text("#list"))
     outside().wait(lambda: "Both devices have the same versions." in desk.text("#told") and dots("both"))
     assert dots("0") == dots("1") == []
+    assert [one for one in dots("both") if "another program" in one] == [] and any("Set up the book" in one for one in dots("both"))
+    edges = "const [name, device] = ['h1 a', '#device'].map((one) => document.querySelector(one).getBoundingClientRect())"
+    assert within(0).script(f"{edges}; return device.left - name.right") >= 4, "the name and the device do not touch"
+    outside()
     look("desk", narrow=True)
 
     desk.click("Pull out the cable")

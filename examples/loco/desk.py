@@ -35,7 +35,7 @@ class Desk(Pages):
             "isPlugged": all(device.book.is_online for device in self.devices),
             "devices": [device.book.device for device in self.devices],
             "versions": [
-                {"id": version.id, "what": told.what(version), "by": told.by(store, version),
+                {"id": version.id, "what": told.what(store, version), "by": told.by(store, version),
                  "isMerge": len(version.predecessors) > 1, "at": [version.id in one for one in stores]}
                 for version, store in newest
             ],

@@ -17,6 +17,8 @@ _WHY = {
     llvs.ConflictKind.DELETE_EDIT: "One device deleted this while the other one changed it.",
     llvs.ConflictKind.OVERLAP: "Both devices rewrote the same words of the {what}.",
 }
+#: What the ids of values begin with that the library keeps: rules and indexes.
+LIBRARY = "__llvs_"
 _ELSE = "The two devices disagree about the {what}."
 
 
@@ -132,7 +134,8 @@ def contact(book: Book, id: str, then: Optional[str] = None) -> dict[str, Any]:
 
 def moments(book: Book) -> list[dict[str, Any]]:
     """The versions of the book, the oldest first: when, by whom, and what they did."""
-    return [{"version": one.id, "time": one.made_at, "by": by(book.notes.store, one), "what": what(one)} for one in book.moments()]
+    return [{"version": one.id, "time": one.made_at, "by": by(book.notes.store, one), "what": what(book.notes.store, one)}
+            for one in book.moments()]
 
 
 def by(store: llvs.Store, version: llvs.Version) -> str:
@@ -142,14 +145,17 @@ def by(store: llvs.Store, version: llvs.Version) -> str:
     return " and ".join(sorted({who(store[before]) for before in version.predecessors}))
 
 
-def what(version: llvs.Version, kind: Optional[llvs.ChangeKind] = None) -> str:
+def what(store: llvs.Store, version: llvs.Version, kind: Optional[llvs.ChangeKind] = None) -> str:
     """What a version did. kind: what became of the contact that this is about."""
     if len(version.predecessors) == 2:
         return "Merged"
-    if not version.predecessors and not version.description:
+    if version.description:
+        return version.description
+    if not version.predecessors:
         return "The empty book"
-    said = None if kind is None else _KINDS.get(kind)
-    return version.description or said or "Changed by another program"
+    if kind is None and all(change.id.startswith(LIBRARY) for change in store.changes(version, with_data=False)):
+        return "Set up the book"
+    return (None if kind is None else _KINDS.get(kind)) or "Changed by another program"
 
 
 def conflicts(book: Book) -> list[dict[str, Any]]:
@@ -255,7 +261,7 @@ def history(book: Book, id: str) -> list[dict[str, Any]]:
         was = next((older.object for older in past[number + 1 :] if older.object is not None), None)
         found.append({
             "version": one.version.id, "time": one.version.timestamp,
-            "by": by(book.notes.store, one.version), "what": what(one.version, one.kind),
+            "by": by(book.notes.store, one.version), "what": what(book.notes.store, one.version, one.kind),
             "card": None if one.object is None else card(one.object), "isUnreadable": one.problem is not None,
             "changed": [name for name in WORDS if one.object and was and getattr(one.object, name) != getattr(was, name)],
         })

@@ -1,4 +1,4 @@
-"""Takes the pictures of the README: pictures.py [FOLDER], docs/pictures unless given. Look at each before it is committed."""
+"""Takes the pictures of the documents: pictures.py [FOLDER], docs/pictures unless given. Look at each before it is committed."""
 
 from __future__ import annotations
 
@@ -33,12 +33,14 @@ def take(driver: Any, path: Path) -> None:
         driver.save_screenshot(str(path.with_name(f"{path.name}-{scheme}.png")))
 
 
-def started(*command: str) -> tuple[subprocess.Popen[str], str]:
-    """A program, and the address in its first line."""
+def started(*command: str, line: int = 0) -> tuple[subprocess.Popen[str], str]:
+    """Starts a program. Returns it with the address in one of its first lines."""
     running = subprocess.Popen([sys.executable, *command, "--no-open"], stdout=subprocess.PIPE, text=True)
     assert running.stdout is not None
-    line = running.stdout.readline()
-    return running, line[line.index("http://"):].strip()
+    for _ in range(line):
+        running.stdout.readline()
+    told = running.stdout.readline()
+    return running, told[told.index("http://"):].strip()
 
 
 def waited(driver: Any, script: str) -> None:
@@ -105,6 +107,70 @@ def loco(driver: Any, folder: Path, out: Path) -> None:
         running.wait(60)
 
 
+def post(driver: Any, what: str, given: dict[str, Any]) -> None:
+    """Has the page that is shown ask its server for something, as its buttons do."""
+    driver.execute_async_script(
+        "const [what, given, done] = arguments; import('/api.js').then((api) => api.post(what, given)).then(() => done(), done)",
+        what, given)
+
+
+def cable(driver: Any, folder: Path, out: Path) -> None:
+    """Both devices in one window with the cable pulled out, each with a change that the other one lacks."""
+    def within(device: int, script: str) -> None:
+        """Goes into the page of a device, and waits there until a script is true."""
+        driver.switch_to.default_content()
+        driver.switch_to.frame(driver.find_elements("css selector", "iframe")[device])
+        waited(driver, script)
+
+    def outside(text: str) -> None:
+        driver.switch_to.default_content()
+        waited(driver, f"document.getElementById('told').textContent.startsWith({text!r})")
+
+    running, address = started(str(ROOT / "examples" / "loco"), str(folder / "cable"), line=2)
+    try:
+        driver.get(address)
+        waited(driver, "document.querySelectorAll('iframe').length === 2")
+        within(0, "document.querySelector('#list') !== null && document.querySelector('#light')?.textContent !== ''")
+        post(driver, "examples", {})
+        for device in (0, 1):
+            within(device, "document.querySelector('#list')?.textContent.includes('Ada Ruiz')")
+        outside("Both devices")
+        driver.execute_script("document.getElementById('plug').click()")
+        for device, (what, given) in enumerate((("delete", {"id": "jon-fry"}), ("save", {"card": {"name": "Zoe Adler", "town": "Oslo"}}))):
+            within(device, "document.querySelector('#light')?.textContent.startsWith('Offline')")
+            post(driver, what, given)
+            driver.execute_script("location.hash = '#/contact/ada-ruiz'")
+            within(device, "document.querySelector('.face.large img')?.naturalWidth > 0")
+        outside("2 not on both devices")
+        take(driver, out / "cable")
+    finally:
+        running.terminate()
+        running.wait(60)
+
+
+def another_time(driver: Any, folder: Path, out: Path) -> None:
+    """The whole book as it was before a group and two contacts were deleted."""
+    running, address = started(str(ROOT / "examples" / "loco"), str(folder / "time"), "--device", "Laptop")
+    try:
+        driver.get(address)
+        waited(driver, "document.querySelector('#light')?.textContent !== ''")
+        for what, given in (("examples", {}), ("delete", {"id": "ada-ruiz"}), ("delete", {"id": "ben-okoro"}),
+                            ("delete-group", {"id": "choir"})):
+            post(driver, what, given)
+        waited(driver, "document.getElementById('count').textContent.startsWith('10 ')")
+        driver.execute_script("[...document.querySelectorAll('#around button')].find((one) => one.textContent === 'Another time').click()")
+        waited(driver, "document.querySelector('#past input[type=range]') !== null && !document.getElementById('past').hidden")
+        for _ in range(3):
+            driver.execute_script("[...document.querySelectorAll('#past button')].find((one) => one.textContent === 'Earlier').click()")
+        waited(driver, "document.getElementById('count').textContent.startsWith('12 ')")
+        driver.execute_script("location.hash = '#/contact/ada-ruiz'")
+        waited(driver, "document.querySelector('.face.large img')?.naturalWidth > 0")
+        take(driver, out / "another-time")
+    finally:
+        running.terminate()
+        running.wait(60)
+
+
 def main() -> None:
     """Takes all of them."""
     out = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "pictures"
@@ -117,6 +183,8 @@ def main() -> None:
             driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
             inspector(driver, folder, out)
             loco(driver, folder, out)
+            cable(driver, folder, out)
+            another_time(driver, folder, out)
         finally:
             driver.quit()
     for path in sorted(out.glob("*.png")):

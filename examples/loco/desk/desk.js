@@ -8,6 +8,7 @@ const HIGH = 64;
 const $ = (id) => document.getElementById(id);
 const lines = new Map();
 let isPlugged = true;
+let asked = 0;
 
 /** Draws a version in its line. Its dot stands at the device that has it, and between both if both have it. */
 function draw(version, place, devices) {
@@ -27,7 +28,10 @@ function draw(version, place, devices) {
 }
 
 async function renew() {
+  const number = ++asked;
   const desk = await get("desk");
+  // Answers may arrive in another order than they were asked for: only the last one counts.
+  if (number !== asked) return;
   isPlugged = desk.isPlugged;
   document.body.classList.toggle("unplugged", !isPlugged);
   $("plug").textContent = isPlugged ? "Pull out the cable" : "Plug in the cable";
