@@ -307,6 +307,29 @@ def test_people_see_other_digits(stores: tuple[llvs.Store, llvs.Store]) -> None:
     asyncio.run(main())
 
 
+def test_one_that_is_cancelled_twice_still_closes(stores: tuple[llvs.Store, llvs.Store]) -> None:
+    """As at the end of a loop, when the link is about to end for another reason: at each of the steps of ending once."""
+    async def main() -> None:
+        came: list[asyncio.StreamWriter] = []
+        server = await asyncio.start_server(lambda reader, writer: came.append(writer), "127.0.0.1", 0)
+        async with server:
+            for steps in range(12):
+                link = await llvs.aio.connect(stores[0], server.sockets[0].getsockname()[:2], PAIRING)
+                await asyncio.sleep(0)
+                link._task.cancel()
+                for _ in range(steps):
+                    await asyncio.sleep(0)
+                link._task.cancel()
+                await asyncio.wait({link._task})
+                assert link._writer.is_closing() and link.state.phase == llvs.PeerPhase.ENDED, steps
+                with pytest.raises(llvs.ClosedError):
+                    link._peer.send()
+            for writer in came:
+                writer.close()
+
+    asyncio.run(main())
+
+
 def test_an_invitation(stores: tuple[llvs.Store, llvs.Store]) -> None:
     """Whoever connects by one gets the pairing; it is good once, and others are let in by their pairings meanwhile."""
     one, two = stores

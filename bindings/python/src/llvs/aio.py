@@ -23,6 +23,7 @@ import inspect
 import threading
 import time
 from collections import deque
+from contextlib import AsyncExitStack
 from typing import Any, Callable, Generic, Iterable, Mapping, MutableMapping, Optional, TypeVar, Union
 
 from . import _constants as c, errors
@@ -193,15 +194,20 @@ class Link:
             self._poke.set()
             await asyncio.wait({parts[1]}, timeout=1)  # it tells the other side why
         finally:
-            for part in parts:
-                part.cancel()
-            await asyncio.gather(*parts, return_exceptions=True)
-            await call(self._observer.close)
             self._writer.close()
-            await self._note()
-            await call(self._peer.close)
-            self._state = self._state._replace(phase=PeerPhase.ENDED)
-            self._moved.set()
+            # A second cancellation, as when the loop ends, may interrupt each of these; the others are done all the same.
+            async with AsyncExitStack() as ending:
+                ending.callback(self._set_ended)
+                ending.push_async_callback(call, self._peer.close)
+                ending.push_async_callback(self._note)
+                ending.push_async_callback(call, self._observer.close)
+                for part in parts:
+                    part.cancel()
+                await asyncio.gather(*parts, return_exceptions=True)
+
+    def _set_ended(self) -> None:
+        self._state = self._state._replace(phase=PeerPhase.ENDED)
+        self._moved.set()
 
     async def _read(self, beginning: bytes) -> None:
         data = beginning or await self._reader.read(1 << 18)
