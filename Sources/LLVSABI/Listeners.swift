@@ -19,7 +19,7 @@ public func llvs_peer_connect(
     }
 }
 
-/// Seconds for which something is waited for.
+/// Checks a number of seconds to wait.
 private func patience(_ seconds: Double) throws -> Double {
     guard seconds.isFinite, seconds >= 0 else { throw StoreError(.invalidArgument, "Seconds to wait are not finite, or negative.") }
     return seconds
