@@ -18,7 +18,7 @@ struct StoreKeys: Sendable {
     /// The rings that `join` combines.
     let others: [KeyRing]
 
-    /// What a device remembers of an encrypted remote's keys, so that nobody can make it accept others instead. Not secret.
+    /// Identifies the keys of an encrypted remote that a device has used, so that it cannot be made to accept others instead. Not secret.
     struct Pin: Hashable, Sendable {
         let number: UInt32
         let recipient: AgeRecipient

@@ -27,7 +27,7 @@ struct Coverage: Equatable {
     }
 }
 
-/// What exchanges ask of the history, in one pass each.
+/// Queries of the history by exchanges, each in one pass.
 extension Store {
     /// Returns those of the ids that the store lacks.
     /// - Parameter look: called now and then; an error that it throws ends the work.

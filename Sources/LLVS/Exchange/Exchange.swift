@@ -189,17 +189,17 @@ extension Exchange: SavingGuard {
 struct ExchangeMemory {
     /// The place, as the store remembers it.
     var place = KnownPlace()
-    /// Versions whose files there a retrieve found unusable. `send` rewrites those that the store has.
+    /// Versions whose files at the place a retrieve found unusable. `send` rewrites those that the store has.
     var broken: Set<VersionID> = []
-    /// Versions whose file there has the old form, which other implementations cannot read. `send` rewrites them likewise.
+    /// Versions whose version file at the place has the old form, which other implementations cannot read. `send` rewrites them likewise.
     var oldForm: Set<VersionID> = []
-    /// Versions received from there since the last `send`.
+    /// Versions received from the place since the last `send`.
     var taken: Set<VersionID> = []
-    /// Versions that both sides have and whose files there `send` has yet to read.
+    /// Versions that both sides have and whose files at the place `send` has yet to read.
     var unread: Set<VersionID> = []
     /// The store's count of rows when `send` last checked that the versions on both sides are the same.
     var checkedRows: Int
-    /// Whether `send` has checked all files there because some have the old form.
+    /// Whether `send` has checked all files at the place because some have the old form.
     var hasLookedAtAll = false
     /// The ids that `send` has reported.
     var unportable = UnportableIDs()

@@ -87,7 +87,7 @@ public struct ChangedFiles: Sendable {
     }
 }
 
-/// What the other side of an exchange has.
+/// A listing of the other side of an exchange.
 public struct ExchangeListing: Sendable {
     /// The versions with a version file, in any order.
     public var versions: [VersionID]

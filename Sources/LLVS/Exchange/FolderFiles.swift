@@ -44,7 +44,7 @@ enum FolderFiles {
     }
 
     /// Creates a folder within another. An existing directory is no error. A symbolic link is refused: the folder is written to and
-    /// cleared, so whoever could plant a link there could have that done to any other folder.
+    /// cleared, so a planted link could have that done to any other folder.
     static func makeDirectory(_ folder: Folder) throws {
         folder.renew()
         do throws(Errno) { _ = try folder.held() } catch {

@@ -6,7 +6,7 @@ package protocol AddressedTransport: ExchangeTransport {
     func takeJoin() -> Bool
 }
 
-/// What a store remembers of a place with single files.
+/// Versions by which a store recognizes a place with single files.
 struct PlaceIdentity: Equatable {
     /// Versions of the first exchange that both sides had. A template that two stores were copied from has them as well.
     var first: [VersionID] = []
@@ -151,7 +151,7 @@ struct KnownPlace {
             isLoaded = true
         }
         if identity.isEmpty { return true }
-        // A version whose own file was lost still has its changes there.
+        // A version whose version file was lost may still have its changes file.
         switch try identity.match([listing.versions, listing.changesOnly].joined(), look) {
         case .same: return true
         case .none: return false

@@ -41,7 +41,7 @@ struct Retrieval {
         if let mark = listing.mark, mark == memory.receivedMark, !verifyKnown, damaged.isEmpty { return result }
         let isSame = listing.mark != nil && listing.mark == memory.lookedMark
         memory.lookedMark = nil
-        // Forget versions that are gone from there.
+        // Forget versions that the listing no longer has.
         if !isSame, !memory.broken.isEmpty || !memory.oldForm.isEmpty || !memory.waits.isEmpty {
             let there = try ids(listing.versions)
             func isThere(_ id: VersionID) throws -> Bool { try looks.step(0); return there.contains(id) }
@@ -49,7 +49,7 @@ struct Retrieval {
             memory.oldForm = try memory.oldForm.filter(isThere)
             memory.waits = try memory.waits.filter { try isThere($0.key) }
         }
-        // A version received after all is whole there: last time it was only incomplete.
+        // A version received after all has complete files: last time they were still on their way.
         defer {
             memory.broken.subtract(result.versions)
             memory.taken.formUnion(result.versions)
@@ -99,7 +99,7 @@ struct Retrieval {
         return ids
     }
 
-    /// What it is doing, and the check of the control while a file is read. Created once, since there are many files.
+    /// The operation for messages, and the check of the control while a file is read. Created once, since there are many files.
     private let what: String, check: () throws -> Void, looks: PacedControl
     /// Whether each fetch is a request, and how many versions are fetched at once.
     private let isFar: Bool, filesAtOnce: Int
@@ -110,7 +110,7 @@ struct Retrieval {
         tell(ExchangeProblem(name: id.description, error: error))
     }
 
-    /// Bounded, since whoever fills a folder must not exhaust our memory.
+    /// Bounded, since any number of bad files in a folder must not exhaust the memory.
     private mutating func tell(_ problem: ExchangeProblem, always: Bool = false) {
         if always || result.problems.count < ExchangeLimits.problemCount { result.problems.append(problem) } else { furtherProblems += 1 }
     }
@@ -394,7 +394,7 @@ struct Retrieval {
     }
 
     private func missingPredecessor(of id: VersionID, _ done: Set<VersionID>, _ promised: Set<VersionID> = []) throws -> VersionID? {
-        // Every store knows the content of the empty root, whatever file has its id there.
+        // Every store knows the content of the empty root, whatever file has its id.
         let missing = try versions[id]?.predecessors.first {
             try $0 != EmptyRoot.id && !done.contains($0) && !promised.contains($0) && !store.contains($0)
         }

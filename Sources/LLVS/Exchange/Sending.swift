@@ -65,7 +65,7 @@ struct Sending {
 
     // MARK: Ids that differ by case only
 
-    /// Versions to send whose id differs only by case from one that is there or is also to be sent, if the place may confuse the two.
+    /// Versions to send whose id differs only by case from one that is listed or is also to be sent, if the place may confuse the two.
     private var twins: Set<VersionID> = []
 
     /// Ids that differ by case only.
@@ -79,7 +79,7 @@ struct Sending {
     /// capital letters.
     private mutating func findTwins(_ listed: [VersionID], _ missing: [VersionID]) throws {
         let paced = control.paced(.listing, doing: what)
-        // Names listed by others are not collected: there may be any number of them.
+        // The listed names are not collected, since others can put any number of them there.
         var found: [VersionID: Twins] = [:]
         for id in missing {
             try paced.step(0)
@@ -123,9 +123,9 @@ struct Sending {
 
     // MARK: Foreign files under ids of our versions
 
-    /// Marks as broken the files there that have the id of a version of the store and are not that version: another program computed the id
-    /// in advance, or overwrote the file. Checks content ids that the store has gained since the last call, and files that are new to the
-    /// transport.
+    /// Marks as broken the files at the place that have the id of a version of the store but are not that version: another program computed
+    /// the id in advance, or overwrote the file. Checks content ids that the store has gained since the last call, and files that are new
+    /// to the transport.
     private mutating func findForged(among listing: ExchangeListing) throws {
         let paced = control.paced(.listing, doing: what)
         for files in transport.takeChanged() {
@@ -146,7 +146,7 @@ struct Sending {
         }
         let rows = store.rowCount, new = try store.contentIDs(behind: memory.checkedRows, paced.look)
         if !new.isEmpty {
-            // Names listed by others are not collected: there may be any number of them.
+            // The listed names are not collected, since others can put any number of them there.
             var fresh = Set<VersionID>(minimumCapacity: new.count)
             for id in new {
                 try paced.step(0)
@@ -204,7 +204,7 @@ struct Sending {
         } catch let error as StoreError where error.code == .damaged { return true }
     }
 
-    /// Returns the content of a file there; nil if it cannot be read or understood.
+    /// Returns the content of a file at the place; nil if it cannot be read or understood.
     private func read<R>(_ file: FetchedFile, _ read: (InterchangeDecoder.Document) throws -> R) throws -> R? {
         guard let document = file.document(checking: { [control, what] in try control.check(.verifying, 0, of: 0, doing: what) }) else {
             return nil

@@ -20,8 +20,8 @@ package protocol SharingTransport: ExchangeTransport {
     func toSend(of missing: [VersionID], _ store: Store) throws -> [VersionID]
 }
 
-/// A transport for which each file fetched is, or may be, a request. A retrieve fetches few of the files that failed before: whoever can
-/// write to the place can put any number of them there, and new files must not wait for these.
+/// A transport for which each file fetched is, or may be, a request. A retrieve fetches few of the files that failed before: any writer can
+/// put any number of bad files at the place, and new files must not wait for these.
 package protocol RequestingTransport: ExchangeTransport {
     /// The number of files requested at once. Received files are stored before the next are requested, so an interrupted call also makes
     /// progress.

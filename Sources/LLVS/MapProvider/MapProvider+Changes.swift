@@ -3,8 +3,8 @@ extension MapProvider {
     /// The changes of a larger record are not held in memory when it is stored.
     private static let largestRecordKept = 4_096
 
-    /// Calls `body` with each change that a version recorded, in order of the ids. Changes that are not in memory are read and stored
-    /// there. `body` must not call the store.
+    /// Calls `body` with each change that a version recorded, in order of the ids. Changes that are not in memory are read from the record
+    /// and cached. `body` must not call the store.
     /// - Throws: `.damaged`, perhaps after `body` was called with some of the changes.
     func forEachRecordedChange(_ ordinal: UInt32, _ body: (ChangeLists.Change) -> Void) throws {
         if changeLists.forEach(ordinal, body) { return }

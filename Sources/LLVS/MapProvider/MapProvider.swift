@@ -80,7 +80,7 @@ final class MapProvider: @unchecked Sendable {
         var way = WayToMap(ordinal)
         while !lock.withRead({ goBack(&way) }) { try control.look() }
         let chain = way.chain
-        // From here on an invalid persisted map, or one that another thread opens at this moment, is gone.
+        // By now an invalid persisted map, or one that another thread opens at this moment, was discarded.
         let base = try way.near.map { try mapSlot($0, control) } ?? way.base
         // Forward again, a stretch of small versions at a time, caching an anchor after each.
         var slot = base

@@ -1,6 +1,6 @@
 /// A change that is passed in for the length of one call: its bytes belong to the caller.
 public struct BorrowedChange {
-    /// What the change does.
+    /// The kind of the change.
     public var kind: Value.Change.Kind
     /// The value's id in UTF-8, 1 to 4,096 bytes of the caller's.
     public var id: UnsafeRawBufferPointer
@@ -22,7 +22,7 @@ public struct BorrowedChange {
     /// A change without its version. Code that visits a million changes uses this, so nothing is reference-counted and only these words are
     /// copied.
     public struct Bytes {
-        /// What the change does.
+        /// The kind of the change.
         public var kind: Value.Change.Kind
         /// The value's id in UTF-8, 1 to 4,096 bytes of the caller's.
         public var id: UnsafeRawBufferPointer

@@ -8,7 +8,7 @@ package final class AutomaticTransport: StoreTransport, AddressedTransport, @unc
     let packs: PackedTransport
     private let lock = Lock(.leaf)
     private var isPacked: Bool?
-    /// Whether single files were met there.
+    /// Whether single files were met at the place.
     private var hadVersions = false
     /// The store that remembers what was there.
     private weak var store: Store?
@@ -192,7 +192,7 @@ package final class AutomaticTransport: StoreTransport, AddressedTransport, @unc
             }
         }
     }
-    /// Whether single files were met there, by this process or an earlier one.
+    /// Whether this process or an earlier one met single files at the place.
     package func isReadByOthers(_ store: Store) -> Bool {
         let (isPacked, hadVersions) = lock.withLock { (self.isPacked, self.hadVersions) }
         switch isPacked {

@@ -10,7 +10,7 @@ final class BridgedVersions: @unchecked Sendable {
     func leave(_ ids: Set<VersionID>) { lock.withLock { left = ids } }
 
     /// Returns the versions to send now.
-    /// - Parameter missing: the versions missing there, predecessors first.
+    /// - Parameter missing: the versions that the single files lack, predecessors first.
     func toSend(of missing: [VersionID], _ store: Store) throws -> [VersionID] {
         let held = lock.withLock { () -> Set<VersionID> in
             left.formIntersection(missing)

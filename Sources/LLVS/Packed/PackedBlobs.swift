@@ -25,7 +25,7 @@ final class PackedBlobs {
     private var holders: [PackID: VersionID] = [:], knowsHolders = false
     init(_ run: PackedRun) { self.run = run }
 
-    /// Returns whether a value that was read is stored there with older keys than the current ones.
+    /// Returns whether a value that was read is stored at the remote with older keys than the current ones.
     func hasOlderKeys(_ blob: BlobReference) -> Bool { older.contains(blob.digest) }
 
     /// Makes a large value available. A value that a version of this store has, and that is known to be at the remote, is not read again;
@@ -192,7 +192,7 @@ final class PackedBlobs {
         for start in stride(from: 0, to: names.count, by: 4) {
             let some = names[start..<min(names.count, start + 4)]
             if !readsAll, let often = some.first(where: { timesRead[$0.id] ?? 0 >= PackedSettings.partReads }) {
-                // Versions that are refused name it again and again.
+                // Bounds the reads of a value that refused versions name repeatedly.
                 miss(blob, often, .notThere("it was read \(PackedSettings.partReads) times, for versions that were refused"))
                 try spool.finishCurrent()
                 return false
@@ -217,7 +217,7 @@ final class PackedBlobs {
         return spool.has(blob)
     }
 
-    /// A blob may exist under several key epochs; the first name that exists tells the cause.
+    /// A blob may exist under several key epochs; the first name that exists determines the reported cause.
     private func miss(_ blob: BlobReference, _ name: PackName, _ fault: PackFault) {
         hasMissed = true
         if newlyMissed.count < PackedSettings.missingParts { newlyMissed.append(name) }

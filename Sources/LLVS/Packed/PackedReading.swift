@@ -36,7 +36,7 @@ struct PackedReading {
     mutating func read(_ listed: [PackName: Int]) throws {
         let found = try order(listed)
         try take(found.new)
-        // After all new packs: anybody who can write to the place can put any number of failing files there.
+        // After all new packs, since any writer can put any number of failing files at the place.
         fetch.triesAgain = true
         defer { fetch.triesAgain = false }
         try take(toTryAgain(found.failed))

@@ -1,4 +1,4 @@
-/// What to report of a remote in the packed layout. It does not affect the exchange: docs/pack-format.md, section 7.
+/// Events and claims to report about a remote in the packed layout. They do not affect the exchange: docs/pack-format.md, section 7.
 struct PackedReports: Equatable {
     /// A writer of which another writer has seen a later pack than this device.
     struct Ahead: Equatable { var number: UInt32, since: Int64, teller: UInt64 }

@@ -142,7 +142,7 @@ extension PackedRun {
                 && !attempt.replaces.isEmpty && state.deletions[name] == nil
         }
     }
-    /// Returns whether a place lists several unfinished merged packs but does not return them: then no more are sent there.
+    /// Returns whether the remote lists several unfinished merged packs but does not return them: then no more are sent to it.
     func leavesTooMany(_ listed: [PackName: Int]) -> Bool {
         unfinishedMerges.count { name, attempt in listed[name] == attempt.size || listed[name] == PackedRun.notTold } > 1
     }

@@ -70,8 +70,8 @@ package final class PackedRun {
         state.exchanges &+= 1
     }
 
-    /// Forgets all that this device sent there, and deletes it, since it cannot be opened any more. The versions of the store are sent
-    /// again.
+    /// Deletes and forgets everything that this device sent to the remote, since it cannot be opened any more. The versions of the store
+    /// are sent again.
     func beginAnew() throws {
         let names = (state.roots.map(\.name) + state.attempts.keys).map(\.description)
         for name in state.attempts.keys { notes.forget(name) }
@@ -222,7 +222,7 @@ package final class PackedRun {
     /// Processes the packs of this device in a listing.
     func lookAtOwn(_ listing: [PackName: Int]) throws {
         let paced = control.paced(.listing, doing: what)
-        // Others may have put any number of names there.
+        // Others may have put any number of names at the remote.
         var own: [(key: PackName, value: Int)] = []
         for one in listing {
             try paced.step(0)

@@ -136,7 +136,7 @@ struct PackedState {
     var passed: Set<PackID> = [], passedSince: Int64 = 0
     /// Packs with versions that wait for others.
     var waiting: [PackName: [VersionID]] = [:]
-    /// Those that wait for large values which were looked for.
+    /// Packs in `waiting` that wait for missing large values.
     var incomplete: [PackName: Incomplete] = [:]
     /// When to recompute what the remote holds, after packs were lost; 0: none were.
     var healing: Int64 = 0
@@ -151,7 +151,8 @@ struct PackedState {
     var prepared: Int64 = 0
     /// Large values named by packs that were read or made.
     var blobs: [PackID: BlobReference] = [:]
-    /// Those of them stored with older keys. New packs do not name them, since a device that rewrites all data deletes them.
+    /// Large values in `blobs` that are stored with older keys. New packs do not name them, since a device that rewrites all data deletes
+    /// them.
     var oldBlobs: Set<PackID> = []
     /// The sizes of their parts, if this device sent or read them.
     var partSizes: [PackID: Int] = [:]

@@ -179,7 +179,7 @@ final class ProjectionDatabase {
         return isThere
     }
 
-    /// Records the version of the tables. Called within the transaction that brought them there.
+    /// Records the version of the tables. Called within the transaction that changed them.
     func note(_ version: VersionID, _ definition: ProjectionDefinition) throws {
         try connection.query("DELETE FROM llvs_projection", doing: "Writing the projection")
         let text = String(decoding: definition.text, as: UTF8.self)

@@ -4,8 +4,8 @@
 ///     copy     the intact ones, under their own ids, into the new store
 ///     make     versions of the rest, based on the last intact ones
 ///
-/// In the new store each version has the state that the version of that id had. If a part of a version, or of its ancestry, is lost, its
-/// data is saved in new versions instead, marked by their metadata.
+/// A version copied under its own id has exactly the state that it had. If a part of a version, or of its ancestry, is lost, the rest of
+/// its data is saved in new versions, marked by their metadata.
 public struct Salvage {
     /// The metadata key of versions that a salvage makes: `{"version":"<id of the original>","complete":<bool>}`.
     public static let metadataKey = Array("__llvs_salvaged".utf8)
@@ -222,7 +222,7 @@ public struct Salvage {
     // MARK: Making versions
 
     private mutating func makeVersions(_ index: inout SalvageIndex, _ paced: PacedControl) throws {
-        // Those that could not be copied, and on which no other of these builds.
+        // Finds the versions that could not be copied, then those on which no other of them builds.
         var left: [VersionID] = [], built: Set<VersionID> = []
         for id in index.order {
             try paced.step()
