@@ -55,8 +55,9 @@ extension MapProvider {
         return writer
     }
 
-    /// Makes the map of a stored version available without reading its record, if the map of its predecessor is in memory. A map of many
-    /// changes is not made at this time: a loader may never use it, and it is made from the record on demand.
+    /// Makes the map of a stored version available without reading its record: few changes become a delta if the map of the predecessor is
+    /// in memory, more become a map. A map of many changes is not made at this time: a loader may never use it, and it is made from the
+    /// record on demand.
     /// - Parameters:
     ///   - first: the predecessor; `History.none` for a root.
     ///   - count: the number of changes.
