@@ -55,7 +55,7 @@ extension StorageConformance {
         for (i, store) in stores.enumerated() {
             try store.reloadHistory()
             let count = try store.statistics().versions
-            // The empty root, from which such histories may start, counts too.
+            // 101 if the histories start from the empty root, which counts too.
             try expect(count == 100 || count == 101, "store \(i + 1) sees \(count) of 100 versions that two made at once")
         }
         for store in stores { try store.close() }

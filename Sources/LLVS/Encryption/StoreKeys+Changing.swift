@@ -75,7 +75,7 @@ extension StoreKeys {
     }
 
     /// Checks, before anything is written with new keys, whether another device made keys at the same moment, and makes both use the same.
-    /// These are the keys with which something at the place was written; otherwise those with which a device without memory begins.
+    /// It chooses the keys with which something at the place was written; if there are none, the keys that a new device would choose.
     ///
     /// A device whose keys give way adds its members to the others, and deletes its own files, which nobody needs. Keys that cannot be
     /// opened stay apart.

@@ -188,7 +188,7 @@ public struct ExchangeFiles: Sendable {
 public enum ExchangeLimits {
     /// About how many bytes of files travel in one batch: 5 MB. A larger file travels alone.
     public static let batchSize = 5_000_000
-    /// A larger file is read and written in pieces if the transport can: 1 MiB.
+    /// The size above which a file is read and written in pieces, if the transport can: 1 MiB.
     public static let wholeFileSize = 1 << 20
     /// The most broken files that a retrieve retries, in turn, while no name came or went.
     public static let brokenCount = 10_000

@@ -30,7 +30,7 @@ struct UnportableIDs {
     /// Returns why another implementation fails at the id; nil if it does not.
     static func failure(_ id: UnsafeRawBufferPointer) -> String? {
         if id.contains(0) { return "it holds a NUL, which no file name can hold" }
-        // One byte takes at most nine when escaped.
+        // Escaping makes at most nine bytes of one.
         guard id.count > longestName / 9 else { return nil }
         let longest = parts(String(decoding: id, as: UTF8.self)).map(\.count).max() ?? 0
         return longest > longestName ? "it would take \(longest) bytes in a file name, and \(longestName) are the most" : nil

@@ -8,7 +8,7 @@ struct IndexMaking {
     private static let mostRead = 512, mostReadBytes = 1 << 20
     /// The bytes of entries sorted together, and the bytes of entries from the values of one work item: a few values may have many.
     private static let mostSorted = 16 << 20, mostOfPiece = 2 << 20
-    /// So few differences are always applied; more only up to a fraction of the values.
+    /// Up to so many differences are always applied; more are applied only if they are at most this fraction of the values.
     private static let fewDifferences = 64, largestPart = 4
     /// From so many lookups on, making a map pays.
     private static let fewLookups = 16

@@ -10,7 +10,7 @@ struct MapEntry {
 
     static let unknownSize = UInt32.max
 
-    /// Entries are the same reference when the same version stored them (the id is the key).
+    /// Returns whether both refer to the same bytes: entries of one key do if the same version stored them.
     @inline(__always)
     func isSameReference(as other: MapEntry) -> Bool { version == other.version }
 

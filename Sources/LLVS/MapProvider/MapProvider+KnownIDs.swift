@@ -87,7 +87,7 @@ extension MapProvider {
         return .absent
     }
 
-    /// Nil if the map should be used instead.
+    /// Returns the ids known at a version; nil if its map should be used instead.
     private func learnIDs(at ordinal: UInt32, toSave changes: Int) throws -> KnownIDs? {
         guard ordinal != History.none, MapPolicy.mostLearned(toSave: changes) > 0, !isAtHand(ordinal) else { return nil }
         // Another thread that arrives meanwhile begins from the start.

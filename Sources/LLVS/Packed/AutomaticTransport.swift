@@ -10,7 +10,7 @@ package final class AutomaticTransport: StoreTransport, AddressedTransport, @unc
     private var isPacked: Bool?
     /// Whether single files were met at the place.
     private var hadVersions = false
-    /// The store that remembers what was there.
+    /// The store whose caches remember the place.
     private weak var store: Store?
     /// The place was found empty; until then it is not checked again.
     private var emptyUntil = -Double.infinity
