@@ -257,7 +257,8 @@ private struct CloudKitSignature: RequestSignature {
         let text = Array("\(date):\(body):\(address.path)".utf8)
         guard let signature = try Crypto(for: "Signing for CloudKit").sign(text, with: secret) else {
             throw StoreError(
-                .invalidArgument, "The private_key in \(name) is no private key of P-256 in PEM without a passphrase. Mend it.", path: path)
+                .invalidArgument, "The private_key in \(name) is no private key of P-256 in PEM without a passphrase. Correct it.",
+                path: path)
         }
         return [
             ("X-Apple-CloudKit-Request-KeyID", id), ("X-Apple-CloudKit-Request-ISO8601Date", date),

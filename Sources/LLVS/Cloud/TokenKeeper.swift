@@ -16,7 +16,7 @@ protocol TokenKeeper: Sendable {
 
 extension TokenKeeper {
     func unusable(_ why: String) -> StoreError {
-        StoreError(.invalidArgument, "\(title) cannot be used: it \(why). Sign in again, or mend it.", path: path)
+        StoreError(.invalidArgument, "\(title) cannot be used: it \(why). Sign in again, or correct it.", path: path)
     }
 
     /// - Parameter changes: members that replace those of the same name.

@@ -22,7 +22,7 @@ struct AgeFault: Error {
     static func tooLarge(_ why: String) -> AgeFault { AgeFault(kind: .tooLarge, why: why) }
     static let cutShort = AgeFault(kind: .cutShort, why: "it ends too early")
     static let foreign = AgeFault(kind: .foreign, why: "it is no file of age")
-    static let wrongKey = AgeFault(kind: .wrongKey, why: "it is encrypted for other keys than those at hand")
+    static let wrongKey = AgeFault(kind: .wrongKey, why: "it is encrypted for other keys than those given")
     static let wrongPassphrase = AgeFault(kind: .wrongKey, why: "the passphrase is another one")
 
     /// Returns the error to throw.
@@ -31,7 +31,7 @@ struct AgeFault: Error {
         let (code, advice): (StoreError.Code, String) =
             switch kind {
             case .foreign: (.foreignFile, "Hand in what was encrypted, in the binary form.")
-            case .wrongKey: (.wrongKey, "Nothing was changed. Hand in the passphrase or identity that it was made for.")
+            case .wrongKey: (.wrongKey, "Nothing was changed. Give the passphrase or identity that it was made for.")
             case .damaged: (.damaged, "Nothing more of it was taken. Fetch it again, or have it made anew.")
             case .cutShort: (.cutShort, "Read it again when all of it is there.")
             case .tooLarge: (.tooLarge, "This library writes no such file. Have it made anew within what is read.")

@@ -16,7 +16,7 @@ struct AgeRecipient: Hashable, Comparable, Sendable, CustomStringConvertible {
         else {
             throw StoreError(
                 .invalidArgument,
-                "\(AgeRecipient.shown(text)) is no recipient of age. Hand in what age-keygen prints as the public key: age1 and 58 "
+                "\(AgeRecipient.shown(text)) is no recipient of age. Give what age-keygen prints as the public key: age1 and 58 "
                     + "characters.")
         }
         self = key
@@ -56,7 +56,7 @@ struct AgeIdentity: Sendable {
         guard let secret = try Bech32.decode(text, prefix: AgeIdentity.prefix) else {
             throw StoreError(
                 .invalidArgument,
-                "What was given is no identity of age: AGE-SECRET-KEY-1 and 58 characters, in one case. Hand in the line that age-keygen "
+                "What was given is no identity of age: AGE-SECRET-KEY-1 and 58 characters, in one case. Give the line that age-keygen "
                     + "prints, or the recovery key as it was shown.")
         }
         try self.init(secret, crypto)

@@ -65,7 +65,7 @@ extension ExchangeTransport {
         guard !files.isEmpty, files.count <= names.count else {
             throw StoreError(
                 .transport,
-                "\(description) was asked for \(names.count) \(kind) and answered with \(files.count). Mend the transport: "
+                "\(description) was asked for \(names.count) \(kind) and returned \(files.count). Correct the transport: "
                     + "it answers at least one and at most as many as were asked for."
             )
         }

@@ -125,7 +125,7 @@ enum FolderFiles {
                 return .failed(
                     .unreadable(
                         StoreError(
-                            .foreignFile, "\(path) is a symbolic link, which is not followed. Put the file itself there.", path: path)))
+                            .foreignFile, "\(path) is a symbolic link, which is not followed. Replace it by the file itself.", path: path)))
             // A socket, or a device node without a device.
             case ENXIO, ENODEV: return noFile()
             case EMFILE, ENFILE, ENOMEM: throw failure

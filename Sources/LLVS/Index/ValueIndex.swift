@@ -67,7 +67,7 @@ public final class ValueIndex: Sendable {
         let names = known.sorted { Bytes.compare($0, $1) < 0 }.map { "\"\(String(decoding: $0, as: UTF8.self))\"" }
         throw StoreError(
             .notFound,
-            why.map { "\(description) is declared, but not validly: at \"\($0.pointer)\", \($0.reason). Mend it there." }
+            why.map { "\(description) is declared, but not validly: at \"\($0.pointer)\", \($0.reason). Correct it there." }
                 ?? "\(description) is not declared at version \(version), nor at the current one. "
                 + (names.isEmpty
                     ? "No index is; declare it under \"indexes\" in \"\(MergeSchema.valueID)\"."

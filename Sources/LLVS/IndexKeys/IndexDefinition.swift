@@ -13,7 +13,7 @@ public struct InvalidIndex: Error, Sendable, Equatable {
     /// The problem as an error of the store, with the pointer as its path.
     public var storeError: StoreError {
         StoreError(
-            .invalidArgument, "The definition of an index cannot be used: at \"\(pointer)\", \(reason). Mend it there.", path: pointer)
+            .invalidArgument, "The definition of an index cannot be used: at \"\(pointer)\", \(reason). Correct it there.", path: pointer)
     }
 
     /// The problem as one of the rules that contain the definition.

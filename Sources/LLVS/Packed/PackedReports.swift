@@ -148,7 +148,7 @@ extension PackedRun {
                 tell(
                     .rolledBack, event.writer,
                     "\(files.description) does not show the newest pack of the device \(text) any more, number \(event.number): it was set "
-                        + "back to an older state, or somebody deleted files. What is missing there is sent again; nothing was removed "
+                        + "back to an older state, or files were deleted. What is missing there is sent again; nothing was removed "
                         + "here.")
             case .seededAnew:
                 tell(
@@ -159,7 +159,7 @@ extension PackedRun {
                 tell(
                     .writerForked, event.writer,
                     "Two rows of packs of the device \(text) go on beside each other in \(files.description), from number \(event.number) "
-                        + "on: its store was copied, or the place shows two states. All of them are taken. Compare the fingerprints of two "
+                        + "on: its store was copied, or the place shows two states. All of them are read. Compare the fingerprints of two "
                         + "devices.")
             }
         }

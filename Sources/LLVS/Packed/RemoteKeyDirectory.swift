@@ -25,8 +25,8 @@ final class RemoteKeyDirectory: KeyDirectory {
         guard names.count <= RemoteKeyDirectory.namesLimit else {
             throw StoreError(
                 .tooLarge,
-                "There are \(names.count) files of keys in \(description), and at most \(RemoteKeyDirectory.namesLimit) are looked at: "
-                    + "somebody put them there. Remove from pack1/keys/ what no device made.")
+                "There are \(names.count) files of keys in \(description), and at most \(RemoteKeyDirectory.namesLimit) are looked at. "
+                    + "Remove from pack1/keys/ the files that no device made.")
         }
         return names.sorted()
     }

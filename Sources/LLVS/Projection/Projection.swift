@@ -235,7 +235,7 @@ public final class Projection: @unchecked Sendable {
             throw StoreError(
                 .unsupported,
                 "Updating the projection \(path) failed: the tokenizer \"trigram\" needs SQLite 3.34. "
-                    + "Install a newer one, or take another tokenizer.",
+                    + "Install a newer one, or choose another tokenizer.",
                 path: path)
         }
     }

@@ -136,11 +136,11 @@ final class ProjectionDatabase {
                 })
         }
         for name in known.sorted() where !name.utf8.contains(where: { $0 == UInt8(ascii: "\"") || $0 == 0 }) {
-            try connection.run("DROP TABLE IF EXISTS \"\(name)\"", doing: "Making the projection anew")
+            try connection.run("DROP TABLE IF EXISTS \"\(name)\"", doing: "Rebuilding the projection")
         }
         for (name, _) in ProjectionDatabase.tables.reversed() {
             let kind = name == "llvs_projection_problems_of" ? "INDEX" : "TABLE"
-            try connection.run("DROP \(kind) IF EXISTS \(name)", doing: "Making the projection anew")
+            try connection.run("DROP \(kind) IF EXISTS \(name)", doing: "Rebuilding the projection")
         }
         for (_, sql) in ProjectionDatabase.tables { try connection.run(sql, doing: "Making the projection") }
         for table in definition.tables {

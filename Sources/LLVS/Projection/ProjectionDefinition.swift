@@ -32,7 +32,8 @@ public struct ProjectionDefinition: Sendable {
 
     private static func invalid(_ pointer: String, _ reason: String) -> StoreError {
         StoreError(
-            .invalidArgument, "The definition of a projection cannot be used: at \"\(pointer)\", \(reason). Mend it there.", path: pointer)
+            .invalidArgument, "The definition of a projection cannot be used: at \"\(pointer)\", \(reason). Correct it there.",
+            path: pointer)
     }
 }
 
@@ -202,7 +203,7 @@ private struct ProjectionNames {
     private var known: Set<String> = []
 
     mutating func add(_ name: String, _ place: [UInt8]) throws {
-        guard known.insert(name.lowercased()).inserted else { throw InvalidIndex(place, "the name is taken; SQLite tells no case") }
+        guard known.insert(name.lowercased()).inserted else { throw InvalidIndex(place, "the name is in use; SQLite ignores case") }
     }
     /// FTS5 creates further tables, named after its own.
     mutating func add(search name: String, _ place: [UInt8]) throws {

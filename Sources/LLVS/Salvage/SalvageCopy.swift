@@ -19,7 +19,7 @@ struct SalvageCopy {
 
     private func append(_ record: RecordPieces) throws -> RecordPlace {
         let places = try target.withCommitLock { try target.storage.append([record]) }
-        guard let place = places.first else { throw StoreError(.internal, "A storage told no place for a record.") }
+        guard let place = places.first else { throw StoreError(.internal, "A storage returned no place for a record.") }
         return place
     }
 

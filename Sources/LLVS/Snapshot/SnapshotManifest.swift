@@ -82,7 +82,7 @@ public struct SnapshotManifest: Hashable, Sendable {
         guard !snapshotID.isEmpty, !format.isEmpty else {
             throw StoreError(
                 .snapshotDamaged,
-                "\(file) is not the manifest of a snapshot: it has no \"snapshotId\" or no \"format\". Put a snapshot anew.", path: file)
+                "\(file) is not the manifest of a snapshot: it has no \"snapshotId\" or no \"format\". Write a new snapshot.", path: file)
         }
         guard
             isForeign

@@ -70,7 +70,7 @@ struct SnapshotReader: SnapshotVersions {
     static func damaged(_ what: String, _ source: String) -> StoreError {
         StoreError(
             .snapshotDamaged,
-            "The snapshot in \(source) is damaged: \(what). Nothing of it was added. Let a store that has all versions put a new one.",
+            "The snapshot in \(source) is damaged: \(what). Nothing of it was added. Let a store that has all versions write a new one.",
             path: source)
     }
 

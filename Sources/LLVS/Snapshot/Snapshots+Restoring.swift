@@ -39,7 +39,7 @@ extension Snapshots {
             }() : find()
         guard let found else {
             throw StoreError(
-                .snapshotMissing, "There is no snapshot in \(transport.description). Use an exchange, or let another replica put one.")
+                .snapshotMissing, "There is no snapshot in \(transport.description). Use an exchange, or let another replica write one.")
         }
         guard found.manifest.isReadable else {
             throw StoreError(
@@ -96,7 +96,7 @@ extension Snapshots {
                         name: "",
                         error: StoreError(
                             .contentMismatch,
-                            "\(further) further versions of the snapshot in \(source) were not taken either. "
+                            "\(further) further versions of the snapshot in \(source) were not restored either. "
                                 + "Use an exchange for the genuine ones."
                         ))
                 ])
@@ -209,7 +209,7 @@ extension Snapshots {
                     .snapshotDamaged,
                     "The snapshot in \(transport.description) was changed while it was being restored: "
                         + "it was whole when it was checked, and is not any more. \(added) of its \(found.manifest.versionCount) versions "
-                        + "were added before, and stay. Restore it again once nobody writes to it, or use an exchange for the rest.",
+                        + "were added before, and stay. Restore it again when no store writes to it, or use an exchange for the rest.",
                     path: error.path)
             }
         }

@@ -23,11 +23,11 @@ struct ZipSnapshot: SnapshotVersions {
         self.source = source; self.control = control
         func damaged(_ what: String) -> StoreError { ZipSnapshot.damaged(what, source) }
         guard manifest.chunkCount > 0, manifest.chunkCount <= UInt64(SnapshotLimits.chunkCount) else {
-            throw damaged("its manifest tells of \(manifest.chunkCount) chunks")
+            throw damaged("its manifest claims \(manifest.chunkCount) chunks")
         }
         let most = UInt64(SnapshotLimits.foreignChunkSize)
         guard manifest.totalSize >= manifest.chunkCount, manifest.totalSize <= manifest.chunkCount * most else {
-            throw damaged("its manifest tells of \(manifest.totalSize) bytes in \(manifest.chunkCount) chunks")
+            throw damaged("its manifest claims \(manifest.totalSize) bytes in \(manifest.chunkCount) chunks")
         }
         let folder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         let file = try posix("Making a temporary file in", folder) { () throws(Errno) -> OpenFile in
