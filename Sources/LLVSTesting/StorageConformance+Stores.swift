@@ -7,7 +7,7 @@ extension StorageConformance {
     private static func store(_ subject: Subject) throws -> Store {
         var options = Store.Options()
         options.storage = .custom(try subject.open(false))
-        // Small, so that it must read again instead of remembering.
+        // Small, so that the store reads values again instead of caching them.
         options.memoryBudget = 1 << 20
         return try Store(path: "", options: options)
     }

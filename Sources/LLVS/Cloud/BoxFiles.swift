@@ -281,7 +281,7 @@ package final class BoxFiles: RemoteFiles, @unchecked Sendable {
 
     private static let judge: @Sendable (HTTPResponse, HTTPRequest) -> HTTPVerdict = { response, request in
         switch response.status {
-        // It is not ready yet; Retry-After tells when.
+        // The file is not ready yet; Retry-After says when it will be.
         case 202: .passing
         case 409 where ["name_temporarily_reserved", "operation_blocked_temporary"].contains(code(response)): .passing
         // Bytes damaged in transit, or a failing service.

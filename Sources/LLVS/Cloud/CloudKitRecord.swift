@@ -9,7 +9,7 @@ struct CloudKitRecord {
     /// The part of the record that is the file.
     enum Part {
         case pack, version, changes
-        /// Of a snapshot by another implementation.
+        /// Parts of a snapshot by another implementation.
         case manifest, chunk
     }
 

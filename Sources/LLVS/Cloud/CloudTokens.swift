@@ -31,7 +31,7 @@ final class CloudTokens: Sendable {
     /// Identifies the account, as far as known.
     var account: String? { keeper.path }
 
-    /// The place in the account's region, if only its tokens tell the region. Called inside calls, since the host may store the tokens.
+    /// The place; in the account's region, if only the tokens name that. Read only during calls, since it may ask the host for the tokens.
     var home: CloudFolder {
         guard place.leavesRegion else { return place }
         // If they cannot be read, the request that needs them reports that.

@@ -123,7 +123,7 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
         guard let first = components.first else { return [] }
         let isFolder = "mimeType = \(DriveFiles.literal(DriveFiles.folderType))"
         if known.root == nil, components.dropFirst().contains(first) {
-            // Otherwise folders of that name at the top could not be told from others.
+            // Otherwise folders of that name at the top could not be distinguished from others.
             let query = "\(DriveFiles.literal(top)) in parents and name = \(DriveFiles.literal(first)) and \(isFolder) and trashed = false"
             if let root = try search(query, "Looking for a folder", check)?.first?.parents.first { known.root = root }
         }

@@ -41,7 +41,7 @@ struct Sending {
 
     /// Returns the versions to send, predecessors first.
     private mutating func select(_ listing: ExchangeListing) throws -> [VersionID] {
-        // If both sides had the same versions and neither changed, they still have.
+        // If both sides had the same versions and neither changed since, nothing needs to be compared.
         let complete = memory.sentMark.flatMap { $0.listing == listing.mark ? $0.versions : nil }
         func look() throws { try control.check(.listing, 0, of: 0, doing: what) }
         var coverage = try store.coverage(by: listing.versions, complete: complete, look)

@@ -412,7 +412,7 @@ final class History {
         return headOrdinals.filter { rows[Int($0)].branch == number }
     }
 
-    /// The approximate bytes of the arrays.
+    /// The approximate size of the arrays in bytes.
     var memorySize: Int {
         rows.capacity * MemoryLayout<Row>.stride + rows.capacity * 6 + keyHashes.memory + texts.count * 300
     }

@@ -14,7 +14,7 @@ struct SettledSteps: HistoryPass {
     private var stack: [UInt32], seen = OrdinalSet()
     /// The first non-merge versions on the ways back; sorted, highest first, once the walk has ended.
     private var others: [UInt32] = [], isAtEnd = false
-    /// Where those not yet compared begin.
+    /// The index of the first of `others` that is not yet compared.
     private var next = 0
     /// For each version from the lowest of the 64 on: which of them it is or descends from.
     private var behind: [UInt64] = []

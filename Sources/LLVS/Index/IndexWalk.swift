@@ -63,7 +63,7 @@ struct IndexWalk {
             found += looksAtValues ? try meant(entries) : entries
         }
         var isLast = found.count <= limit
-        // (The last batch may have brought more than one too many.)
+        // The last batch may exceed the limit by more than one.
         if !isLast { found.removeLast(found.count - limit) }
         if question.wantsValues {
             let values = try values(found)

@@ -32,7 +32,8 @@ final class LazyMapReader: @unchecked Sendable {
     /// The most memory that the map may take by such lookups.
     var mostMemory: Int { min(most, file.memory.memory) }
 
-    /// Returns the entry under an id; nil if the whole map should be used instead. `patched`: at the version of the patch.
+    /// Returns the entry under an id; nil if the whole map should be used instead.
+    /// - Parameter patched: whether to apply the patch.
     func find(_ key: UnsafeRawBufferPointer, patched: Bool) -> Found? {
         let patch = patched ? patch : nil
         if let change = patch?.change(of: key) { return change.entry.map { .entry($0) } ?? .absent }

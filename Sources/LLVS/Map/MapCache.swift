@@ -76,7 +76,7 @@ final class MapCache: @unchecked Sendable {
     private let used: UnsafeMutablePointer<UInt32>
     private let mask: Int
     private static let ways = 8
-    /// A word has some bits of the ordinal above the pointer, which distinguish most others without following it.
+    /// Above the pointer, a word has some bits of the ordinal. They rule out most other ordinals without a read through the pointer.
     private static let pointerBits: UInt64 = 48
 
     init(_ account: MemoryAccount, readers: ReadWriteLock) {

@@ -148,7 +148,7 @@ enum MapPolicy {
     /// - Parameters:
     ///   - new: the number of versions that they lack.
     ///   - known: the number of versions that they have.
-    ///   - isOutdated: files that they name are missing.
+    ///   - isOutdated: whether files that they name are missing.
     static func cachesPay(new: Int, known: Int, isOutdated: Bool) -> Bool {
         new >= max(fewNewVersions, known / 16) || (isOutdated && new + known >= fewNewVersions)
     }

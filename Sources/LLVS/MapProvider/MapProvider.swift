@@ -43,7 +43,7 @@ final class MapProvider: @unchecked Sendable {
     var dag: History { history.dag }
     var storage: any Storage { records.storage }
 
-    /// Returns a version's map. The caller holds the lock for reading, and uses the map only while it does. `found` tells whether it is in
+    /// Returns a version's map. The caller holds the lock for reading, and uses the map only while it does. `found` is whether it is in
     /// memory; `root` is nil if it is empty.
     @inline(__always)
     func root(of ordinal: UInt32) -> (found: Bool, root: Unmanaged<MapNode>?) {

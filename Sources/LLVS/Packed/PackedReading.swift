@@ -201,7 +201,8 @@ struct PackedReading {
             if verifyKnown { all.append((name, size)); continue }
             if run.state.isKnown(name) || waiting.contains(name) { continue }
             if let bad = run.state.bad[name] {
-                // With another size it is another file. If its time was reset, its requirement may be known now.
+                // If the size changed, it is another file. If `again` was reset to 0, the keys or the store that the file needs may be
+                // known now.
                 let isOther = size != PackedRun.notTold && bad.size.map { $0 != size } ?? false
                 if bad.again != 0, !isOther {
                     if bad.again <= run.now, !tried.contains(name) { failed.append(((name, size), bad.again)) }
@@ -365,8 +366,8 @@ extension [PackIndex.VersionEntry] {
 }
 
 extension PackedRun {
-    /// Records what is wrong with a file; it is reported once certain. The file is retried, soon if it may still be on its way. Bounded,
-    /// since others may put any number of files there.
+    /// Records the fault of a file; it is reported once certain. The file is retried, soon if it may still be on its way. Bounded, since
+    /// others may put any number of files there.
     func fail(_ name: PackName, _ fault: PackFault, _ size: Int) {
         if state.bad[name] == nil, state.bad.count >= PackedSettings.badLimit {
             if fault.kind != .notThere { furtherBad += 1 }

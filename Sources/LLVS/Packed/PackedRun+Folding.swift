@@ -191,7 +191,7 @@ extension PackedRun {
             place.services.notices = [PackServices.Notice(kind: PackServices.Notice.moved, payload: Array(move.address.utf8))]
         }
         if let name = state.saidName { place.services.notices.append(PackServices.Notice(naming: name)) }
-        // No values with older keys: another device may delete these when it rewrites all data.
+        // Values with older keys are not reused: another device may delete them when it rewrites all data.
         place.blobs = state.currentBlobs
         place.random = settings.random
         place.sealing = sealing
@@ -296,7 +296,7 @@ extension PackedRun {
             return
         }
         state.refusesDeletes = false
-        // There may be room now.
+        // The deletions may have made room.
         state.withoutRoom = 0
         for name in names {
             state.deletions[name] = nil

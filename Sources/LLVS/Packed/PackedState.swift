@@ -100,7 +100,7 @@ struct PackedState {
     /// All data is being rewritten with newer keys: `PackedRun.rekey`.
     struct Rekeying: Equatable {
         var epoch: UInt32
-        /// When something was last rewritten, or it began.
+        /// When the last pack was rewritten, or the rewriting began.
         var since: Int64
     }
 

@@ -80,7 +80,7 @@ struct ProjectionTable: Sendable {
     }
     /// Returns whether that is an index. Indexes are created after the rows, from sorted keys at once.
     func isIndex(_ name: String) -> Bool { name.hasPrefix("llvs_index_") }
-    /// The tables among these.
+    /// The names of the tables, without the indexes.
     var tableNames: [String] { [name] + (search.map { [$0.name] } ?? []) }
 
     /// Returns SQL that inserts a row with the id and the columns, as parameters 1 and so on, replacing an existing one.

@@ -130,7 +130,7 @@ struct SalvagedDatabase {
             let sequence = key.sequence
             try control.step()
             guard let row = row(sequence, in: found.image, columns: 5, checksum: key.checksum) else { continue }
-            // An impossible number is that of a damaged row.
+            // Only of intact rows: the number of a damaged one may be impossible.
             if found.isWhole, sequence - 1 > last { damage(StorageDamage.rows(path, last + 1, sequence - 1)) }
             if found.isWhole { last = sequence }
             var name: VersionID?
