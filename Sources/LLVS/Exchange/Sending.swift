@@ -218,8 +218,7 @@ struct Sending {
         return nil
     }
 
-    /// Returns whether a store that lacks the version would accept the files as it. Under an id that is no content id they may be another
-    /// version.
+    /// Returns whether a store that lacks the version would accept the files. If the id is no content id, they may hold another version.
     private func isGenuine(_ id: VersionID, _ file: InterchangeDecoder.VersionFile?, _ changes: FetchedFile) throws -> Bool {
         guard var version = file?.version, let changes = try read(changes, { try InterchangeDecoder.changes($0, of: id) }) else {
             return false

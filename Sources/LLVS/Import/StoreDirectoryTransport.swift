@@ -71,7 +71,7 @@ final class StoreDirectoryTransport: ExchangeTransport, @unchecked Sendable {
         }
         let removed = before.keys.filter { here[$0] == nil }
         if !removed.isEmpty {
-            // A removal that also shows against the second predecessor's state came from there.
+            // If the second predecessor lacks the value too, the removal came from it.
             let second = version.predecessors.count > 1 ? try difference(version.id, version.predecessors[1]).before : nil
             for id in removed { changes.append(second.map { $0[id] == nil } ?? false ? .preserveRemoval(id) : .remove(id)) }
         }

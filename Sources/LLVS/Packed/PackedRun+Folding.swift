@@ -165,7 +165,7 @@ extension PackedRun {
     /// that it replaces would never be deleted.
     private func takeBack(_ name: PackName, _ attempt: PackedState.Attempt) throws {
         guard try notes.ids(of: name) != nil, case .success(true) = try readBack(name, attempt.size) else { return }
-        // A pack with the next number is the adoption in progress.
+        // If it has the next number, it belongs to the adoption in progress.
         if attempt.isAdoption, name.first == state.next { state.adopting = [] }
         state.cut = nil
         try settle(name)
