@@ -88,7 +88,7 @@ extension StoreKeys {
         isUsed: (StoreKeys) throws -> Bool
     ) throws -> StoreKeys {
         guard try KeyFiles.list(place).rings.count > 1 else { return self }
-        // A device that has not seen these keys is about to write.
+        // A device that has not seen these keys may be about to write.
         try clock.wait(StoreKeys.secondLook)
         let seen = try StoreKeys.open(place, stores: [], unlocking, pin: pin, crypto)
         var all = [seen]
