@@ -8,12 +8,12 @@ final class ArbiterHandle: Handle, @unchecked Sendable {
     init(_ arbiter: any MergeArbiter) { self.arbiter = arbiter }
 }
 
-/// The arbiter of an optional argument; NULL is the rules of the store.
+/// Returns the arbiter of an optional argument. NULL means the rules of the store.
 func arbiter(_ pointer: OpaquePointer?) throws -> any MergeArbiter {
     try optionalHandle(pointer, ArbiterHandle.self, "arbiter")?.arbiter ?? RulesArbiter()
 }
 
-/// An arbiter of the host.
+/// An arbiter implemented by the host.
 struct HostArbiter: MergeArbiter {
     let resolve: llvs_resolve_fn
     let payload: Payload
@@ -59,7 +59,7 @@ public func llvs_arbiter_rules(_ rules: llvs_bytes, _ arbiter: HandleOut!, _ err
     }
 }
 
-/// A value merger of the host.
+/// A value merger implemented by the host.
 struct HostValueMerger: ValueMerger {
     let merge: llvs_merge_value_fn
     let payload: Payload
@@ -75,7 +75,7 @@ struct HostValueMerger: ValueMerger {
     }
 }
 
-/// Behind `llvs_value_question`, for as long as the callback runs.
+/// Behind `llvs_value_question`, while the callback runs.
 final class QuestionView: StructHandle<llvs_value_question>, @unchecked Sendable {
     init(_ question: ValueQuestion) throws {
         let arena = Arena()
@@ -122,7 +122,7 @@ public func llvs_arbiter_create(
 @_cdecl("llvs_arbiter_free") @implementation
 public func llvs_arbiter_free(_ arbiter: OpaquePointer!) { free(arbiter, ArbiterHandle.self, leadsToStore: false) }
 
-// MARK: What an arbiter decided
+// MARK: Decisions of an arbiter
 
 /// Behind `llvs_resolution`.
 final class Resolution: Handle, @unchecked Sendable {
@@ -138,9 +138,9 @@ public func llvs_resolution_add(
     }
 }
 
-// MARK: What an arbiter sees
+// MARK: Inputs of an arbiter
 
-/// Behind `llvs_merge`, for as long as the callback runs.
+/// Behind `llvs_merge`, while the callback runs.
 final class MergeView: StructHandle<llvs_merge>, @unchecked Sendable {
     private let bases: VersionList
     private let store: StoreHandle

@@ -20,7 +20,7 @@ final class ConflictList: StructHandle<llvs_conflict_list>, @unchecked Sendable 
     }
 }
 
-/// The options as the engine takes them.
+/// Converts the options for the engine.
 private func query(_ input: UnsafePointer<llvs_conflict_options>?) throws -> (Store.ConflictQuery, OperationControl) {
     var query = Store.ConflictQuery()
     guard let input = try optionalStruct(input, "llvs_conflict_options") else { return (query, OperationControl()) }
@@ -78,7 +78,7 @@ public func llvs_conflict_list_free(_ list: UnsafeMutablePointer<llvs_conflict_l
 
 // MARK: Choosing
 
-/// A conflict as the caller gives it back.
+/// Converts a conflict that the caller passes back.
 private func conflict(_ input: UnsafePointer<llvs_conflict>?) throws -> Conflict {
     let input = try requiredStruct(input, "llvs_conflict")
     guard let kind = ConflictRecord.Kind(rawValue: input.kind) else { throw InputError.constant("llvs_conflict.kind", input.kind) }
@@ -95,7 +95,7 @@ private func conflict(_ input: UnsafePointer<llvs_conflict>?) throws -> Conflict
         record: try record.canonical())
 }
 
-/// Behind a `llvs_change_list` of changes that nobody stored yet.
+/// Behind a `llvs_change_list` of changes that are not stored yet.
 final class OwnedChangeList: StructHandle<llvs_change_list>, @unchecked Sendable {
     init(_ changes: [Value.Change]) throws {
         let arena = Arena()

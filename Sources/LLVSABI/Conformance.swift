@@ -26,12 +26,12 @@ final class CheckReportHandle: StructHandle<llvs_check_report>, @unchecked Senda
 @_cdecl("llvs_check_report_free") @implementation
 public func llvs_check_report_free(_ report: UnsafeMutablePointer<llvs_check_report>!) { CheckReportHandle.free(report) }
 
-/// What runs during one suite: the caller's callbacks, and what was opened for the check at hand.
+/// The state of one running suite: the caller's callbacks, and what was opened for the current check.
 private final class Bench {
     private let payload: UnsafeMutableRawPointer?
     private let disturbFn: llvs_disturb_fn?
     private let finishedFn: llvs_check_fn?
-    /// What ended the suite.
+    /// The error that ended the suite.
     private(set) var failure: StoreError?
     private(set) var place: UInt64 = 0
     private var leftOver: [() -> Void] = []
@@ -40,18 +40,18 @@ private final class Bench {
         self.payload = payload; disturbFn = disturb; finishedFn = finished
     }
 
-    /// A new place, for the next check.
+    /// Returns a new place, for the next check.
     func next() throws -> UInt64 {
         clear()
         if let failure { throw failure }
         place += 1
         return place
     }
-    /// Closes what a check that failed left open.
+    /// Closes what a failed check left open.
     func clear() {
         let left = leftOver
         leftOver = []
-        // Last in, first out: what is open is closed before its handle goes.
+        // Last in, first out: an open object is closed before its handle is released.
         for close in left.reversed() { close() }
     }
     func closeLater(_ close: @escaping () -> Void) { leftOver.append(close) }
@@ -76,7 +76,7 @@ private final class Bench {
         } catch { failure = error as? StoreError ?? StoreError(.internal, "\(error)") }
     }
 
-    /// A handle that the caller's `make` gave, of which this is the owner from then on: it is released when the check is over.
+    /// Returns a handle from the caller's `make`. Owns it from then on, and releases it after the check.
     func make<T: Handle>(
         _ type: T.Type, _ place: UInt64,
         _ fn: (UnsafeMutableRawPointer?, UInt64, UnsafeMutablePointer<OpaquePointer?>, UnsafeMutablePointer<OpaquePointer?>) -> llvs_status
@@ -122,8 +122,8 @@ public func llvs_check_storage(_ subject: UnsafePointer<llvs_storage_subject>!, 
     }
 }
 
-/// What the suites of transports and of files have in common.
-/// - Parameter check: runs one, given the names to run and what makes a handle for the place of a number.
+/// The common part of the suites of transports and of files.
+/// - Parameter check: runs a suite, given the names to run and a function that makes a handle for a numbered place.
 private func checkPlaces(
     _ subject: UnsafePointer<llvs_transport_subject>!, _ report: StructOut<llvs_check_report>!, _ error: ErrorOut!,
     _ check: (llvs_transport_subject, Bench, _ only: String, _ handle: @escaping (UInt64) throws -> TransportHandle) -> [CheckResult]

@@ -5,7 +5,7 @@ import LLVS
 
 final class CoordinatorHandle: Handle, @unchecked Sendable {
     let coordinator: StoreCoordinator
-    /// The coordinator's, which keeps it.
+    /// The coordinator's store, which the coordinator retains.
     private let store: Unmanaged<Store>
     init(_ coordinator: StoreCoordinator) { self.coordinator = coordinator; store = .passUnretained(coordinator.store) }
     deinit { try? coordinator.close() }
@@ -16,14 +16,14 @@ private func coordinator(_ pointer: OpaquePointer?) throws -> StoreCoordinator {
     try handle(pointer, CoordinatorHandle.self, "coordinator").coordinator
 }
 
-/// The same, for calls that would not notice by themselves that the store is closed.
+/// Returns the coordinator, for calls that would not notice by themselves that the store is closed.
 func openCoordinator(_ pointer: OpaquePointer?) throws -> StoreCoordinator {
     let coordinator = try coordinator(pointer)
     try coordinator.store.requireOpen()
     return coordinator
 }
 
-/// Where a call says that nothing moved, until something did.
+/// Sets the output to "not moved", for calls that may fail before a move.
 private func begin(_ move: UnsafeMutablePointer<llvs_move>?) throws {
     _ = try optionalStruct(UnsafePointer(move), "llvs_move")
     fill(move, with: llvs_move())
@@ -148,7 +148,7 @@ public func llvs_coordinator_value(
     return entry(error) {
         let out = try required(data, "data")
         let coordinator = try openCoordinator(coordinator)
-        // Nothing prevails where nothing is stored yet.
+        // Before the first save nothing prevails.
         guard let version = try coordinator.version(at: .current) else { return try ValueID.check(rawBytes(id, "id")) }
         try fetch(id, at: version, from: coordinator.store, into: out, stored_version)
     }

@@ -4,7 +4,7 @@ import LLVS
 
 // MARK: Errors
 
-/// Behind `llvs_error`: a `StoreError` whose texts lie in memory that C can read.
+/// Behind `llvs_error`: a `StoreError` with its texts in memory that C can read.
 final class ErrorHandle: Handle, @unchecked Sendable {
     let error: StoreError
     private let arena = Arena()
@@ -16,7 +16,7 @@ final class ErrorHandle: Handle, @unchecked Sendable {
     init(_ error: StoreError) {
         self.error = error
         let arena = self.arena
-        // Short of memory an error still has its code.
+        // If memory is short the error still has its code.
         message = (try? arena.copy(error.message)) ?? noBytes
         valueID = error.valueID.flatMap { try? arena.copy($0.bytes) } ?? noBytes
         versionID = error.versionID.flatMap { try? arena.copy($0) } ?? noBytes
@@ -24,18 +24,18 @@ final class ErrorHandle: Handle, @unchecked Sendable {
         super.init()
     }
 
-    /// Of what a call threw.
+    /// For an error thrown by a call.
     convenience init(thrown: any Error) {
         var error = (thrown as? StoreError) ?? StoreError(.internal, "Unexpected error: \(thrown)")
-        // A code that is none of an error would look like success.
+        // A non-negative code would look like success.
         if error.code.rawValue >= 0 { error.code = .internal }
         self.init(error)
     }
 
-    /// Handed out without being retained, and never released.
+    /// Returned without being retained, and never released.
     static let outOfMemory = ErrorHandle(StoreError(.outOfMemory, "There is not enough memory; nothing was changed."))
 
-    /// The error that a callback gave, of which the library is the owner now.
+    /// Takes ownership of an error set by a callback, and returns its contents.
     static func take(_ pointer: OpaquePointer) -> StoreError {
         let error = peek(pointer, ErrorHandle.self)?.error ?? StoreError(.internal, "An error is NULL.")
         llvs_error_free(pointer)
@@ -71,7 +71,7 @@ public func llvs_error_user_code(_ error: OpaquePointer!) -> Int64 { peek(error,
 
 @_cdecl("llvs_error_make") @implementation
 public func llvs_error_make(_ user_code: Int64, _ message: llvs_bytes) -> OpaquePointer! {
-    // A callback that fails shall not have to think about failing: a message too long is cut, one that is NULL empty.
+    // A failing callback need not handle failures of this call: too long a message is cut, and NULL counts as empty.
     let size = message.data == nil ? 0 : message.size < 0 ? 0 : min(message.size, 1 << 20)
     var error = StoreError(.user, String(decoding: UnsafeRawBufferPointer(start: message.data, count: size), as: UTF8.self))
     error.userCode = user_code

@@ -6,7 +6,7 @@ import LLVS
 
 final class ExchangeHandle: Handle, @unchecked Sendable {
     let exchange: Exchange
-    /// In memory of its own.
+    /// Points into `arena`.
     let url: llvs_bytes
     private let arena = Arena()
     init(_ exchange: Exchange, url: String) throws {
@@ -19,17 +19,17 @@ final class ExchangeHandle: Handle, @unchecked Sendable {
 
 func exchange(_ pointer: OpaquePointer?) throws -> Exchange {
     let exchange = try handle(pointer, ExchangeHandle.self, "exchange").exchange
-    // For calls that would not notice by themselves.
+    // For calls that would not notice by themselves that it is closed.
     try exchange.checkOpen()
     return exchange
 }
 
-/// A decoder of the host.
+/// A decoder implemented by the host.
 final class HostDecoder: Sendable {
     nonisolated(unsafe) private let fn: llvs_decode_fn
     private let payload: Payload
 
-    /// Nil without a function; the payload is freed then.
+    /// Nil without a function; then the payload is freed.
     init?(_ fn: llvs_decode_fn?, _ payload: Payload) {
         guard let fn else { return nil }
         self.fn = fn; self.payload = payload
@@ -43,7 +43,7 @@ final class HostDecoder: Sendable {
                 }
             }
             if status != LLVS_OK.rawValue { return nil }
-            // A callback that was ended before it could answer looks like this: what is compressed must not be taken for a value.
+            // A callback that was aborted before it could reply looks like this. Compressed bytes must not count as a value.
             guard let decoded = reply.answers[0] else {
                 throw StoreError(.user, "Decoding answered LLVS_OK and gave nothing. For what is no such data, answer LLVS_PASS.")
             }
@@ -52,12 +52,12 @@ final class HostDecoder: Sendable {
     }
 }
 
-/// A callback of the host that gives credentials.
+/// A callback of the host that returns credentials.
 final class HostCredentials: Sendable {
     nonisolated(unsafe) private let fn: llvs_credentials_fn
     private let payload: Payload
 
-    /// Nil without a function; the payload is freed then.
+    /// Nil without a function; then the payload is freed.
     init?(_ fn: llvs_credentials_fn?, _ payload: Payload) {
         guard let fn else { return nil }
         self.fn = fn; self.payload = payload
@@ -83,12 +83,12 @@ final class HostCredentials: Sendable {
     }
 }
 
-/// A callback of the host that keeps tokens.
+/// A callback of the host that stores tokens.
 final class HostTokenCallback: Sendable {
     nonisolated(unsafe) private let fn: llvs_tokens_fn
     private let payload: Payload
 
-    /// Nil without a function; the payload is freed then.
+    /// Nil without a function; then the payload is freed.
     init?(_ fn: llvs_tokens_fn?, _ payload: Payload) {
         guard let fn else { return nil }
         self.fn = fn; self.payload = payload
@@ -122,7 +122,7 @@ final class HostTokenCallback: Sendable {
     }
 }
 
-/// Before `recipients`, before `tokens`, before `key_file`, before `device_name` and before `no_other_readers` were appended.
+/// The sizes before `recipients`, `tokens`, `key_file`, `device_name` and `no_other_readers` were appended.
 private let earlierSizesOfExchangeOptions = [176, 224, 248, 280, 296]
 
 private func layout(_ input: llvs_layout) throws -> Exchange.Layout {
@@ -135,7 +135,7 @@ private func layout(_ input: llvs_layout) throws -> Exchange.Layout {
     }
 }
 
-/// What the place is encrypted with; nil: it is not.
+/// Returns the keys of an encrypted place; nil: it is not encrypted.
 private func keys(_ input: llvs_exchange_options) throws -> RemoteKeys? {
     let identities = try elements(input.identities, input.identity_count, "identities", limit: PackRecipients.limit)
     let recipients = try elements(input.recipients, input.recipient_count, "recipients", limit: PackRecipients.limit)
@@ -145,17 +145,17 @@ private func keys(_ input: llvs_exchange_options) throws -> RemoteKeys? {
         recipients: recipients.map { try text($0, "recipients", limit: 128) })
 }
 
-/// The options of an exchange as the engine takes them.
+/// The options of an exchange, converted for the engine.
 struct ExchangeSettings {
     var hostTransport: TransportHandle?
-    /// What a URL cannot say.
+    /// Options of the place that the URL cannot express.
     var place = Exchange.URLOptions()
-    /// What the exchange itself is told.
+    /// Options of the exchange itself.
     var exchange = Exchange.Options()
 
     init(_ input: UnsafePointer<llvs_exchange_options>?) throws {
         guard let input = try optionalStruct(input, "llvs_exchange_options", earlierSizes: earlierSizesOfExchangeOptions) else { return }
-        // First, so that what the caller gave for the callback is freed whatever fails.
+        // First, so that the callbacks' payloads are freed even if the rest fails.
         exchange.decode = HostDecoder(input.decode, Payload(input.decode_payload, input.decode_free))?.decode
         place.askForCredentials = HostCredentials(input.credentials, Payload(input.credentials_payload, input.credentials_free))?.ask
         place.tokens = HostTokenCallback(input.tokens, Payload(input.tokens_payload, input.tokens_free))?.tokens
@@ -241,9 +241,9 @@ final class ExchangeResultHandle: StructHandle<llvs_exchange_result>, @unchecked
     }
 }
 
-/// What all exchanges of a coordinator did, as one, and each for itself.
+/// The results of all exchanges of a coordinator, joined and individually.
 final class ExchangesResultHandle: StructHandle<llvs_exchange_result>, @unchecked Sendable {
-    /// They hold what the whole borrows: ids, problems, errors.
+    /// Owners of the ids, problems and errors that the joined result borrows.
     private let parts: [ExchangeResultHandle]
     private let errors: [ErrorHandle?]
 

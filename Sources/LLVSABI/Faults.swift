@@ -4,7 +4,7 @@ import LLVSTesting
 
 // MARK: Storages and transports of the library, as handles (llvs_testing.h)
 
-/// One that is opened by path.
+/// A storage that is opened by path.
 private final class BuiltInStorageHandle: StorageHandle, @unchecked Sendable {
     private let path: String
     private let options: Store.Options
@@ -16,7 +16,7 @@ private final class BuiltInStorageHandle: StorageHandle, @unchecked Sendable {
         var options = options
         options.readOnly = options.readOnly || readOnly
         options.create = options.create && !readOnly
-        // The last one ends the claim; with no plan, one that has no rules.
+        // The last plan ends the claim. Without plans, one without rules is used.
         var storage = try Store.makeStorage(path, options)
         for plan in plans.dropLast() { storage = try FaultyStorage(storage, plan: plan) }
         return try FaultyStorage(storage, plan: plans.last ?? FaultPlan()) { claim.end() }
@@ -51,7 +51,7 @@ private final class BuiltInTransportHandle: TransportHandle, @unchecked Sendable
     }
     override func openFiles() throws -> any RemoteFiles {
         let files = try ExchangeURL.files(url, place)
-        // Nobody says when they are closed; those of one place may be opened as often as is liked.
+        // Released at once, since nothing reports when they are closed; one place may be opened any number of times.
         release()
         return files
     }
@@ -123,7 +123,7 @@ public func llvs_faults_reset(_ faults: OpaquePointer!, _ error: ErrorOut!) -> l
 
 @_cdecl("llvs_faults_count") @implementation
 public func llvs_faults_count(_ faults: OpaquePointer!, _ operations: llvs_operations) -> UInt64 {
-    // In a forked child the counts' lock may never be free.
+    // In a forked child the lock of the counts may never be released.
     guard let handle = peek(faults, FaultsHandle.self), !handle.isForked else { return 0 }
     return handle.plan.count(of: FaultOperations(rawValue: operations))
 }
@@ -156,7 +156,7 @@ private final class FaultyStorageHandle: StorageHandle, @unchecked Sendable {
         super.init(inner.name)
     }
     override func open(readOnly: Bool, _ plans: [FaultPlan], _ claim: StorageClaim) throws -> any Storage {
-        // The inner one says whether it is free; this one shares its fate.
+        // The inner handle checks whether it is free, for both.
         claim.end()
         return try inner.claim(readOnly: readOnly, failing: [plan] + plans)
     }
@@ -172,7 +172,7 @@ private final class FaultyTransportHandle: TransportHandle, @unchecked Sendable 
     override func open(_ place: Exchange.URLOptions) throws -> any ExchangeTransport {
         FaultyTransport(try inner.claim(place), plan: plan) { [self] in release() }
     }
-    /// The plan is one of single versions.
+    /// The plan covers transports of single versions only.
     override func openFiles() throws -> any RemoteFiles {
         release()
         return try inner.claimFiles()

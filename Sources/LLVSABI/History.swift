@@ -3,7 +3,7 @@ import LLVS
 
 // MARK: History
 
-/// A call that gives a list of versions.
+/// Runs a call that returns a list of versions.
 private func versions(
     _ store: OpaquePointer?, _ out: StructOut<llvs_version_list>?, _ error: ErrorOut?, _ find: (Store) throws -> [Version]
 ) -> llvs_status {
@@ -14,7 +14,7 @@ private func versions(
     }
 }
 
-/// A call that gives a list of one version, or NULL.
+/// Runs a call that returns a list of one version, or NULL.
 private func version(_ store: OpaquePointer?, _ out: StructOut<llvs_version_list>?, _ error: ErrorOut?, _ find: (Store) throws -> Version?)
     -> llvs_status
 {

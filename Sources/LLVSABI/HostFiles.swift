@@ -3,15 +3,15 @@ import LLVS
 
 // MARK: Large files to and from a transport of the host
 
-/// A file that the host gives piece by piece.
+/// A file that the host supplies piece by piece.
 final class HostFile: PieceReader, @unchecked Sendable {
-    // Sendable: one thread at a time reads it: the one that it is handed to.
+    // Sendable: used by one thread at a time, the one that holds it.
     let size: Int
     private let next: llvs_read_fn
     private let payload: Payload
     private static let codes: [StoreError.Code] = HostTransport.codes + [.notFound]
 
-    /// - Parameter size: 0 when it is not known: then there is something until reading shows that there is not.
+    /// - Parameter size: 0 if unknown: then the file counts as not empty until it is read.
     init(_ size: Int, _ next: @escaping llvs_read_fn, _ payload: Payload) {
         self.size = max(1, size); self.next = next; self.payload = payload
     }
@@ -24,7 +24,7 @@ final class HostFile: PieceReader, @unchecked Sendable {
 /// Behind `llvs_outgoing`.
 final class Outgoing: Handle, @unchecked Sendable {
     let file: OutgoingFile
-    /// Looks whether the exchange is to stop.
+    /// Throws if the exchange is to stop.
     let check: () throws -> Void
     init(_ file: OutgoingFile, check: @escaping () throws -> Void = {}) { self.file = file; self.check = check }
 }

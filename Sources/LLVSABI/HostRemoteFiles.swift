@@ -3,7 +3,7 @@ import LLVS
 
 // MARK: Remote files of the host
 
-/// A place that the host gives as named files, by callbacks.
+/// A place that the host implements by callbacks, as named files.
 final class HostFilesHandle: TransportHandle, @unchecked Sendable {
     let callbacks: llvs_files_callbacks
     let payload: Payload
@@ -16,7 +16,7 @@ final class HostFilesHandle: TransportHandle, @unchecked Sendable {
     override func open(_ place: Exchange.URLOptions) throws -> any ExchangeTransport {
         let files = HostRemoteFiles(self)
         do { return try ExchangeURL.transport(over: files, place) } catch {
-            // Nobody used them, and whoever asked for them lets go of this.
+            // They were not used, and the caller releases this handle.
             files.forget()
             throw error
         }
@@ -24,7 +24,7 @@ final class HostFilesHandle: TransportHandle, @unchecked Sendable {
     override func openFiles() -> any RemoteFiles { HostRemoteFiles(self) }
 }
 
-/// The exchange's side of it: calls back for one file at a time.
+/// The exchange's side: calls back for one file at a time.
 final class HostRemoteFiles: RemoteFiles, @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
     private let host: HostFilesHandle
@@ -46,8 +46,8 @@ final class HostRemoteFiles: RemoteFiles, @unchecked Sendable {
     private var payload: UnsafeMutableRawPointer? { host.payload.pointer }
     private func has(_ trait: llvs_files_traits_value) -> Bool { callbacks.traits & trait.rawValue != 0 }
 
-    /// Calls back, with no lock held: what comes from the callback may be another exchange's work. What `check` throws while the host
-    /// asks whether it is cancelled comes first.
+    /// Calls back with no lock held, since the callback may run another exchange. An error that `check` throws while the host asks whether
+    /// the call is cancelled takes precedence.
     private func call(
         _ what: @autoclosure () -> String, expecting expected: llvs_status? = nil, questions: Int = 0, _ check: Check,
         _ call: (Reply, UnsafeMutablePointer<OpaquePointer?>) -> llvs_status
@@ -108,7 +108,7 @@ final class HostRemoteFiles: RemoteFiles, @unchecked Sendable {
         } catch let error as StoreError where error.code == .io || error.code == .tooLarge { return .unreadable(error) }
     }
 
-    /// Above 1 MiB what is read in pieces goes to disk.
+    /// Returns the contents; more than 1 MiB read in pieces go to disk.
     private func contents(of reply: Reply, _ file: RemoteRead, _ check: Check) throws -> RemoteContents {
         func tooLarge() -> StoreError {
             StoreError(.tooLarge, "\(file.name) of \(host.name) has more than \(file.limit) bytes, which is the most that is read of it.")
@@ -165,7 +165,7 @@ final class HostRemoteFiles: RemoteFiles, @unchecked Sendable {
         }
     }
 
-    /// They go without being closed.
+    /// Discards it without calling the host's `close`.
     fileprivate func forget() { lock.withLock { isClosed = true } }
 
     func close() {
@@ -174,7 +174,7 @@ final class HostRemoteFiles: RemoteFiles, @unchecked Sendable {
         }
         guard first else { return }
         if let close = callbacks.close {
-            // Nobody is there to hear of a failure; the exchange is over all the same.
+            // The failure cannot be reported; the exchange is over all the same.
             _ = try? callHost("Closing \(host.name)") { close(payload, $0) }
         }
         host.release()
@@ -210,7 +210,7 @@ public func llvs_reply_file(_ reply: OpaquePointer!, _ name: llvs_bytes, _ size:
     -> llvs_status
 {
     entry(error) {
-        // A name that is not UTF-8 is foreign, and is shown as well as it can be.
+        // A name that is not UTF-8 is foreign, and is shown with replacement characters.
         let name = String(decoding: try array(name, "name"), as: UTF8.self)
         let isDirectory = try flag(is_directory, "is_directory")
         try handle(reply, Reply.self, "reply").add(

@@ -5,14 +5,14 @@ import LLVSTesting
 
 // MARK: A storage of the host
 
-/// Behind `llvs_storage`: what a store can be opened on, one at a time.
+/// Behind `llvs_storage`: one store at a time can be opened on it.
 class StorageHandle: Handle, @unchecked Sendable {
     let name: String
     private let lock = Lock()
     private var isClaimed = false
     init(_ name: String) { self.name = name }
 
-    /// Opens the storage, failing as the plans say, the first of them next to it.
+    /// Opens the storage with the faults of the plans; the first plan is the innermost.
     final func claim(readOnly: Bool, failing plans: [FaultPlan] = []) throws -> any Storage {
         try lock.withLock {
             guard !isClaimed else {
@@ -37,7 +37,7 @@ class StorageHandle: Handle, @unchecked Sendable {
     }
 }
 
-/// The right of one store to a storage, which ends once.
+/// The claim of one store on a storage, which ends once.
 final class StorageClaim: @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
     private let lock = Lock()
@@ -53,7 +53,7 @@ final class StorageClaim: @unchecked Sendable {
     }
 }
 
-/// One that the host provides by callbacks.
+/// A storage that the host implements by callbacks.
 final class HostStorageHandle: StorageHandle, @unchecked Sendable {
     let callbacks: llvs_storage_callbacks
     let payload: Payload
@@ -70,7 +70,7 @@ final class HostStorageHandle: StorageHandle, @unchecked Sendable {
     }
 }
 
-/// The callbacks as the engine calls them, one at a time.
+/// Adapts the callbacks to the engine, which calls one at a time.
 private final class HostFunctions: HostCallMark, @unchecked Sendable {
     // Sendable: `callerLock` guards all that changes.
     private let host: HostStorageHandle
@@ -152,7 +152,7 @@ private final class HostFunctions: HostCallMark, @unchecked Sendable {
         do {
             try check("Syncing") { sync(payload, $0) }
         } catch var error as StoreError where error.code != .user {
-            // Appended already: nobody knows whether a power cut takes it.
+            // The records were appended already; whether a power cut loses them is unknown.
             error.code = .unknownOutcome
             throw error
         }

@@ -3,21 +3,21 @@ import LLVS
 
 // MARK: A transport of the host
 
-/// Before it could send large files in pieces; before it could tell of unusable files.
+/// The sizes before large files could be sent in pieces, and before unusable files could be reported.
 let earlierSizesOfTransportCallbacks = [80, 88]
 
-/// Behind `llvs_transport`: what an exchange can be opened on, one at a time.
+/// Behind `llvs_transport`: one exchange at a time can be opened on it.
 class TransportHandle: Handle, @unchecked Sendable {
     let name: String
     private let lock = Lock()
     private var isClaimed = false
     init(_ name: String) { self.name = name }
 
-    /// - Parameter place: what the options of the exchange say of its place.
+    /// - Parameter place: the options of the exchange for its place.
     final func claim(_ place: Exchange.URLOptions = Exchange.URLOptions()) throws -> any ExchangeTransport {
         try claimed { try open(place) }
     }
-    /// As `claim`, with what lies below.
+    /// As `claim`, for the named files below.
     final func claimFiles() throws -> any RemoteFiles { try claimed { try openFiles() } }
     private func claimed<T>(_ open: () throws -> T) throws -> T {
         try lock.withLock {
@@ -31,29 +31,29 @@ class TransportHandle: Handle, @unchecked Sendable {
     }
     final func release() { lock.withLock { isClaimed = false } }
 
-    /// Must see to it that `release` is called once it is closed.
+    /// Opens the transport. Must ensure that `release` is called when it is closed.
     func open(_ place: Exchange.URLOptions) throws -> any ExchangeTransport { throw StoreError(.internal, "\(name) cannot be opened.") }
-    /// Likewise.
+    /// Opens the named files, likewise.
     func openFiles() throws -> any RemoteFiles {
         throw StoreError(
             .invalidArgument, "\(name) moves single versions, and stands on no files. Give one that llvs_transport_create_on_files made.")
     }
-    /// What the transport wants to find again.
+    /// The state that the transport needs in a later process.
     func state() throws -> [UInt8] { [] }
     func setState(_ state: [UInt8]) throws {
         throw StoreError(.unsupported, "\(name) keeps no state of the host's. Only transports that llvs_transport_create made do.")
     }
-    /// Tells those who observe it.
+    /// Notifies the observers.
     func notify() {}
 }
 
-/// One that the host provides by callbacks.
+/// A transport that the host implements by callbacks.
 final class HostTransportHandle: TransportHandle, @unchecked Sendable {
     let callbacks: llvs_transport_callbacks
     let payload: Payload
     private let lock = Lock()
     private var stateBytes: [UInt8] = []
-    /// Those who want to hear of news; each goes when its observation does.
+    /// The observers of news; an observation that ended is removed.
     private var observations: [WeakObservation] = []
     private struct WeakObservation { weak var observation: ObservationThread? }
 
@@ -86,7 +86,7 @@ final class HostTransportHandle: TransportHandle, @unchecked Sendable {
     override func notify() { for observation in lock.withLock({ observations }) { observation.observation?.signal() } }
 }
 
-/// The exchange's side of it: calls back one at a time, as the exchange does.
+/// The exchange's side: calls back one at a time, as the exchange does.
 final class HostTransport: ExchangeTransport, @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
     private let host: HostTransportHandle
@@ -101,7 +101,7 @@ final class HostTransport: ExchangeTransport, @unchecked Sendable {
     private var callbacks: llvs_transport_callbacks { host.callbacks }
     private var payload: UnsafeMutableRawPointer? { host.payload.pointer }
 
-    /// The lock is not held while calling back: what comes from the host's callback may be another exchange's work.
+    /// Calls back without the lock, since the callback may run another exchange.
     private func check(_ what: String, _ call: (UnsafeMutablePointer<OpaquePointer?>) -> llvs_status) throws {
         guard !lock.withLock({ isClosed }) else {
             throw StoreError(.closed, "The exchange with \(host.name) is closed. Open another to go on.")
@@ -114,7 +114,7 @@ final class HostTransport: ExchangeTransport, @unchecked Sendable {
         guard let list = callbacks.list else { throw missing("list") }
         let reply = Reply(token: control.token)
         try check("Listing") { list(payload, reply.borrowed, $0) }
-        // A name that is not UTF-8 is foreign, and is shown as well as it can be.
+        // A name that is not UTF-8 is foreign, and is shown with replacement characters.
         return ExchangeListing(versions: reply.items.map { String(decoding: $0, as: UTF8.self) })
     }
 
@@ -147,7 +147,7 @@ final class HostTransport: ExchangeTransport, @unchecked Sendable {
 
     func send(_ files: [ExchangeFiles], _ control: OperationControl) throws {
         guard let send = callbacks.send else { throw missing("send") }
-        // A large one comes alone.
+        // A large file is sent alone.
         if let file = files.first, files.count == 1, file.changes.size > ExchangeLimits.wholeFileSize, callbacks.send_large != nil {
             return try sendLarge(file, control)
         }
@@ -224,7 +224,7 @@ final class HostTransport: ExchangeTransport, @unchecked Sendable {
         }
         guard first else { return }
         if let close = callbacks.close {
-            // Nobody is there to hear of a failure; the exchange is over all the same.
+            // The failure cannot be reported; the exchange is over all the same.
             _ = try? callHost("Closing \(host.name)") { close(payload, $0) }
         }
         host.release()

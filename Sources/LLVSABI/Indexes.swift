@@ -27,9 +27,9 @@ public func llvs_index_open(
     }
 }
 
-/// Behind `llvs_index_keys`, for as long as the callback runs.
+/// Behind `llvs_index_keys`, while the callback runs.
 final class IndexKeysHandle: Handle, @unchecked Sendable {
-    // Sendable: it is used by the thread of the callback.
+    // Sendable: used only by the callback's thread.
     let keys: IndexKeys
     init(_ keys: IndexKeys) { self.keys = keys }
 }

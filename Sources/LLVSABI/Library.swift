@@ -9,7 +9,7 @@ public func llvs_version_number() -> UInt32 {
     UInt32(LLVS_VERSION_MAJOR) << 16 | UInt32(LLVS_VERSION_MINOR) << 8 | UInt32(LLVS_VERSION_PATCH)
 }
 
-/// Text that lives as long as the process.
+/// Returns text that is never freed.
 private func forever(_ text: String) -> UnsafePointer<CChar>? { UnsafePointer(strdup(text)) }
 
 private nonisolated(unsafe) let versionText = forever("\(LLVS_VERSION_MAJOR).\(LLVS_VERSION_MINOR).\(LLVS_VERSION_PATCH)")
@@ -65,7 +65,7 @@ public func llvs_status_name(_ status: llvs_status) -> UnsafePointer<CChar>! { s
 public func llvs_struct_init(_ structure: UnsafeMutableRawPointer!, _ struct_size: Int) -> llvs_status {
     guard let structure else { return StoreError.Code.invalidArgument.rawValue }
     guard struct_size >= MemoryLayout<UInt32>.size, struct_size <= structSizeLimit else { return StoreError.Code.structSize.rawValue }
-    // Zero everywhere is the default everywhere.
+    // All defaults are zero.
     memset(structure, 0, struct_size)
     structure.storeBytes(of: UInt32(truncatingIfNeeded: struct_size), as: UInt32.self)
     return 0

@@ -19,7 +19,7 @@ public func llvs_peer_connect(
     }
 }
 
-/// Seconds for which something is waited for.
+/// Checks a number of seconds to wait.
 private func patience(_ seconds: Double) throws -> Double {
     guard seconds.isFinite, seconds >= 0 else { throw StoreError(.invalidArgument, "Seconds to wait are not finite, or negative.") }
     return seconds
@@ -44,7 +44,7 @@ public func llvs_peer_wait(_ peer: OpaquePointer!, _ seconds: Double, _ in_step:
     return entry(error) {
         let out = try required(in_step, "in_step"), peer = try handle(peer, PeerHandle.self, "peer"), seconds = try patience(seconds)
         guard let link = peer.link else {
-            throw StoreError(.invalidArgument, "The host carries the bytes of this connection: nobody can wait for it here.")
+            throw StoreError(.invalidArgument, "The host carries the bytes of this connection, so this call cannot wait for it.")
         }
         out.pointee = try link.wait(seconds) ? 1 : 0
     }

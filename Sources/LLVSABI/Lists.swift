@@ -4,7 +4,7 @@ import LLVS
 // MARK: Versions, values and changes as lists
 
 final class VersionList: StructHandle<llvs_version_list>, @unchecked Sendable {
-    /// - Parameter changes: what each recorded of the value that was asked about, where one was.
+    /// - Parameter changes: for a query of a value, the change to it in each version.
     init(_ versions: [Version], changes: [Value.Change.Kind?] = []) throws {
         let arena = Arena()
         var row = 0
@@ -41,7 +41,7 @@ extension llvs_version_info {
     }
 }
 
-/// Rows of a batch, which it keeps.
+/// The rows of a batch, which it retains.
 final class ValueList: StructHandle<llvs_value_list>, @unchecked Sendable {
     private let batch: ValueBatch
 
@@ -63,21 +63,21 @@ final class ValueList: StructHandle<llvs_value_list>, @unchecked Sendable {
 }
 
 extension llvs_bytes {
-    /// Some of the bytes of a piece of memory.
+    /// A range of a piece of memory.
     @inline(__always)
     fileprivate init(_ piece: UnsafeRawBufferPointer, _ range: Range<Int>) {
         self.init(data: piece.baseAddress.map { ($0 + range.lowerBound).assumingMemoryBound(to: UInt8.self) }, size: range.count)
     }
 }
 
-/// Changes, and the bytes that they set where those were asked for: rows of a batch, which it keeps.
+/// Changes, and their bytes if requested: rows of a batch, which it retains.
 final class ChangeList: StructHandle<llvs_change_list>, @unchecked Sendable {
     private let batch: ValueBatch?
 
     init(_ changes: ArraySlice<Store.ChangeSummary>, _ batch: ValueBatch?) throws {
         self.batch = batch
         var row = 0
-        // Most changes of a page were stored by a few versions.
+        // Most changes of a page were stored by few versions.
         var last: (version: VersionID, text: llvs_bytes)?
         let arena = Arena()
         let items = try Items(changes, in: arena) { change, arena in

@@ -3,10 +3,10 @@ import LLVS
 
 // MARK: Making versions
 
-/// Before it had sources, and a timestamp.
+/// The sizes before sources, and before a timestamp was appended.
 let earlierSizesOfVersionOptions = [56, 80]
 
-/// What a new version carries, as the engine takes it.
+/// The options of a new version, converted for the engine.
 struct VersionSettings {
     var id: VersionID?
     var branch = noBytes
@@ -36,7 +36,7 @@ private func sources(_ start: UnsafePointer<llvs_value_source>?, _ count: Int, _
     guard let start else { throw InputError.nullWithSize("sources", count) }
     var made: [ValueSource] = []
     for i in 0..<count {
-        // The size is checked with the first element, before it can carry the pointer anywhere.
+        // The size is checked with the first element, before it is used as a stride.
         made.append(try source(element(UnsafeRawPointer(start) + i * size, size, llvs_value_source.self, "llvs_value_source")))
     }
     return made
@@ -78,12 +78,12 @@ public func llvs_store_make_version(
         write(made.id, to: id)
         if let version { version.pointee = try VersionList([made]).handedOut }
     }
-    // Who goes on from a version writes the new one where that was; it stays there when there is no new one.
+    // A caller may pass the same memory for `predecessor` and `id`. Then the old id stays if no version was made.
     if status != 0, !isWithin(predecessor, id) { write(nil, to: id) }
     return status
 }
 
-/// Whether bytes that were given lie in the memory of an output.
+/// Returns whether input bytes lie in the memory of an output.
 private func isWithin(_ input: llvs_bytes, _ out: UnsafeMutablePointer<llvs_version_id>?) -> Bool {
     guard let out, let data = input.data else { return false }
     let start = UInt(bitPattern: out)

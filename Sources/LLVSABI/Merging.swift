@@ -3,7 +3,7 @@ import LLVS
 
 // MARK: Merging
 
-/// The options as the engine takes them.
+/// The options of a merge, converted for the engine.
 struct MergeSettings {
     var relation = MergeRelation.any
     var selection = HeadSelection.unbranched
@@ -108,7 +108,7 @@ public func llvs_store_cherry_pick(
 final class RevertResultHandle: StructHandle<llvs_revert_result>, @unchecked Sendable {
     private let version: VersionList?
 
-    /// - Parameter description: of what was undone.
+    /// - Parameter description: describes what was undone.
     init(_ made: Store.Reverted, description: String? = nil) throws {
         let arena = Arena()
         func array(_ ids: [ValueID]) throws -> UnsafePointer<llvs_bytes> {

@@ -5,14 +5,14 @@ import LLVS
 // MARK: Merging inside values
 
 final class MergedValueHandle: StructHandle<llvs_merged_value>, @unchecked Sendable {
-    /// What the conflicts point into.
+    /// Owns the memory that the conflicts point into.
     private let records: ConflictRecords
-    /// The result, with a NUL behind it: it may be large, and is there once.
+    /// The result, followed by a NUL. It may be large, so there is only one copy.
     private let data: [UInt8]?
-    /// So many conflicts are handed out in some 10 MB.
+    /// So many conflicts take about 10 MB.
     private static let many = 1 << 16
 
-    /// - Parameter merged: whose bytes are taken.
+    /// - Parameter merged: its bytes are moved out.
     init(_ merged: inout MergedValue, id givenID: [UInt8]) throws {
         let arena = Arena()
         var data: [UInt8]?
@@ -25,11 +25,11 @@ final class MergedValueHandle: StructHandle<llvs_merged_value>, @unchecked Senda
         (self.data, records) = (data, merged.records)
         let id = try arena.copy(givenID), records = merged.records
         let rules = try records.rules.map { (prefix: try arena.copy($0.prefix), pattern: try arena.copy($0.pattern)) }
-        // Very many are as much again as all that merging needed, most of which is free by now.
+        // Very many take as much memory as the merge needed, most of which is free by now.
         if records.count >= Self.many { llvs_shim_trim() }
         let conflicts = try Items(records.indices, in: arena) { i, _ in llvs_conflict(records.parts(i), rules, id: id) }
         let digest = records.isEmpty ? noBytes : try arena.copy(merged.digest(id: givenID))
-        // The array stays where it is while the handle keeps it.
+        // The array does not move while the handle retains it.
         let bytes = data.map { data in data.withUnsafeBufferPointer { llvs_bytes(data: $0.baseAddress, size: data.count - 1) } }
         try super.init(
             arena,
@@ -40,7 +40,7 @@ final class MergedValueHandle: StructHandle<llvs_merged_value>, @unchecked Senda
 }
 
 extension llvs_conflict {
-    /// What points to the parts of a record, and to the rules and an id that are somewhere already.
+    /// Points to the parts of a record, and to rules and an id stored elsewhere.
     init(_ parts: ConflictRecords.Parts, _ rules: [(prefix: llvs_bytes, pattern: llvs_bytes)], id: llvs_bytes) {
         func bytes(_ part: UnsafeRawBufferPointer?) -> llvs_bytes {
             part.map { llvs_bytes(data: $0.baseAddress?.assumingMemoryBound(to: UInt8.self), size: $0.count) } ?? noBytes
@@ -62,7 +62,7 @@ extension llvs_conflict {
     }
 }
 
-/// Rules, or the error that tells where they are wrong.
+/// Returns the rules, or throws the error with the place of the problem.
 func schema(_ rules: llvs_bytes, partly: Bool) throws -> MergeSchema {
     do {
         return try MergeSchema(rawBytes(rules, "rules"), partly: partly)
@@ -71,7 +71,7 @@ func schema(_ rules: llvs_bytes, partly: Bool) throws -> MergeSchema {
     }
 }
 
-/// Calls with the bytes of a value that may be absent.
+/// Returns the bytes of a value that may be absent.
 private func optionalBytes(_ bytes: UnsafePointer<llvs_bytes>?, _ name: StaticString) throws -> UnsafeRawBufferPointer? {
     try bytes.map { try rawBytes($0.pointee, name) }
 }

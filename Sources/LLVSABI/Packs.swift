@@ -39,7 +39,7 @@ public func llvs_store_read_pack(
     }
 }
 
-/// For whom a stream is encrypted; nil: it is not.
+/// Returns the recipients of a stream; nil: it is not encrypted.
 private func recipients(_ input: UnsafePointer<llvs_pack_options>?) throws -> PackRecipients? {
     guard let input = try packOptions(input) else { return nil }
     let recipients = try elements(input.recipients, input.recipient_count, "llvs_pack_options.recipients", limit: PackRecipients.limit)
@@ -53,7 +53,7 @@ private func recipients(_ input: UnsafePointer<llvs_pack_options>?) throws -> Pa
     return recipients.isEmpty ? nil : try PackRecipients(recipients.map { try text($0, "llvs_pack_options.recipients", limit: 128) })
 }
 
-/// Who opens a stream; nil: it is not encrypted.
+/// Returns the keys that open a stream; nil: it is not encrypted.
 private func unlocking(_ input: UnsafePointer<llvs_pack_options>?) throws -> PackUnlocking? {
     guard let input = try packOptions(input) else { return nil }
     let identities = try elements(input.identities, input.identity_count, "llvs_pack_options.identities", limit: PackRecipients.limit)
@@ -73,5 +73,5 @@ private func packOptions(_ input: UnsafePointer<llvs_pack_options>?) throws -> l
     return input
 }
 
-/// What callbacks may answer beside success, as it is.
+/// Codes of callbacks, besides success, that are passed on unchanged.
 private let packCodes: [StoreError.Code] = [.io, .noSpace, .cancelled]

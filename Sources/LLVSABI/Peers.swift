@@ -14,9 +14,9 @@ final class PeerHandle: Handle, @unchecked Sendable {
         self.store = store; self.session = session; carried = link
     }
     override func checkReentry() throws { try store.checkReentry() }
-    /// What carries it, where the library does.
+    /// The link that carries the bytes, if the library does.
     var link: PeerLink? { lock.withLock { carried } }
-    /// Has the library carry it over a descriptor, which is taken in any case.
+    /// Lets the library carry the bytes over a descriptor, which it owns from then on, even if this fails.
     func carry(_ descriptor: Int32) throws {
         let made = try PeerLink(session, over: descriptor)
         lock.withLock { carried = made }
@@ -24,7 +24,7 @@ final class PeerHandle: Handle, @unchecked Sendable {
 }
 
 func session(_ pointer: OpaquePointer?) throws -> PeerSession { try handle(pointer, PeerHandle.self, "peer").session }
-/// Of one that the host carries.
+/// Returns the session of a connection that the host carries.
 func hosts(_ pointer: OpaquePointer?) throws -> PeerSession {
     let peer = try handle(pointer, PeerHandle.self, "peer")
     guard peer.link == nil else {
@@ -94,12 +94,12 @@ public func llvs_device_key(_ identity: llvs_bytes, _ key: UnsafeMutablePointer<
     }
 }
 
-/// A callback of the host that bounds what is stored.
+/// A callback of the host that limits what is stored.
 final class HostQuota: Sendable {
     nonisolated(unsafe) private let fn: llvs_quota_fn
     private let payload: Payload
 
-    /// Nil without a function; the payload is freed then.
+    /// Nil without a function; then the payload is freed.
     init?(_ fn: llvs_quota_fn?, _ payload: Payload) {
         guard let fn else { return nil }
         self.fn = fn; self.payload = payload
@@ -115,10 +115,10 @@ final class HostQuota: Sendable {
     }
 }
 
-/// Before `compares_digits` was appended, and before `exchange`.
+/// The sizes before `compares_digits` and `exchange` were appended.
 let earlierSizesOfPeerOptions = [88, 120]
 
-/// What the options of an end say.
+/// Converts the options of a peer.
 func peerOptions(_ input: llvs_peer_options, _ quota: (@Sendable (Int) throws -> Void)?) throws -> PeerSession.Options {
     let comparesDigits = try flag(input.compares_digits, "llvs_peer_options.compares_digits")
     let invitation = try optionalText(input.invitation, "llvs_peer_options.invitation").map(Invitation.init)
@@ -160,7 +160,7 @@ public func llvs_peer_open(
     peer?.pointee = nil
     return entry(error) {
         let input = try requiredStruct(options, "llvs_peer_options", earlierSizes: earlierSizesOfPeerOptions)
-        // First, so that what the caller gave for the callback is freed whatever fails.
+        // First, so that the callback's payload is freed even if the rest fails.
         let quota = HostQuota(input.quota, Payload(input.quota_payload, input.quota_free))?.ask
         let out = try required(peer, "peer"), store = try LLVSABI.store(store)
         let options = try peerOptions(input, quota)

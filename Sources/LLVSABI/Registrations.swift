@@ -7,7 +7,7 @@ import LLVS
 /// Behind `llvs_observer`.
 final class ObserverHandle: Handle, @unchecked Sendable {
     let gate: CallbackGate<Payload>
-    /// Ends what calls the gate.
+    /// Ends the source of the gate's calls.
     private let cancel: () -> Void
     init(_ gate: CallbackGate<Payload>, cancel: @escaping () -> Void) { self.gate = gate; self.cancel = cancel }
     func end() {
@@ -16,7 +16,7 @@ final class ObserverHandle: Handle, @unchecked Sendable {
     }
 }
 
-/// A call that registers a callback. Its payload is freed when the registration ends, and when there is none.
+/// Runs a call that registers a callback. The payload is freed when the registration ends, or if it fails.
 func registering<Callback>(
     _ fn: Callback?, _ payload: UnsafeMutableRawPointer?, _ payload_free: llvs_free_fn?, _ observer: HandleOut?, _ error: ErrorOut?,
     _ register: (Callback, CallbackGate<Payload>) throws -> ObserverHandle
@@ -89,11 +89,11 @@ public func llvs_cancel_token_is_cancelled(_ token: OpaquePointer!) -> llvs_bool
 @_cdecl("llvs_cancel_token_free") @implementation
 public func llvs_cancel_token_free(_ token: OpaquePointer!) { free(token, CancelTokenHandle.self, leadsToStore: false) }
 
-/// A pointer of the host that a `@Sendable` closure carries; used during the host's own call only.
-// Sendable: it is the host's.
+/// A pointer of the host for `@Sendable` closures; used only during the host's own call.
+// Sendable: the host is responsible for the memory.
 struct HostPointer: @unchecked Sendable { let pointer: UnsafeMutableRawPointer? }
 
-/// The control of one call.
+/// Converts the control of one call.
 func control(_ input: UnsafePointer<llvs_control>?) throws -> OperationControl {
     guard let input = try optionalStruct(input, "llvs_control") else { return OperationControl() }
     guard input.reserved == 0 else { throw InputError.reserved("llvs_control") }

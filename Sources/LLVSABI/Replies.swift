@@ -3,18 +3,18 @@ import LLVS
 
 // MARK: Answers of callbacks
 
-/// Behind `llvs_reply`: what one callback of a storage or transport hands back.
+/// Behind `llvs_reply`: the results of one callback of a storage or transport.
 final class Reply: Handle, @unchecked Sendable {
     private(set) var items: [[UInt8]] = []
     private(set) var answers: [[UInt8]?]
-    /// Answers that are read in pieces.
+    /// Results that are read in pieces.
     private(set) var sources: [Int: HostFile] = [:]
     private(set) var records: [(place: UInt64, size: UInt64, prefix: [UInt8])] = []
-    /// Of a directory.
+    /// The entries of a directory.
     private(set) var files: [RemoteEntry] = []
     private let token: CancelToken?
     private var check: (() throws -> Void)?
-    /// What `check` threw: the call that led here ends with it.
+    /// The error of `check`, with which the calling operation ends.
     private(set) var stop: (any Error)?
     init(questions: Int = 0, token: CancelToken? = nil, check: (() throws -> Void)? = nil) {
         answers = Array(repeating: nil, count: questions)
@@ -22,12 +22,12 @@ final class Reply: Handle, @unchecked Sendable {
     }
 
     var isCancelled: Bool { token?.isCancelled ?? ((try? look()) == nil) }
-    /// Throws when the call that led here is to end.
+    /// Throws if the calling operation is to end.
     func look() throws {
         if stop == nil { do { try check?() } catch { stop = error } }
         if let stop { throw stop }
     }
-    /// The call is over, and its check with it.
+    /// Called after the callback, when its check is no longer valid.
     func forgetCheck() { check = nil }
     func add(_ file: RemoteEntry) { files.append(file) }
     func add(_ item: [UInt8]) { items.append(item) }
@@ -65,7 +65,7 @@ public func llvs_reply_add(_ reply: OpaquePointer!, _ item: llvs_bytes, _ error:
 
 @_cdecl("llvs_reply_set") @implementation
 public func llvs_reply_set(_ reply: OpaquePointer!, _ index: Int, _ data: llvs_bytes, _ error: ErrorOut!) -> llvs_status {
-    // Changes files carry values in base64 and may be larger than any value.
+    // Changes files have values in base64, so they may be larger than any value.
     entry(error) { try handle(reply, Reply.self, "reply").set(index, array(data, "data", limit: Int(Int32.max) * 2)) }
 }
 

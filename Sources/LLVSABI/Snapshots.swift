@@ -23,7 +23,7 @@ final class SnapshotHandle: StructHandle<llvs_snapshot>, @unchecked Sendable {
 @_cdecl("llvs_snapshot_free") @implementation
 public func llvs_snapshot_free(_ snapshot: UnsafeMutablePointer<llvs_snapshot>!) { SnapshotHandle.free(snapshot) }
 
-/// A call that gives a manifest, or NULL.
+/// Runs a call that returns a manifest, or NULL.
 private func manifest(_ out: StructOut<llvs_snapshot>?, _ error: ErrorOut?, _ make: () throws -> SnapshotManifest?) -> llvs_status {
     snapshot(out, error) { try make().map { try SnapshotHandle($0) } }
 }

@@ -5,7 +5,7 @@ import LLVS
 
 final class StoreHandle: Handle, @unchecked Sendable {
     let store: Store
-    /// The same, for calls that need not keep it alive.
+    /// The same store, for calls that need not retain it.
     let reference: Unmanaged<Store>
     init(_ store: Store) { self.store = store; reference = .passUnretained(store) }
     override func checkReentry() throws { try store.checkReentry() }
@@ -22,10 +22,10 @@ func durability(_ input: llvs_durability, _ name: StaticString) throws -> Durabi
     }
 }
 
-/// Before `compaction_grace`, before `busy_timeout`, and before `control` was appended.
+/// The sizes before `compaction_grace`, `busy_timeout` and `control` were appended.
 let earlierSizesOfStoreOptions = [56, 64, 80]
 
-/// The options as the engine takes them, and the host's storage they claim.
+/// Converts the options for the engine; claims the host's storage.
 func storeOptions(_ input: UnsafePointer<llvs_store_options>?) throws -> Store.Options {
     var options = Store.Options()
     guard let input = try optionalStruct(input, "llvs_store_options", earlierSizes: earlierSizesOfStoreOptions) else { return options }
@@ -61,7 +61,7 @@ func storeOptions(_ input: UnsafePointer<llvs_store_options>?) throws -> Store.O
     return options
 }
 
-/// The path of a store of that kind; memory and host storages have none.
+/// Returns the path of a store of that kind; memory and host storages have none.
 func storePath(_ input: llvs_bytes, _ options: Store.Options) throws -> String {
     switch options.storage {
     case .file, .sqlite: try path(input, "path")
@@ -96,7 +96,7 @@ public func llvs_store_reload(
     added?.pointee = 0
     return entry(error) {
         let store = try handle(store, StoreHandle.self, "store").store, control = try LLVSABI.control(control)
-        // Beneath that locks are held, and only whether it was cancelled is looked at.
+        // Called here, since the reload checks only for cancellation while it holds locks.
         try control.check(.reading, 0, of: 0, doing: "Looking for new versions in \(store.description)")
         let count = try store.reloadHistory(control)
         added?.pointee = UInt64(clamping: count)

@@ -10,7 +10,7 @@ final class SyncerHandle: Handle, @unchecked Sendable {
     init(_ syncer: Syncer, _ gate: CallbackGate<Payload>) { self.syncer = syncer; self.gate = gate }
 
     func end() {
-        // A round that runs is cancelled before anybody waits for its callback.
+        // Cancels a running round before waiting for its callback.
         gate.cancel()
         syncer.stop()
         gate.close()
@@ -21,7 +21,7 @@ private func syncer(_ pointer: OpaquePointer?) throws -> Syncer { try handle(poi
 
 /// Behind `llvs_sync_status`.
 final class SyncStatusHandle: StructHandle<llvs_sync_status>, @unchecked Sendable {
-    /// They hold what the whole borrows: errors, problems.
+    /// Owners of the errors and problems that the struct borrows.
     private let errors: [ErrorHandle?]
     private let mergeError: ErrorHandle?
 
@@ -88,7 +88,7 @@ public func llvs_syncer_start(
     _ coordinator: OpaquePointer!, _ options: UnsafePointer<llvs_syncer_options>!, _ fn: llvs_sync_event_fn!,
     _ payload: UnsafeMutableRawPointer!, _ payload_free: llvs_free_fn!, _ syncer: HandleOut!, _ error: ErrorOut!
 ) -> llvs_status {
-    // First, so that what the caller gave is freed whatever fails.
+    // First, so that the caller's payload is freed even if the rest fails.
     let gate = CallbackGate(Payload(payload, payload_free))
     syncer?.pointee = nil
     return entry(error) {
@@ -96,7 +96,7 @@ public func llvs_syncer_start(
         let coordinator = try openCoordinator(coordinator)
         let made = try Syncer(coordinator, options: settings, conditions: conditions) { event in
             guard let fn else { return }
-            // Without memory for it an event is not told; the next one is.
+            // If memory is short the event is dropped; the next one is delivered.
             guard let status = try? SyncStatusHandle(event.status) else { return }
             let round = event.round.flatMap { try? SyncResultHandle($0) }
             if event.round != nil && round == nil { return }

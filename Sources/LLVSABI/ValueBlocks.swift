@@ -4,13 +4,13 @@ import LLVS
 
 // MARK: Many values in one piece
 
-/// What stands behind `llvs_value_block`: a batch, and the sizes of its rows as columns.
+/// Behind `llvs_value_block`: a batch, and the sizes of its rows as columns.
 final class ValueBlock: StructHandle<llvs_value_block>, @unchecked Sendable {
     private let batch: ValueBatch
 
     /// - Parameters:
-    ///   - batch: with nothing between its values.
-    ///   - withIDs: whether the caller does not know the ids.
+    ///   - batch: its values must be contiguous.
+    ///   - withIDs: whether to include the ids, since the caller does not know them.
     init(_ batch: ValueBatch, withIDs: Bool) throws {
         let arena = Arena()
         let count = batch.count, none = UInt32(truncatingIfNeeded: batch.versionCount)
@@ -40,7 +40,7 @@ extension llvs_bytes {
     }
 }
 
-/// The ids that lie one behind the other in `joined`.
+/// Fetches values by ids that are concatenated in `joined`.
 private func fetchBlock(_ joined: llvs_bytes, _ sizes: UnsafePointer<UInt64>?, _ count: Int, at version: VersionID, from store: Store)
     throws -> ValueBlock
 {
@@ -95,8 +95,8 @@ public func llvs_store_enumerate_block(
 
 // MARK: One value into memory of the caller's
 
-/// Where a value goes that is read into memory of the caller's: nowhere when it does not fit. Its size is -1, which is SIZE_MAX,
-/// when there is none.
+/// The destination of a value read into the caller's memory; nothing is written if it does not fit. If there is no value the size is -1,
+/// which is SIZE_MAX.
 struct Target {
     let buffer: UnsafeMutableRawPointer?
     let capacity: Int

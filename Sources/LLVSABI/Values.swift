@@ -19,8 +19,8 @@ public func llvs_store_value(
     }
 }
 
-/// Fetches a value. While it can be done quickly no references to the store are counted: all threads would write that count. Nothing that
-/// is called from there can let go of the store.
+/// Fetches a value. The fast path counts no references to the store, since all threads would contend for the count. Nothing called on that
+/// path can release the store.
 @inline(__always)
 func fetch(_ id: llvs_bytes, at version: VersionID, from pointer: OpaquePointer?, into reserve: (Int) throws -> UnsafeMutableRawPointer?)
     throws -> Store.Fetched
@@ -47,7 +47,7 @@ private func fetchQuickly(
     }
 }
 
-/// As above, of a store that is held.
+/// As above, for a store that is retained.
 func fetch(
     _ id: llvs_bytes, at version: VersionID, from store: Store,
     into out: UnsafeMutablePointer<llvs_buffer>, _ stored: UnsafeMutablePointer<llvs_version_id>?
@@ -55,7 +55,7 @@ func fetch(
     try allocating(into: out, stored) { try store.fetch(rawBytes(id, "id"), at: version, into: $0) }
 }
 
-/// Hands `fetch` something to allocate with, and the caller of the library what was fetched.
+/// Calls `fetch` with an allocator, and gives the result to the library's caller.
 @inline(__always)
 private func allocating(
     into out: UnsafeMutablePointer<llvs_buffer>, _ stored: UnsafeMutablePointer<llvs_version_id>?,
@@ -112,10 +112,10 @@ public func llvs_store_values(
 
 // MARK: Enumerating
 
-/// Before it could be reversed.
+/// The size before `reverse` was appended.
 let earlierSizesOfRange = [88]
 
-/// A range as the engine takes it; NULL: all.
+/// Converts a range for the engine; NULL: all.
 func page(_ input: UnsafePointer<llvs_range>?) throws -> PageQuery {
     var query = PageQuery()
     guard let input = try optionalStruct(input, "llvs_range", earlierSizes: earlierSizesOfRange) else { return query }
@@ -130,7 +130,7 @@ func page(_ input: UnsafePointer<llvs_range>?) throws -> PageQuery {
     return query
 }
 
-/// How many elements a page may have; 0: as many as pages have.
+/// Checks the most elements of a page; 0: the default.
 func pageLimit(_ limit: Int) throws -> Int {
     guard limit >= 0 else { throw InputError.tooLarge("limit", limit, PageLimits.most) }
     return limit

@@ -1,17 +1,17 @@
 import LLVS
 
-/// What became of one check of a conformance suite.
+/// The result of one check of a conformance suite.
 public struct CheckResult: Hashable, Sendable, CustomStringConvertible {
     public enum Outcome: UInt32, Sendable {
         case passed = 1
         case failed = 2
-        /// The subject cannot be put to it: it does not promise what is checked.
+        /// The check does not apply, since the subject does not promise what it checks.
         case skipped = 3
     }
-    /// What is checked, as a sentence that is true where it passed.
+    /// The name of the check, as a sentence that is true if it passed.
     public var name: String
     public var outcome: Outcome
-    /// What was wrong, or why it was skipped; empty where it passed.
+    /// What was wrong, or why it was skipped; empty if it passed.
     public var message: String
     public var description: String { "\(name): \(outcome)\(message.isEmpty ? "" : ": \(message)")" }
 }
@@ -23,21 +23,21 @@ public struct ConformanceFailure: Error, CustomStringConvertible {
     public var description: String { "conformance, \(result.description)" }
 }
 
-/// What may happen to the place that a backend keeps its things in.
+/// A disturbance of the place where a backend stores its data.
 public enum Disturbance: UInt32, Sendable {
-    /// From now on nothing more can be written to it, or asked of it: calls must fail.
+    /// The place fails: from now on calls must fail.
     case fail = 1
     /// It works again.
     case mend = 2
-    /// What was not synced is gone, and so is whoever had it open.
+    /// Data that was not synced is lost, and so are all open handles.
     case powerCut = 3
 }
 
 /// A suite of checks for backends of one kind.
 public protocol ConformanceSuite {
-    /// What is checked: one place for a backend to keep its things in, empty at first.
+    /// The subject of a check: one place for a backend's data, empty at first.
     associatedtype Subject
-    /// In the order in which they run.
+    /// The checks, in the order in which they run.
     static var checks: [Check<Subject>] { get }
 }
 
@@ -49,7 +49,7 @@ extension ConformanceSuite {
     }
 
     /// Runs the checks whose names contain a text (empty: all), each on a subject of its own.
-    /// - Parameter finished: hears of each as it comes to an end.
+    /// - Parameter finished: called with each result.
     public static func check(only text: String = "", make: () throws -> Subject, finished: (CheckResult) -> Void = { _ in })
         -> [CheckResult]
     {
@@ -67,7 +67,7 @@ public struct Check<Subject>: Sendable {
     init(_ name: String, _ body: @escaping @Sendable (Subject) throws -> Void) { self.name = name; self.body = body }
 }
 
-/// Running checks, and what they say of their subject.
+/// Runs checks, and records their results.
 enum Checks {
     struct Problem: Error { let message: String }
     struct Skip: Error { let reason: String }
@@ -102,17 +102,17 @@ enum Checks {
     }
 }
 
-/// Throws the message when it does not hold.
+/// Throws the message if the condition is false.
 func expect(_ holds: @autoclosure () throws -> Bool, _ message: @autoclosure () throws -> String) throws {
     if try !holds() { throw Checks.Problem(message: try message()) }
 }
 
-/// Ends the check as skipped when it does not hold.
+/// Ends the check as skipped if the condition is false.
 func skip(unless holds: Bool, _ reason: String) throws {
     if !holds { throw Checks.Skip(reason: reason) }
 }
 
-/// The body must throw one of the codes; empty: any.
+/// Requires that the body throws one of the codes; empty: any.
 func expectError(_ codes: [StoreError.Code], _ what: String, _ body: () throws -> Void) throws {
     do { try body() } catch let error as StoreError {
         guard codes.isEmpty || codes.contains(error.code) else {

@@ -1,6 +1,6 @@
 import LLVS
 
-/// What storages and transports are asked to do: what a fault can happen to, and what is counted.
+/// Operations of storages and transports, which faults can affect, and which are counted.
 public struct FaultOperations: OptionSet, Hashable, Sendable {
     public let rawValue: UInt32
     public init(rawValue: UInt32) { self.rawValue = rawValue }
@@ -12,12 +12,12 @@ public struct FaultOperations: OptionSet, Hashable, Sendable {
     public static let cacheGet = FaultOperations(rawValue: 16)
     public static let cachePut = FaultOperations(rawValue: 32)
     public static let cacheDelete = FaultOperations(rawValue: 64)
-    /// Large values that a storage keeps outside its records.
+    /// Large values that a storage stores outside its records.
     public static let blobWrite = FaultOperations(rawValue: 128)
     public static let blobRead = FaultOperations(rawValue: 256)
     public static let openStorage = FaultOperations(rawValue: 512)
     public static let closeStorage = FaultOperations(rawValue: 1024)
-    /// All that storages do.
+    /// All operations of storages.
     public static let storage = FaultOperations(rawValue: 0xFFFF)
 
     public static let list = FaultOperations(rawValue: 65_536)
@@ -28,11 +28,11 @@ public struct FaultOperations: OptionSet, Hashable, Sendable {
     public static let snapshotRead = FaultOperations(rawValue: 2_097_152)
     public static let snapshotWrite = FaultOperations(rawValue: 4_194_304)
     public static let snapshotDelete = FaultOperations(rawValue: 8_388_608)
-    /// All that transports do.
+    /// All operations of transports.
     public static let transport = FaultOperations(rawValue: 0x7FFF_0000)
 
     static let all = FaultOperations(rawValue: UInt32.max)
-    /// Every single one that is counted.
+    /// Every single counted operation.
     static let known: [(FaultOperations, String)] = [
         (.append, "append"), (.sync, "sync"), (.scan, "scan"), (.read, "read"), (.cacheGet, "cache_get"), (.cachePut, "cache_put"),
         (.cacheDelete, "cache_delete"), (.blobWrite, "blob_write"), (.blobRead, "blob_read"), (.openStorage, "open"),
@@ -43,39 +43,39 @@ public struct FaultOperations: OptionSet, Hashable, Sendable {
     ]
 }
 
-/// What happens to an operation. Where a kind means nothing for it, the operation fails.
+/// The effect of a fault on an operation. If a kind does not apply to the operation, the operation fails.
 public enum FaultKind: UInt32, Sendable {
     /// Nothing is done, and the operation fails.
     case fail = 0
-    /// It is done, and fails all the same.
+    /// The operation is done, and fails all the same.
     case loseAcknowledgement = 1
-    /// A part is done, then it fails; fetching, which may answer a part, answers one and succeeds.
+    /// A part is done, then the operation fails. Fetching, which may return a part, returns one and succeeds.
     case partial = 2
-    /// A byte of what is read or written is changed, or a listing tells of what is not there.
+    /// A byte is changed on reading or writing, or a listing names a missing file.
     case corrupt = 3
-    /// What is read or written ends too early.
+    /// The data that is read or written is cut short.
     case cut = 4
-    /// What is asked for is not there; what is written vanishes, and is said to be done.
+    /// Requested data is missing; written data vanishes, and the operation succeeds.
     case absent = 5
-    /// Nothing else than the delay.
+    /// Only the delay.
     case delay = 6
 }
 
-/// A rule of a plan: what happens, to which operations.
+/// A rule of a plan: a fault, and the operations that it affects.
 public struct Fault: Sendable {
     public var kind: FaultKind
     /// Empty: all.
     public var operations: FaultOperations
-    /// What failing operations throw; nil: `.transport` for transports, `.io` for storages, save for an append that is done:
-    /// `.unknownOutcome`.
+    /// The code of failing operations; nil: `.transport` for transports, `.io` for storages, except `.unknownOutcome` for an append that is
+    /// done.
     public var code: StoreError.Code?
-    /// The first one that it happens to, counted from 1 among `operations` since the plan was made or reset.
+    /// The first operation to fail, counted from 1 among `operations` since the plan was created or reset.
     public var first: UInt64
-    /// To how many it can happen from there on; nil: to all.
+    /// How many operations can fail from there on; nil: all.
     public var count: UInt64?
-    /// How likely it is for each of them, by the seed.
+    /// The probability for each of them, determined by the seed.
     public var probability: Double
-    /// Before the operation.
+    /// The delay before the operation.
     public var delayMilliseconds: UInt32
 
     public init(
@@ -88,10 +88,10 @@ public struct Fault: Sendable {
     }
 }
 
-/// Which operations of the storages and transports that were given it fail, and how: the same each time, by the seed.
+/// Decides which operations of storages and transports fail, and how; reproducible by the seed.
 ///
-/// Whatever is wrapped counts here, so one plan may stand behind a storage and a transport, and "the n-th" counts both.
-/// Safe from all threads; where several threads work, which of them meets the n-th is theirs to decide.
+/// All wrapped objects count together, so one plan may serve a storage and a transport, and "the n-th" counts both. Safe from all threads;
+/// with several threads, scheduling decides which of them gets the n-th.
 public final class FaultPlan: @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
     public let seed: UInt64
@@ -103,39 +103,39 @@ public final class FaultPlan: @unchecked Sendable {
 
     public init(seed: UInt64 = 0) { self.seed = seed }
 
-    /// Adds a rule. Of several that fit an operation the one that was added first happens.
+    /// Adds a rule. If several match an operation, the one added first applies.
     public func add(_ fault: Fault) { lock.withLock { faults.append(fault) } }
-    /// Forgets the rules; counting goes on.
+    /// Removes the rules; counting continues.
     public func clear() { lock.withLock { faults = [] } }
-    /// Counts from 0 again; the rules stay.
+    /// Resets the counts to 0; the rules stay.
     public func reset() {
         lock.withLock {
             counts = [:]; injectedCount = 0; last = ""
         }
     }
 
-    /// How many of these operations there were; of all when empty.
+    /// Returns the number of these operations so far; of all if empty.
     public func count(of operations: FaultOperations = []) -> UInt64 { lock.withLock { total(operations.isEmpty ? .all : operations) } }
-    /// How many faults have happened.
+    /// The number of injected faults.
     public var injected: UInt64 { lock.withLock { injectedCount } }
-    /// The last one that happened, for messages: "append 7 of the store at /x: fail"; empty when there was none.
+    /// The last injected fault, for messages: "append 7 of the store at /x: fail"; empty if there was none.
     public var lastInjected: String { lock.withLock { last } }
 
     private func total(_ operations: FaultOperations) -> UInt64 {
         counts.reduce(0) { operations.contains($1.key) ? $0 &+ $1.value : $0 }
     }
 
-    /// What happens to one operation.
+    /// The fault of one operation.
     struct Met {
         let kind: FaultKind
         let error: StoreError
-        /// Random, by the seed.
+        /// Random bits, determined by the seed.
         let bits: UInt64
 
-        /// A place among so many; 0 when there is none.
+        /// Returns an index below `count`; 0 if that is 0.
         func index(_ count: Int) -> Int { count > 0 ? Int(bits % UInt64(count)) : 0 }
 
-        /// The bytes with one of them changed, or cut short.
+        /// Returns the bytes with one of them changed, or cut short.
         func spoil(_ bytes: [UInt8]) -> [UInt8] {
             var spoiled = bytes
             guard !spoiled.isEmpty else { return kind == .cut ? [] : [0x5A] }
@@ -148,7 +148,7 @@ public final class FaultPlan: @unchecked Sendable {
         }
     }
 
-    /// Counts the operation, waits, and throws when it is to fail; else what else is to happen to it.
+    /// Counts the operation, waits for the delay, and throws if it is to fail; otherwise returns its fault, if any.
     func begin(_ operation: FaultOperations, _ what: String) throws -> Met? {
         let found = lock.withLock { () -> (fault: Fault, met: Met)? in
             counts[operation, default: 0] &+= 1
@@ -175,17 +175,17 @@ public final class FaultPlan: @unchecked Sendable {
         return met.kind == .delay ? nil : met
     }
 
-    /// What a storage or transport would throw that does as it should.
+    /// Returns the code that a correct storage or transport would throw.
     private static func usualCode(_ kind: FaultKind, _ operation: FaultOperations) -> StoreError.Code {
         if FaultOperations.transport.contains(operation) { return .transport }
         return kind == .loseAcknowledgement && operation == .append ? .unknownOutcome : .io
     }
 
-    /// Counts that something is opened.
-    /// - Throws: what the plan has for it.
+    /// Counts an opening.
+    /// - Throws: the error of the plan.
     public func opening(_ what: String) throws { try around(.openStorage, what) {} }
 
-    /// An operation that can but fail or be done unheard; `absent` leaves it out and says that it was done.
+    /// Runs an operation that returns nothing, with its fault; `absent` skips it and succeeds.
     func around(_ operation: FaultOperations, _ what: String, _ body: () throws -> Void) throws {
         guard let met = try begin(operation, what) else { return try body() }
         switch met.kind {

@@ -1,7 +1,7 @@
 import LLVS
 
 extension CallbackStorage.Functions {
-    /// The same, failing as planned. It lies below the checksums of the store, which sees what a bad medium would hand it.
+    /// Returns functions that fail as planned. They are below the checksums of the store, which so sees what a bad medium would return.
     public func failing(_ plan: FaultPlan, name: String) -> CallbackStorage.Functions {
         let inner = self, lost = LostRecords()
         var outer = inner
@@ -12,7 +12,7 @@ extension CallbackStorage.Functions {
                 _ = try inner.append(records)
                 throw met.error
             case .partial:
-                // What a storage must not do: a part of a batch stays.
+                // A violation of the storage's contract: a part of a batch remains.
                 if records.count > 1 { _ = try inner.append(Array(records.prefix(records.count / 2))) }
                 throw met.error
             case .absent: return lost.places(records.count)
@@ -62,7 +62,7 @@ extension CallbackStorage.Functions {
         }
         outer.sync = { try plan.around(.sync, name) { try inner.sync() } }
         outer.close = {
-            // What is closed with an error is closed all the same.
+            // A close that fails must close all the same.
             let met = Result { try plan.begin(.closeStorage, name) }
             try inner.close()
             if let met = try met.get() { throw met.error }
@@ -97,12 +97,12 @@ extension CallbackStorage.Functions {
     }
 }
 
-/// Records that were said to be kept and were not.
+/// Records that were reported as stored but were not.
 private final class LostRecords: @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
     private let lock = Lock()
     private var all: Set<UInt64> = []
-    /// No storage counts so far.
+    /// No storage uses places this high.
     private var next = UInt64.max
     func places(_ count: Int) -> [UInt64] {
         lock.withLock {

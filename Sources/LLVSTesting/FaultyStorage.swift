@@ -1,17 +1,17 @@
 import LLVS
 
-/// A storage that passes everything on to another, failing as planned: for those of the engine, which check what they read.
+/// Wraps a storage of the engine, which checks what it reads, and fails as planned.
 ///
-/// Bytes that would come back changed or cut short are therefore told as they would tell them: as `.damaged`, and
-/// a cache as one that is not there. (`CallbackStorage.Functions.failing` lies below the checks.)
+/// Changed or truncated bytes are therefore reported as those storages report them: as `.damaged`, and a cache as missing.
+/// (`CallbackStorage.Functions.failing` is below the checks.)
 public final class FaultyStorage: Storage, @unchecked Sendable {
-    // Sendable: it does not change; the plan has a lock.
+    // Sendable: immutable; the plan has a lock.
     private let base: any Storage
     private let plan: FaultPlan
     private let closed: () -> Void
 
-    /// - Parameter closed: called when this one is closed.
-    /// - Throws: what the plan has for opening; `base` is closed then.
+    /// - Parameter closed: called when this storage is closed.
+    /// - Throws: the plan's error for opening; then `base` is closed.
     public init(_ base: any Storage, plan: FaultPlan, closed: @escaping () -> Void = {}) throws {
         self.base = base
         self.plan = plan
@@ -57,7 +57,7 @@ public final class FaultyStorage: Storage, @unchecked Sendable {
         guard let met = try plan.begin(.scan, description) else { return try base.scan(control, found) }
         switch met.kind {
         case .absent:
-            // The first that is met is left out, for this handle for good.
+            // Permanently omits the first record met, for this handle.
             var isFirst = true
             try base.scan(control) { record in
                 if isFirst { isFirst = false } else { try found(record) }
@@ -89,7 +89,7 @@ public final class FaultyStorage: Storage, @unchecked Sendable {
         if let met = try plan.begin(.read, description) { throw damaged(met) }
         try base.read(place, at: offset, into: buffer)
     }
-    /// What comes this way is checked by whoever asks: here bytes are really changed.
+    /// The caller checks these bytes, so they are really changed.
     public func readSegment(_ segment: UInt32, at position: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
         guard let met = try plan.begin(.read, description) else { return try base.readSegment(segment, at: position, into: buffer) }
         let count = min(buffer.count, try base.readSegment(segment, at: position, into: buffer))
@@ -133,7 +133,7 @@ public final class FaultyStorage: Storage, @unchecked Sendable {
 
     // MARK: Caches
 
-    /// Whether to look for the cache at all.
+    /// Returns whether to look for the cache at all.
     private func looks() throws -> Bool {
         guard let met = try plan.begin(.cacheGet, description) else { return true }
         if [.corrupt, .cut, .absent].contains(met.kind) { return false }
@@ -146,7 +146,7 @@ public final class FaultyStorage: Storage, @unchecked Sendable {
     }
     public func cacheDelete(_ name: String) throws { try plan.around(.cacheDelete, description) { try base.cacheDelete(name) } }
     public func cacheWriter(_ name: String?) throws -> any CacheWriter {
-        // Maps that are too large for memory are made by way of such a writer, too: nobody asks for those by name.
+        // Maps too large for memory are also written this way, but have no name.
         if name != nil, let met = try plan.begin(.cachePut, description) { throw met.error }
         return try base.cacheWriter(name)
     }
@@ -154,7 +154,7 @@ public final class FaultyStorage: Storage, @unchecked Sendable {
     public func close(discarding: Bool) throws {
         defer { closed() }
         if discarding { return try base.close(discarding: true) }
-        // What is closed with an error is closed all the same.
+        // A close that fails must close all the same.
         let met = Result { try plan.begin(.closeStorage, description) }
         try base.close(discarding: false)
         if let met = try met.get() { throw met.error }

@@ -1,7 +1,7 @@
 import LLVS
 
-/// A transport that passes everything on to another, failing as planned. The files that it changes, cuts short or
-/// loses are those that the exchange gets, or those that the other side keeps.
+/// Wraps a transport, and fails as planned. It changes, truncates or loses the files that the exchange gets, or those that the other side
+/// stores.
 public final class FaultyTransport: ExchangeTransport, @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
     private let base: any ExchangeTransport
@@ -10,7 +10,7 @@ public final class FaultyTransport: ExchangeTransport, @unchecked Sendable {
     private let lock = Lock()
     private var isClosed = false
 
-    /// - Parameter closed: called once, when this one is closed or let go of.
+    /// - Parameter closed: called once, when this transport is closed or released.
     public init(_ base: any ExchangeTransport, plan: FaultPlan, closed: @escaping () -> Void = {}) {
         self.base = base; self.plan = plan; self.closed = closed
     }
@@ -21,7 +21,7 @@ public final class FaultyTransport: ExchangeTransport, @unchecked Sendable {
     public func list(_ control: OperationControl) throws -> ExchangeListing {
         guard let met = try plan.begin(.list, description) else { return try base.list(control) }
         var listing = try base.list(control)
-        // It is not what the mark stands for any more.
+        // The mark no longer matches the listing.
         listing.mark = nil
         switch met.kind {
         case .absent: if !listing.versions.isEmpty { listing.versions.remove(at: met.index(listing.versions.count)) }
@@ -42,7 +42,7 @@ public final class FaultyTransport: ExchangeTransport, @unchecked Sendable {
     {
         guard let met = try plan.begin(operation, description) else { return try body(names) }
         switch met.kind {
-        // As a transport may: whoever asks asks again for the rest.
+        // As a transport may: the caller requests the rest again.
         case .partial: return try body(Array(names.prefix(max(1, names.count / 2))))
         case .absent, .corrupt, .cut:
             var files = try body(names)
@@ -61,7 +61,7 @@ public final class FaultyTransport: ExchangeTransport, @unchecked Sendable {
         }
     }
 
-    /// The whole file; nil when there is none.
+    /// Returns the whole file; nil if there is none.
     static func bytes(_ file: FetchedFile) throws -> [UInt8]? {
         switch file {
         case .data(let bytes): return bytes

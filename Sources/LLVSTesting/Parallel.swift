@@ -1,6 +1,6 @@
 import LLVS
 
-/// Threads for tests, without a runtime of their own.
+/// Runs threads for tests, without a runtime of their own.
 public enum Parallel {
     fileprivate final class Work {
         let thread: Int
@@ -8,7 +8,7 @@ public enum Parallel {
         init(_ thread: Int, _ body: @escaping (Int) -> Void) { self.thread = thread; self.body = body }
     }
 
-    /// Runs `body` `times` times on each of `threads` threads, and returns the errors that it threw.
+    /// Runs `body` `times` times on each of `threads` threads. Returns the errors thrown.
     public static func run(threads: Int, times: Int, _ body: @escaping (_ thread: Int, _ turn: Int) throws -> Void) -> [any Error] {
         let lock = Lock()
         var errors: [any Error] = []
@@ -28,11 +28,11 @@ public enum Parallel {
         return errors
     }
 
-    /// Seconds after which whatever has not ended or come is taken to hang. No test measures time by it: it is hundreds of times as long as
-    /// all that is waited for so.
+    /// Seconds after which anything unfinished is considered hung. No test measures time with it: it is hundreds of times as long as any
+    /// expected wait.
     public static let patience = 300
 
-    /// Runs `body` on a thread of its own. Returns whether it came to an end; a thread that hangs is left behind.
+    /// Runs `body` on a thread of its own. Returns whether it ended; a hung thread is abandoned.
     public static func finishes(_ body: @escaping () throws -> Void) -> Bool {
         let lock = Lock()
         nonisolated(unsafe) var isDone = false
@@ -44,7 +44,7 @@ public enum Parallel {
         return becomes { lock.withLock { isDone } }
     }
 
-    /// Waits until `isSo` returns true. Returns false if that does not come.
+    /// Waits until `isSo` returns true. Returns false if it does not within the patience.
     public static func becomes(_ isSo: () throws -> Bool) rethrows -> Bool {
         for _ in 0..<patience * 1_000 {
             if try isSo() { return true }

@@ -1,6 +1,6 @@
 import LLVS
 
-// What becomes of files that are published.
+// Checks of published files.
 extension RemoteFilesConformance {
     static func emptiness(_ subject: Subject) throws {
         let files = try subject.open()
@@ -54,9 +54,9 @@ extension RemoteFilesConformance {
         let files = try opened(subject)
         let size = 200_000, file = file(1, size: size), other = RemoteFilesConformance.file(2, size: 5_000)
         try publish(files, [file, other])
-        // As a base pack is read: its end, then blocks of it. The last two reach beyond its end.
+        // As a base pack is read: its end, then blocks of it. The last two ranges extend past its end.
         let wanted = [0..<100, size - 65_536..<size, 100_000..<165_537, 7..<8, size - 10..<size + 90, size..<size + 10]
-        // What answers with the whole file needs the room for it.
+        // The limit must allow for services that return the whole file.
         var all = wanted.map { RemoteRead(name: file.name, range: $0, limit: size) }
         all.append(RemoteRead(name: other.name, range: 1_000..<1_100, limit: size))
         all.append(RemoteRead(name: "\(log)/never", range: 0..<9, limit: size))

@@ -1,6 +1,6 @@
 import LLVS
 
-// Directories, large and many files, others at the same place, and stores.
+// Checks of directories, large and many files, concurrent users of a place, and stores.
 extension RemoteFilesConformance {
     static func directories(_ subject: Subject) throws {
         let files = try opened(subject)
@@ -21,12 +21,12 @@ extension RemoteFilesConformance {
 
     static func largeFiles(_ subject: Subject) throws {
         let files = try opened(subject)
-        // Around what goes to disk (1 MiB), parts of large values (8 MiB), base packs (16 MiB).
+        // Around the limits of memory (1 MiB), parts of large values (8 MiB), and base packs (16 MiB).
         let all = [(1 << 20) - 1, 1 << 20, (1 << 20) + 1, 8 << 20, (16 << 20) + 5].enumerated().map { file($0, size: $1) }
         for file in all { try publish(files, [file]) }
         try compare(all, in: files, "of a large size")
         try expectListed(all, in: files, log, "of a large size")
-        // Made piece by piece, as parts of values are.
+        // Produced piece by piece, as parts of values are.
         let source = all[2].bytes, name = file(77).name
         let pieces = OutgoingFile(size: source.count) { sink in
             for at in stride(from: 0, to: source.count, by: 100_000) {
@@ -42,7 +42,7 @@ extension RemoteFilesConformance {
 
     static func manyFiles(_ subject: Subject) throws {
         let files = try opened(subject)
-        // More than services list on a page.
+        // More than services list on one page.
         let all = (0..<1_100).map { file($0, size: 40) }
         for start in stride(from: 0, to: all.count, by: 275) { try publish(files, Array(all[start..<start + 275])) }
         try expectListed(all, in: files, log, "of many")
@@ -80,7 +80,7 @@ extension RemoteFilesConformance {
             if thread == 0 {
                 defer { lock.withLock { isSent = true } }
                 for start in stride(from: 0, to: all.count, by: 4) {
-                    // However the two are scheduled: somebody is looking while this is published.
+                    // Whatever the scheduling, the reader reads while this is published.
                     lock.withLock { while looks <= start / 4, looksOn { condition.wait(lock) } }
                     try publish(sender, Array(all[start..<start + 4]))
                 }
@@ -92,7 +92,7 @@ extension RemoteFilesConformance {
                 }
                 while !lock.withLock({ isSent }) {
                     let listed = try list(reader, log)
-                    // The newest are those that may not be whole.
+                    // The newest files are the ones that may be incomplete.
                     try compare(Array(all.filter { listed[$0.name] != nil }.suffix(4)), in: reader, "listed while it was being published")
                     lock.withLock {
                         looks += 1; condition.broadcast()
@@ -115,7 +115,7 @@ extension RemoteFilesConformance {
         let lock = Lock()
         nonisolated(unsafe) var told: [[Bool]] = [[], []]
         let failures = Parallel.run(threads: 2, times: turns) { thread, turn in
-            // Both begin a turn together; one that failed is not waited for long.
+            // Both begin a turn together; the wait for a failed one is bounded.
             for _ in 0..<2_000 where lock.withLock({ told[1 - thread].count < turn }) { usleep(500) }
             let outcome = try both[thread].publish(uploads([file(thread, turn)])) {}
             var isPublished = false
@@ -147,7 +147,7 @@ extension RemoteFilesConformance {
         try publish(files, [kept])
         let all = (0..<20).map { file($0, size: 60_000) }
         func cancelled() throws { throw StoreError(.cancelled, "The call was cancelled.") }
-        // Noticing it is allowed, and finishing is.
+        // The operation may either notice the cancellation or finish.
         func tolerating(_ what: String, _ body: () throws -> Void) throws {
             do { try body() } catch let error as StoreError {
                 try expect(
@@ -155,7 +155,7 @@ extension RemoteFilesConformance {
                     "\(what) after it was cancelled fails with \(error.code.rawValue), which is not that it was: \(error)")
             }
         }
-        // At once, and later.
+        // Cancelled at once, and later.
         for delay in [0, 3, 7] {
             var looks = 0
             let check = {
@@ -206,10 +206,10 @@ extension RemoteFilesConformance {
     static func storesExchangeFiles(_ subject: Subject) throws { try exchange(subject, readers: 0) { RemoteTransport($0) } }
     static func storesExchangePacks(_ subject: Subject) throws { try exchange(subject, readers: 1) { PackedTransport($0) } }
 
-    /// Two stores in turn, and then as many new ones that only read.
+    /// Exchanges two stores in turn, and then `readers` new ones that only read.
     private static func exchange(_ subject: Subject, readers: Int, _ layout: (any RemoteFiles) -> any ExchangeTransport) throws {
         let stores = [try store(), try store()]
-        // One after the other where the place takes one at a time.
+        // One at a time, since the place may allow only that.
         func exchange(_ store: Store) throws {
             let exchange = Exchange(store: store, transport: layout(try subject.open()))
             defer { exchange.close() }

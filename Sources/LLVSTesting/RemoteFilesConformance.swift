@@ -1,15 +1,15 @@
 import LLVS
 
-/// What every place that holds named files must do, whatever service is behind it: that on which both layouts rely, and nothing else
+/// The requirements on every place that holds named files, for any service: exactly those on which both layouts rely
 /// (docs/remote-files.md).
 package enum RemoteFilesConformance: ConformanceSuite {
     /// One place, empty at first.
     package struct Subject {
-        /// What reaches the place.
+        /// Opens the files of the place.
         package var open: () throws -> any RemoteFiles
-        /// Several may reach it at once.
+        /// Whether several may use it at once.
         package var isShared: Bool
-        /// Makes the place unreachable, or reachable again; nil when nobody can.
+        /// Makes the place unreachable, or reachable again; nil if that is impossible.
         package var disturb: ((Disturbance) throws -> Void)?
         package init(
             isShared: Bool = true, disturb: ((Disturbance) throws -> Void)? = nil, open: @escaping () throws -> any RemoteFiles
@@ -43,29 +43,29 @@ package enum RemoteFilesConformance: ConformanceSuite {
     ]
 }
 
-// Reading and writing for the checks.
+// Reads and writes for the checks.
 extension RemoteFilesConformance {
     typealias File = (name: String, bytes: [UInt8])
-    /// Where log packs lie.
+    /// The directory of log packs.
     static let log = "pack1/log"
 
-    /// A file of any bytes, under a name like those of packs.
+    /// Returns a file of arbitrary bytes, under a name like those of packs.
     static func file(_ number: Int, size: Int = 200) -> File {
         ("\(log)/\(packName(number))", StorageConformance.bytes(seed: UInt64(number), count: size))
     }
 
-    /// As docs/pack-format.md has it: a writer, a number and an id.
+    /// Returns a name as in docs/pack-format.md: a writer, a number and an id.
     static func packName(_ number: Int) -> String {
         let letters = Array("abcdefghijklmnopqrstuvwxyz234567".utf8)
         var random = SeededRandom(seed: UInt64(number) &* 7 &+ 1)
-        // The bits left over in a last character are zero.
+        // The unused bits of a last character are zero.
         func field(_ count: Int, last: String) -> String {
             String(decoding: (1..<count).map { _ in letters.randomElement(using: &random) ?? letters[0] }, as: UTF8.self) + last
         }
         return "\(field(13, last: "a"))-aaaaaaq-\(field(26, last: "a"))"
     }
 
-    /// Ready for uploads.
+    /// Opens the files, ready for uploads.
     static func opened(_ subject: Subject) throws -> any RemoteFiles {
         let files = try subject.open()
         try files.prepareUploads {}
@@ -76,7 +76,7 @@ extension RemoteFilesConformance {
         all.map { RemoteUpload(name: $0.name, data: OutgoingFile($0.bytes), replaces: replaces) }
     }
 
-    /// Each must be said to be published.
+    /// Publishes files, and requires that each is reported as published.
     static func publish(_ files: any RemoteFiles, _ all: [File], replaces: Bool = false) throws {
         let outcomes = try files.publish(uploads(all, replaces: replaces)) {}
         try expect(outcomes.count == all.count, "asked to publish \(all.count) files, it answers for \(outcomes.count)")
@@ -95,7 +95,7 @@ extension RemoteFilesConformance {
         return answers
     }
 
-    /// The whole files of these names; nil for those that are missing.
+    /// Returns the whole files of these names; nil for missing ones.
     static func read(_ files: any RemoteFiles, _ names: [String]) throws -> [[UInt8]?] {
         try zip(names, read(files, names.map { RemoteRead(name: $0, range: nil, limit: 64 << 20) })).map { name, contents in
             let (bytes, isWhole) = try bytes(contents, name)
@@ -104,7 +104,7 @@ extension RemoteFilesConformance {
         }
     }
 
-    /// What was answered, and whether it is said to be all of the file.
+    /// Returns the result, and whether it is reported as the whole file.
     static func bytes(_ contents: RemoteContents, _ name: String) throws -> ([UInt8]?, isWhole: Bool) {
         switch contents {
         case .missing: return (nil, true)
@@ -114,7 +114,7 @@ extension RemoteFilesConformance {
         }
     }
 
-    /// Each of the files is there as it was published.
+    /// Requires that each file is as it was published.
     static func compare(_ all: [File], in files: any RemoteFiles, _ when: String) throws {
         for (file, found) in zip(all, try read(files, all.map(\.name))) {
             guard let found else { throw Checks.Problem(message: "\(when), \"\(file.name)\" is missing") }
@@ -124,7 +124,7 @@ extension RemoteFilesConformance {
         }
     }
 
-    /// The files of a directory with their sizes, where these are told: paths from the place on, each once.
+    /// Returns the files of a directory, each listed once, by their paths in the place, with their sizes if known.
     static func list(_ files: any RemoteFiles, _ directory: String) throws -> [String: Int?] {
         var found: [String: Int?] = [:]
         for entry in try files.list(directory, withTimes: false, {}) ?? [] where !entry.isDirectory {
@@ -134,7 +134,7 @@ extension RemoteFilesConformance {
         return found
     }
 
-    /// These and no others are listed, with these sizes.
+    /// Requires that exactly these files are listed, with these sizes.
     static func expectListed(_ all: [File], in files: any RemoteFiles, _ directory: String, _ when: String) throws {
         let listed = try list(files, directory), wanted = Set(all.map(\.name)), names = Set(listed.keys)
         let missing = wanted.subtracting(names).sorted(), strange = names.subtracting(wanted).sorted()

@@ -1,6 +1,6 @@
 import LLVS
 
-// What handles have to do with each other, and what is beside records.
+// Checks of several handles, and of everything besides records.
 extension StorageConformance {
     static func reopening(_ subject: Subject) throws {
         try skip(unless: subject.isPersistent, "it is gone once it is closed")
@@ -20,7 +20,7 @@ extension StorageConformance {
         let a = try subject.open(false), b = try subject.open(false)
         _ = try scan(a)
         _ = try scan(b)
-        // What a handle knows already may be reported to it again.
+        // A handle may report records again that it already knows.
         var known: [Set<[UInt8]>] = [[], []]
         func sees(_ handle: Int, _ found: [[UInt8]], _ expected: [[UInt8]]) -> Bool {
             defer { known[handle].formUnion(found) }

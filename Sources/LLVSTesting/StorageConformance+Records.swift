@@ -1,6 +1,6 @@
 import LLVS
 
-// What becomes of records that one handle appends.
+// Checks of records that one handle appends.
 extension StorageConformance {
     static func emptiness(_ subject: Subject) throws {
         let storage = try subject.open(false)

@@ -1,13 +1,13 @@
 import LLVS
 
-// What a store makes of the storage, and what is left after failures.
+// Checks of stores on the storage, and of its state after failures.
 extension StorageConformance {
     // MARK: Stores
 
     private static func store(_ subject: Subject) throws -> Store {
         var options = Store.Options()
         options.storage = .custom(try subject.open(false))
-        // Small, so that it reads again what it would else remember.
+        // Small, so that the store reads values again instead of caching them.
         options.memoryBudget = 1 << 20
         return try Store(path: "", options: options)
     }
@@ -55,7 +55,7 @@ extension StorageConformance {
         for (i, store) in stores.enumerated() {
             try store.reloadHistory()
             let count = try store.statistics().versions
-            // And the empty root, from which such histories may start.
+            // 101 if the histories start from the empty root, which counts too.
             try expect(count == 100 || count == 101, "store \(i + 1) sees \(count) of 100 versions that two made at once")
         }
         for store in stores { try store.close() }

@@ -1,11 +1,11 @@
 import LLVS
 
-// Reading and writing for the checks, and for other tests of storages.
+// Reads and writes for the checks, and for other tests of storages.
 extension StorageConformance {
     /// Appends whole byte arrays.
     @discardableResult
     public static func append(_ storage: any Storage, _ records: [[UInt8]]) throws -> [RecordPlace] {
-        // One allocation that stays where it is, since the pieces point into it.
+        // One allocation that does not move, since the pieces point into it.
         let all = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, records.reduce(0) { $0 + $1.count }), alignment: 1)
         defer { all.deallocate() }
         var at = 0
@@ -26,7 +26,7 @@ extension StorageConformance {
         return place
     }
 
-    /// The records that a scan reports, read whole.
+    /// Returns the records that a scan reports, read whole.
     public static func scan(_ storage: any Storage) throws -> [[UInt8]] {
         var places: [RecordPlace] = []
         try storage.scan {
@@ -47,7 +47,7 @@ extension StorageConformance {
         return bytes
     }
 
-    /// Bytes that depend on the seed.
+    /// Returns pseudorandom bytes determined by the seed.
     public static func bytes(seed: UInt64, count: Int) -> [UInt8] {
         var random = SeededRandom(seed: seed)
         return [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
@@ -64,7 +64,7 @@ extension StorageConformance {
         }
     }
 
-    /// Whether they are those records; in that order and each once where the subject is orderly.
+    /// Returns whether the found records are the expected ones; for an orderly subject, in that order and each once.
     static func are(_ found: [[UInt8]], _ expected: [[UInt8]], _ subject: Subject) -> Bool {
         subject.isOrderly ? found == expected : Set(found) == Set(expected)
     }

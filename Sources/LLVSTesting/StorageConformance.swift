@@ -1,23 +1,23 @@
 import LLVS
 
-/// What every storage must do, whatever it keeps its records in: that on which the store relies, and nothing else.
+/// The requirements on every storage, for any medium: exactly those on which the store relies.
 ///
-/// Runs without a test framework, so that a storage written elsewhere can be put through it: each check has a place of its
-/// own and comes out with a verdict; whatever the storage does, none traps.
+/// Runs without a test framework, so that storages implemented elsewhere can be checked. Each check has a place of its own and returns a
+/// result; no behaviour of a storage makes it trap.
 public enum StorageConformance: ConformanceSuite {
-    /// One place for a storage to be kept in, empty at first.
+    /// One place for a storage, empty at first.
     public struct Subject {
         /// Opens a handle on it.
         public var open: (_ readOnly: Bool) throws -> any Storage
-        /// What one handle stored, a handle opened after it was closed sees.
+        /// Whether records stored by one handle are seen by a handle opened after it was closed.
         public var isPersistent: Bool
-        /// Several handles may be open at once, and see each other's records.
+        /// Whether several handles may be open at once, and see each other's records.
         public var isShared: Bool
-        /// Can be opened read-only.
+        /// Whether it can be opened read-only.
         public var opensReadOnly: Bool
-        /// Reports in the order of appending, and no record twice: more than is needed.
+        /// Whether it reports records in the order of appending, each once: more than is required.
         public var isOrderly: Bool
-        /// Makes what the place rests on fail, work again, or lose its power; nil when nobody can.
+        /// Makes the medium of the place fail, work again, or lose power; nil if that is impossible.
         public var disturb: ((Disturbance) throws -> Void)?
         public init(
             isPersistent: Bool = true, isShared: Bool = true, opensReadOnly: Bool = true, isOrderly: Bool = true,

@@ -1,6 +1,6 @@
 import LLVS
 
-// What becomes of files that are sent.
+// Checks of files that are sent.
 extension TransportConformance {
     static func emptiness(_ subject: Subject) throws {
         let transport = try subject.open()
@@ -102,7 +102,7 @@ extension TransportConformance {
 
     static func largeFiles(_ subject: Subject) throws {
         let transport = try subject.open()
-        // Around the sizes at which exchanges cut: pieces of 1 MiB, batches of 5 MB.
+        // Around the sizes at which exchanges split: pieces of 1 MiB, batches of 5 MB.
         let batch = [1 << 20, (1 << 20) + 1, 5_000_001, 12 << 20].enumerated().map { files("LARGE\($0)", seed: UInt64($0), size: $1) }
         for file in batch { try send(transport, [file]) }
         try compare(batch, in: transport, "sent as large files")
@@ -111,7 +111,7 @@ extension TransportConformance {
 
     static func unusable(_ subject: Subject) throws {
         let transport = try subject.open()
-        // What a transport takes for whole may depend on what is in the files of exchanges.
+        // Well-formed files, since a transport may judge completeness by their contents.
         let whole = (0..<10).map {
             ExchangeFiles(
                 name: "W\($0)", version: Array("{\"version\":{\"identifier\":\"W\($0)\"}}".utf8),
@@ -121,7 +121,7 @@ extension TransportConformance {
         func called() throws -> [String] { try transport.unusable(among: names, OperationControl()) }
         try send(transport, whole)
         try expect(try called().isEmpty, "\(try called().prefix(3)) are called unusable, though their files are whole")
-        // It may know, and need not, that two have been cut short.
+        // The transport may, but need not, notice that two were cut short.
         let cut = [
             ExchangeFiles(name: "W3", version: whole[3].version, changes: Array("[{\"remove\"".utf8)),
             ExchangeFiles(name: "W7", version: Array("{\"vers".utf8), changes: try whole[7].changes.bytes()),

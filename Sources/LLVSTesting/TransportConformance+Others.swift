@@ -1,6 +1,6 @@
 import LLVS
 
-// What transports on one place have to do with each other, and what is beside the files of versions.
+// Checks of several transports at one place, and of everything besides the files of versions.
 extension TransportConformance {
     static func sharing(_ subject: Subject) throws {
         try skip(unless: subject.isShared, "one transport at a time")
@@ -32,7 +32,7 @@ extension TransportConformance {
             if thread == 0 {
                 defer { lock.withLock { isSent = true } }
                 for start in stride(from: 0, to: all.count, by: 6) {
-                    // However the two are scheduled: somebody is looking while this is sent.
+                    // Whatever the scheduling, the reader reads while this is sent.
                     lock.withLock { while looks <= start / 6, looksOn { condition.wait(lock) } }
                     try send(sender, Array(all[start..<start + 6]))
                 }
@@ -44,7 +44,7 @@ extension TransportConformance {
                 }
                 while !lock.withLock({ isSent }) {
                     let listed = try list(reader)
-                    // The newest are those that may not be whole.
+                    // The newest files are the ones that may be incomplete.
                     try compare(Array(all.filter { listed.contains($0.name) }.suffix(8)), in: reader, "listed while it was being sent")
                     lock.withLock {
                         looks += 1; condition.broadcast()
@@ -62,7 +62,7 @@ extension TransportConformance {
         try skip(unless: subject.isShared, "one transport at a time")
         let both = [try subject.open(), try subject.open()]
         let file = { (thread: Int, turn: Int) in files("T\(thread)-\(turn)", seed: UInt64(thread * 1000 + turn)) }
-        // Both send one of the same, as two devices that made the same merge do.
+        // Both also send one identical version, as two devices that made the same merge do.
         let failures = Parallel.run(threads: 2, times: 50) { thread, turn in
             try send(both[thread], [file(thread, turn), files("SAME\(turn)", seed: 9)])
         }
@@ -100,7 +100,7 @@ extension TransportConformance {
         token.cancel()
         let control = OperationControl(token: token)
         let all = (0..<50).map { files("X\($0)", seed: UInt64($0), size: 20_000) }
-        // Noticing it is allowed, and finishing is.
+        // The operation may either notice the cancellation or finish.
         func tolerating(_ what: String, _ body: () throws -> Void) throws {
             do { try body() } catch let error as StoreError {
                 try expect(
@@ -186,7 +186,7 @@ extension TransportConformance {
         let transport = try subject.open()
         let state = StorageConformance.bytes(seed: 8, count: 1000)
         transport.restorationState = state
-        // One that has no use for any keeps none.
+        // A transport that needs no state saves none.
         let kept = transport.restorationState
         try expect(kept == state || kept.isEmpty, "the state that is read is not the one that was set")
         try send(transport, [files("A")])
@@ -224,7 +224,7 @@ extension TransportConformance {
 
     static func storesExchange(_ subject: Subject) throws {
         let stores = [try store(), try store()]
-        // One after the other where the place takes one at a time.
+        // One at a time, since the place may allow only that.
         func exchange(_ i: Int) throws {
             let exchange = Exchange(store: stores[i], transport: try subject.open())
             defer { exchange.close() }

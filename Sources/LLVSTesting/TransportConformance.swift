@@ -1,21 +1,20 @@
 import LLVS
 
-/// What every transport must do, wherever it carries files: that on which exchanges rely, and nothing else.
+/// The requirements on every transport, for any medium: exactly those on which exchanges rely.
 ///
-/// Runs without a test framework. Each check has a place of its own and comes out with a verdict; whatever the
-/// transport does, none traps.
+/// Runs without a test framework. Each check has a place of its own and returns a result; no behaviour of a transport makes it trap.
 public enum TransportConformance: ConformanceSuite {
     /// One place on the other side, empty at first.
     public struct Subject {
-        /// A transport that reaches the place.
+        /// Opens a transport to the place.
         public var open: () throws -> any ExchangeTransport
-        /// Several transports may reach it at once.
+        /// Whether several transports may use it at once.
         public var isShared: Bool
-        /// It carries snapshots.
+        /// Whether it carries snapshots.
         public var hasSnapshots: Bool
-        /// It tells its observers of what another transport sent to the place.
+        /// Whether it notifies its observers of what another transport sent to the place.
         public var tells: Bool
-        /// Makes the place unreachable, or reachable again; nil when nobody can.
+        /// Makes the place unreachable, or reachable again; nil if that is impossible.
         public var disturb: ((Disturbance) throws -> Void)?
         public init(
             isShared: Bool = true, hasSnapshots: Bool = true, tells: Bool = false, disturb: ((Disturbance) throws -> Void)? = nil,
@@ -52,19 +51,21 @@ public enum TransportConformance: ConformanceSuite {
     ]
 }
 
-// Reading and writing for the checks.
+// Reads and writes for the checks.
 extension TransportConformance {
-    /// The two files of a version, as bytes that depend on a seed: its version file as far like one as all places need it.
+    /// Returns the two files of a version, with bytes that depend on a seed. The version file has as much of the real form as all places
+    /// need.
     static func files(_ name: String, seed: UInt64 = 1, size: Int = 200) -> ExchangeFiles {
         let version = Array("{\"version\":{\"a\":\"".utf8) + text(seed &* 2, 100 + size / 10) + Array("\"}}".utf8)
         return ExchangeFiles(name: name, version: version, changes: text(seed &* 2 &+ 1, size))
     }
 
-    /// What is all of one line: transports carry bytes, but some look whether a file has its end.
+    /// Returns printable text that begins and ends like a changes file: transports carry any bytes, but some check whether a file is
+    /// complete.
     static func text(_ seed: UInt64, _ size: Int) -> [UInt8] {
         var bytes = StorageConformance.bytes(seed: seed, count: max(2, size))
         bytes.withUnsafeMutableBytes { raw in
-            // Eight at a time: printable, and never a line's end.
+            // Eight at a time: printable, without line ends.
             for at in stride(from: 0, to: raw.count & ~7, by: 8) {
                 let word = raw.load(fromByteOffset: at, as: UInt64.self)
                 raw.storeBytes(of: word & 0x0F0F_0F0F_0F0F_0F0F | 0x6060_6060_6060_6060, toByteOffset: at, as: UInt64.self)
@@ -82,7 +83,7 @@ extension TransportConformance {
 
     static func send(_ transport: any ExchangeTransport, _ files: [ExchangeFiles]) throws { try transport.send(files, OperationControl()) }
 
-    /// One file of each name; asks until all are answered.
+    /// Returns one file for each name; repeats the request until all were returned.
     static func fetch(_ names: [String], _ kind: String, _ body: ([String], OperationControl) throws -> [FetchedFile]) throws -> [[UInt8]?]
     {
         var answers: [[UInt8]?] = []
@@ -105,7 +106,7 @@ extension TransportConformance {
         try fetch(names, "changes files", transport.fetchChanges)
     }
 
-    /// Each of the files is there as it was sent.
+    /// Requires that each file is as it was sent.
     static func compare(_ files: [ExchangeFiles], in transport: any ExchangeTransport, _ when: String) throws {
         let names = files.map(\.name)
         for (kind, found, sent) in [

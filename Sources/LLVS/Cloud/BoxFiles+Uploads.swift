@@ -1,7 +1,7 @@
-// Publishing: files with their names in one request, large ones part by part.
+// Publishing: small files with their names in one request, large ones part by part.
 
 extension BoxFiles {
-    /// Below that a session is refused.
+    /// The service refuses a session for a smaller file.
     static let sessionSize = 20_000_000
 
     package func publish(_ files: [RemoteUpload], _ check: Check) throws -> [RemotePublished] {
@@ -16,7 +16,7 @@ extension BoxFiles {
         return try account.published(published)
     }
 
-    /// Nil where a folder is gone that was there.
+    /// Uploads files. Nil for a file whose folder is gone.
     private func put(_ files: [RemoteUpload], _ trouble: inout ServiceTrouble, _ check: Check) throws -> [RemotePublished?] {
         var folders: [String: String] = [:], looked: Set<String> = []
         for directory in Set(files.map { RemoteName.split($0.name).directory }) {
@@ -43,7 +43,7 @@ extension BoxFiles {
             outcomes[i] = try trouble.publishing {
                 let made = try settle(upload, digest, outcome.get(), request.what)
                 guard case .conflict(let id) = made, files[i].replaces, upload.isNew else { return made.published }
-                // Lists do not show yet what is to be replaced.
+                // Lists do not show the file to replace yet.
                 let again = try multipart(upload, replacing: id, digest)
                 return try settle(upload, digest, client.perform(again, check), again.what).published
             }
@@ -51,7 +51,7 @@ extension BoxFiles {
         return outcomes
     }
 
-    /// Name and bytes in one request.
+    /// Makes a request with name and bytes.
     private func multipart(_ upload: CloudUpload, replacing id: String, _ digest: String) throws -> HTTPRequest {
         let query = [("fields", BoxFiles.fields)]
         let address = place.uploadAddress("api/2.0/files/" + (id.isEmpty ? "content" : "\(id)/content"), query)
@@ -68,9 +68,9 @@ extension BoxFiles {
         try upload.append(to: &body)
         body += Array("\r\n--\(mark)--\r\n".utf8)
         request.body = .bytes(body)
-        // Box wants a SHA-1 in this header, whatever the header is called.
+        // Despite the name of the header, Box expects a SHA-1.
         request.headers = [("Content-Type", "multipart/form-data; boundary=\(mark)"), ("Content-MD5", digest)]
-        // Made twice, the second tells of the first.
+        // Safe to repeat: the second request is answered with the first one's file.
         request.repeats = true
         request.isUpload = true
         return request
@@ -91,7 +91,7 @@ extension BoxFiles {
         }
     }
 
-    /// The outcome of an upload. The answer of the service says what it stored.
+    /// Returns the outcome of an upload, after comparing the stored file as described in the response.
     private func settle(_ upload: CloudUpload, _ digest: String, _ response: HTTPResponse, _ what: String) throws -> Made {
         let name = RemoteName.split(upload.name).name
         if response.isSuccess, response.status != 202 {
@@ -109,7 +109,7 @@ extension BoxFiles {
             guard var there = BoxFiles.conflict(response) else { throw BoxFiles.error(response, what) }
             if there.name != name { return .done(.refused(account.taken(upload.name, by: there.name))) }
             if there.isFolder { return .done(.refused(StoreError(.foreignFile, "a folder is in its place"))) }
-            // Ours, by a request whose answer was lost.
+            // It is this upload's file, by a request whose response was lost.
             guard there.digest == digest else { return .conflict(there.id) }
             there.size = upload.size
             names.addFile(upload.name, there)
@@ -120,12 +120,12 @@ extension BoxFiles {
 
     // MARK: Large files
 
-    /// In a session, part by part; it goes on with the parts that are missing.
+    /// Uploads in a session, part by part; resumes with the missing parts.
     private func putLarge(_ upload: CloudUpload, replacing old: String, _ replaces: Bool, _ check: Check) throws -> RemotePublished? {
         var id = old
         let digest = AWSSignature.hex(try upload.sha1(check).whole)
         if let kept = upload.session?.kept?.split(separator: " "), kept.count == 4, BoxFiles.isID(String(kept[0])),
-            // It ends in the folder, or as the file, that it was begun for.
+            // Only a session for the same folder or file can be resumed.
             kept[2] == upload.parent, kept[3] == BoxFiles.mark(old), let partSize = Int(kept[1]), BoxFiles.partSizes.contains(partSize),
             let last = try send(upload, String(kept[0]), partSize, goesOn: true, check)
         {
@@ -152,7 +152,7 @@ extension BoxFiles {
             upload.session?.keep("\(session) \(partSize) \(upload.parent) \(BoxFiles.mark(id))")
             if let last = try send(upload, session, partSize, check) { return try settle(upload, digest, last, begin.what).published }
             guard !id.isEmpty else { continue }
-            // A session is gone once its file is whole: the last answer may have been lost.
+            // A session ends when its file is complete: the last response may have been lost.
             let look = account.request(.get, place.address("2.0/files/\(id)", [("fields", BoxFiles.fields)]), "Looking at \(upload.name)")
             guard let entry = try account.ask(look, check).flatMap(BoxFiles.entry) else { return nil }
             guard entry.digest == digest else { continue }
@@ -162,12 +162,12 @@ extension BoxFiles {
         throw account.lostUpload("Writing \(upload.name) in \(place.description)")
     }
 
-    /// The id of what is replaced, or what stands for none.
+    /// Returns the id of the replaced file, or a word for none.
     private static func mark(_ old: String) -> String { old.isEmpty ? "new" : old }
     private static let partSizes = 64 << 10...1 << 30
 
-    /// The session's last answer; nil when the service has forgotten it.
-    /// - Parameter goesOn: another process began it.
+    /// Sends the parts. Returns the session's last response; nil if the service no longer knows the session.
+    /// - Parameter goesOn: whether another process began it.
     private func send(
         _ upload: CloudUpload, _ session: String, _ partSize: Int, goesOn: Bool = false, _ check: Check
     ) throws -> HTTPResponse? {
@@ -195,7 +195,7 @@ extension BoxFiles {
         for (request, outcome) in zip(requests, try client.perform(requests, check)) {
             let response = try outcome.get()
             if [404, 410].contains(response.status) { return nil }
-            // A part that was there already, by a request whose answer was lost, is among those that are listed.
+            // If the part was stored already, by a request whose response was lost, the list of parts has it.
             guard response.isSuccess || [409, 416].contains(response.status) else { throw BoxFiles.error(response, request.what) }
         }
         guard let parts = try parts(address, digests.parts, check), parts.count == digests.parts.count else { return nil }
@@ -206,7 +206,7 @@ extension BoxFiles {
         return [404, 410].contains(response.status) ? nil : response
     }
 
-    /// The parts that the service has, by where they begin, as it wants them named; nil when it has forgotten the session.
+    /// Returns the parts that the service has, by offset, in the JSON that it expects; nil if it no longer knows the session.
     private func parts(_ address: HTTPAddress, _ digests: [[UInt8]], _ check: Check) throws -> [Int: CloudJSON]? {
         var parts: [Int: CloudJSON] = [:], listed = 0
         let wanted = Set(digests.map(AWSSignature.hex))
@@ -223,7 +223,7 @@ extension BoxFiles {
                 parts[offset] = json
             }
             listed += entries.count
-            // Not more than there can be: a list may have no end.
+            // Bounded by the possible number of parts, since a list might never end.
             if entries.isEmpty || listed >= min(answer["total_count"]?.count ?? 0, 2 * digests.count) { break }
         }
         return parts

@@ -1,9 +1,9 @@
 /// Files below a folder of Box (version 2.0 of its interface).
 ///
-/// Files and folders are reached by their ids, which listings give; the way to the place is walked once for each opened exchange, and the
-/// account's events tell what happened to it since. No two names in a folder differ in case only.
+/// Files and folders are addressed by ids from listings. Each opened exchange resolves the path to the place once; afterwards the account's
+/// events report changes to it. Names in a folder that differ only in case are not allowed.
 package final class BoxFiles: RemoteFiles, @unchecked Sendable {
-    // Sendable: `lock` guards what changes; `names` and the account have locks of their own.
+    // Sendable: `lock` guards the mutable state; `names` and the account have locks of their own.
     static let service = CloudFolder.Service(
         name: "Box", scheme: "box", endpoint: "https://api.box.com/", tokens: "https://api.box.com/oauth2/token",
         tokenPath: "oauth2/token", rate: 12, uploadRate: 3, uploads: "https://upload.box.com/")
@@ -29,8 +29,8 @@ package final class BoxFiles: RemoteFiles, @unchecked Sendable {
     package func account(_ check: Check?) throws -> String? { account.user }
 
     /// - Parameters:
-    ///   - tokens: who keeps tokens, in the place of the credentials among the settings.
-    ///   - mustExist: whether the place is not to be made.
+    ///   - tokens: provides tokens instead of the credentials in the settings.
+    ///   - mustExist: whether a missing place is an error instead of being created.
     init(_ place: CloudFolder, tokens: (any TokenKeeper)?, settings: HTTPSettings, mustExist: Bool) {
         account = CloudAccount(
             place, tokens: tokens, settings: settings, mustExist: mustExist, judge: BoxFiles.judge, failure: BoxFiles.error)
@@ -48,10 +48,10 @@ package final class BoxFiles: RemoteFiles, @unchecked Sendable {
             id: id, name: name, parents: [item["parent"]?["id"]?.string].compactMap { $0 }, size: item["size"]?.count,
             isFolder: item["type"]?.string == "folder", made: "", digest: item["sha1"]?.string)
     }
-    /// Ids become parts of addresses.
+    /// Returns whether it is an id that can be part of an address.
     static func isID(_ id: String) -> Bool { RemoteName.isComponent(id) }
 
-    /// All of a folder, page by page; nil when it is gone.
+    /// Returns all items of a folder, page by page; nil if it is gone.
     private func items(_ folder: String, _ doing: String, _ check: Check) throws -> [CloudEntry]? {
         var found: [CloudEntry] = [], marker: String?, pages = CloudPages()
         while true {
@@ -75,16 +75,16 @@ package final class BoxFiles: RemoteFiles, @unchecked Sendable {
 
     // MARK: Folders
 
-    /// All that may be out of date.
+    /// Discards all knowledge that may be outdated.
     func forget() {
         lock.withLock { known.forget() }
         names.forgetAll()
     }
 
-    /// The id of a directory; nil where it is not there. Folders that differ in case only are one.
+    /// Returns the id of a directory; nil if it is missing. Folders that differ only in case are one.
     func folder(_ directory: String, _ check: Check) throws -> String? { try walk(directory, check).last ?? nil }
 
-    /// The ids along the way to a directory, as far as it goes: nil where it ends.
+    /// Returns the ids along the path to a directory; nil where it ends.
     private func walk(_ directory: String, _ check: Check) throws -> [String?] {
         var ids: [String?] = ["0"]
         for name in place.way(to: directory) {
@@ -98,7 +98,7 @@ package final class BoxFiles: RemoteFiles, @unchecked Sendable {
         return ids
     }
 
-    /// Makes what is missing of the way to a directory; its id.
+    /// Creates the missing folders on the path to a directory. Returns its id.
     func make(_ directory: String, _ check: Check) throws -> String? {
         let components = place.way(to: directory)
         let there = try walk(directory, check).compactMap { $0 }
@@ -111,7 +111,7 @@ package final class BoxFiles: RemoteFiles, @unchecked Sendable {
             if response.status == 404 { return nil }
             var made: CloudEntry?
             if response.isSuccess { made = BoxFiles.entry(try account.json(response, request.what)) }
-            // Lists do not show it yet, or another device was faster, or an answer was lost.
+            // Lists do not show it yet, another device was faster, or a response was lost.
             if response.status == 409 { made = BoxFiles.conflict(response) }
             guard let made else { throw BoxFiles.error(response, request.what) }
             guard made.isFolder else { throw account.noFolder(components[depth]) }
@@ -130,7 +130,7 @@ package final class BoxFiles: RemoteFiles, @unchecked Sendable {
             if isAnew { forget() }
             guard let id = try folder(directory, check) else {
                 if account.mustExist, try folder("", check) == nil { throw account.missing() }
-                // A folder that was not found is looked for again next time.
+                // Next time the missing folder is looked up again.
                 lock.withLock { known.lookAgain() }
                 return nil
             }
@@ -151,7 +151,7 @@ package final class BoxFiles: RemoteFiles, @unchecked Sendable {
         return files
     }
 
-    /// What has happened in the account since it was last asked. It is a hint alone: what it touches is listed again.
+    /// Reads the account's events since the last call. They are only hints: directories that they touch are listed again.
     private func follow(_ check: Check) throws {
         guard let since = lock.withLock({ known.position }) else {
             forget()
@@ -170,11 +170,11 @@ package final class BoxFiles: RemoteFiles, @unchecked Sendable {
             }
             position = page.next
         }
-        // It does not know where that was, or tells too much: all is listed.
+        // The service does not know the position, or reports too many events: all is listed.
         forget()
     }
 
-    /// Nil for a position that the service does not know.
+    /// Returns a page of events; nil if the service does not know the position.
     private func events(_ position: String, _ check: Check) throws -> (entries: [CloudAnswer], next: String)? {
         let query = [("stream_type", "changes"), ("stream_position", position), ("limit", "500")]
         let request = account.request(.get, place.address("2.0/events", query), "Asking for changes")
@@ -194,12 +194,12 @@ package final class BoxFiles: RemoteFiles, @unchecked Sendable {
         let entry = BoxFiles.entry(source), parent = entry?.parents.first, type = event["event_type"]?.string
         let isGone = parent == nil || type == "ITEM_TRASH" || source["item_status"]?.string.map { $0 != "active" } ?? false
         if lock.withLock({ known.isOnTheWay(id) && (isGone || !known.isKnown(entry)) }) { return forget() }
-        // It may be a folder that was looked for.
+        // It may be a folder that was looked up before.
         if entry?.isFolder ?? false { lock.withLock { if !known.isKnown(entry) { known.unlist(parent) } } }
         for (directory, folder) in lock.withLock({ known.directories }) {
             let files = names.directory(directory), wasThere = files?.contains(id) ?? false
             let isThere = !isGone && parent == folder
-            // Our own, or what was told before.
+            // The change is this exchange's own, or was already known.
             if isThere, wasThere, let entry, files?.entry(entry.name)?.digest == entry.digest { continue }
             if wasThere || isThere { names.forget(directory) }
             lock.withLock { if isThere { known.expect(id, in: directory) } else { known.shown(id, in: directory) } }
@@ -208,8 +208,8 @@ package final class BoxFiles: RemoteFiles, @unchecked Sendable {
 
     // MARK: Ids of files
 
-    /// For each name its file; nil where there is none.
-    /// - Parameter looked: directories that were listed in this call, and are not listed again.
+    /// Returns for each name its file; nil if it is missing.
+    /// - Parameter looked: directories already listed in this call, which are not listed again.
     func entries(_ names: [String], _ looked: inout Set<String>, isAnew: Bool = false, _ check: Check) throws -> [CloudEntry?] {
         for directory in Set(names.map { RemoteName.split($0).directory }) where !looked.contains(directory) {
             if !isAnew, self.names.directory(directory)?.token != nil { continue }
@@ -235,7 +235,7 @@ package final class BoxFiles: RemoteFiles, @unchecked Sendable {
             var asked: [(index: Int, request: HTTPRequest)] = []
             for (i, entry) in zip(left, try entries(left.map { files[$0].name }, &looked, isAnew: isAnew, check)) {
                 guard let entry, !entry.isFolder else { continue }
-                // It redirects to another host, where the token does not go.
+                // Redirects to another host, which does not get the token.
                 var request = account.request(.get, place.address("2.0/files/\(entry.id)/content"), "Reading \(files[i].name)")
                 request.sink = .kept(limit: files[i].limit)
                 request.range = files[i].range
@@ -244,7 +244,7 @@ package final class BoxFiles: RemoteFiles, @unchecked Sendable {
             for ((i, request), outcome) in zip(asked, try client.perform(asked.map(\.request), check)) {
                 contents[i] = try trouble.reading { try account.contents(request, outcome) }
             }
-            // What was thrown away may have been made again by another device, under another id.
+            // A deleted file may have been created again by another device, under another id.
             left = left.filter { i in
                 guard case .missing = contents[i] else { return false }
                 return !looked.contains(RemoteName.split(files[i].name).directory)
@@ -269,11 +269,11 @@ package final class BoxFiles: RemoteFiles, @unchecked Sendable {
         }
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
     static func code(_ response: HTTPResponse) -> String? { try? CloudAnswer(response)?["code"]?.string }
 
-    /// What has the name already, as an answer to making it tells.
+    /// Returns the item that has the name already, from the response to creating another.
     static func conflict(_ response: HTTPResponse) -> CloudEntry? {
         guard let conflicts = try? CloudAnswer(response)?["context_info"]?["conflicts"] else { return nil }
         return (conflicts.isObject ? conflicts : conflicts.elements.first).flatMap(BoxFiles.entry)
@@ -281,10 +281,10 @@ package final class BoxFiles: RemoteFiles, @unchecked Sendable {
 
     private static let judge: @Sendable (HTTPResponse, HTTPRequest) -> HTTPVerdict = { response, request in
         switch response.status {
-        // It is not ready yet, and Retry-After says when.
+        // The file is not ready yet; Retry-After says when it will be.
         case 202: .passing
         case 409 where ["name_temporarily_reserved", "operation_blocked_temporary"].contains(code(response)): .passing
-        // Bytes that were damaged on their way, or a service in trouble.
+        // Bytes damaged in transit, or a failing service.
         case 412, 500: request.repeats == true ? .passing : .plain
         default: .plain
         }

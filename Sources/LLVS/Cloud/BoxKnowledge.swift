@@ -1,25 +1,25 @@
-/// What one opened exchange knows of folders at Box, and what it waits for.
+/// What one opened exchange knows of folders at Box, and the changes it is waiting for.
 struct BoxKnowledge {
-    /// Where the account's events go on; nil before they were first asked for.
+    /// The position in the account's events; nil before the first request.
     var position: String?
-    /// Folders whose files were listed, by directory.
+    /// The ids of listed folders, by directory.
     var directories: [String: String] = [:]
-    /// Ids of folders by the one that they lie in and by their names in lower case. Listed ones hold all that there are.
+    /// Ids of folders, by their parent and their names in lower case. Complete for listed parents.
     private var inner: [String: [String: String]] = [:]
     private var listed: Set<String> = []
-    /// Ids of folders that somebody asked for.
+    /// Ids of folders that were looked up.
     private var way: Set<String> = []
-    /// Files that events tell of and that no list has shown, and until when they are waited for.
+    /// Files reported by events that no list has shown, and until when to wait for them.
     private var expected: [String: [String: Double]] = [:]
-    /// For how long lists may lag behind events, in seconds.
+    /// Seconds by which lists may lag behind events.
     private static let lag = 60.0
 
-    /// All but where the events go on.
+    /// Discards everything except the position in the events.
     mutating func forget() {
         (inner, listed, way) = ([:], [], [])
         directories = [:]
     }
-    /// Which folders there are. What was listed stays true as far as events tell.
+    /// Discards which folders exist. Listed files stay valid, as far as events report changes.
     mutating func lookAgain() { (inner, listed) = ([:], []) }
 
     // MARK: Folders
@@ -42,7 +42,7 @@ struct BoxKnowledge {
     }
 
     func isOnTheWay(_ id: String) -> Bool { way.contains(id) }
-    /// Whether it is what and where it was.
+    /// Returns whether an item has the same name and parent as before.
     func isKnown(_ entry: CloudEntry?) -> Bool {
         guard let entry, let parent = entry.parents.first else { return false }
         return inner[parent]?[entry.name.lowercased()] == entry.id
@@ -54,7 +54,7 @@ struct BoxKnowledge {
         expected[directory, default: [:]][id] = Clock.steady() + BoxKnowledge.lag
     }
     mutating func shown(_ id: String, in directory: String) { expected[directory]?[id] = nil }
-    /// The directories with such files.
+    /// Returns the directories with such files.
     mutating func awaited() -> [String] {
         let now = Clock.steady()
         expected = expected.compactMapValues { files in

@@ -1,20 +1,20 @@
-/// An account at a service, as one opened exchange reaches it: what all cloud drives do in the same way.
+/// An account at a service, as one opened exchange reaches it: the common parts of all cloud drives.
 final class CloudAccount: Sendable {
     typealias Check = () throws -> Void
     typealias Failure = @Sendable (_ response: HTTPResponse, _ what: String) -> StoreError
 
     let place: CloudFolder
     let client: HTTPClient
-    /// Whether the place is not to be made.
+    /// Whether a missing place is an error instead of being created.
     let mustExist: Bool
     private let tokens: CloudTokens?
     private let failure: Failure
     private let ranges = Guarded<Bool?>(nil)
 
     /// - Parameters:
-    ///   - tokens: who keeps tokens, in the place of the credentials among the settings.
-    ///   - judge: what answers mean, where their status does not say so.
-    ///   - failure: the error for an answer.
+    ///   - tokens: provides tokens instead of the credentials in the settings.
+    ///   - judge: classifies responses whose status is ambiguous.
+    ///   - failure: returns the error for a response.
     init(
         _ place: CloudFolder, tokens keeper: (any TokenKeeper)?, settings: HTTPSettings, mustExist: Bool,
         judge: @escaping @Sendable (HTTPResponse, HTTPRequest) -> HTTPVerdict, failure: @escaping Failure
@@ -31,9 +31,9 @@ final class CloudAccount: Sendable {
         tokens?.close()
     }
 
-    /// Whose it is, as far as that can be told from others.
+    /// Identifies the account, as far as known.
     var name: String? { tokens?.account }
-    /// The same for what is kept: also where the folder that the tokens lie in is moved.
+    /// Identifies the account for saved state, also after the folder of the tokens is moved.
     var user: String { CloudAccount.user(name) }
     static func user(_ file: String?) -> String { (file ?? "").split(separator: "/").suffix(2).joined(separator: "/") }
     /// Whether parts of files can be read; nil until it was tried.
@@ -43,7 +43,7 @@ final class CloudAccount: Sendable {
         return RemoteCounts(requests: counts.requests, bytesUp: counts.bytesUp, bytesDown: counts.bytesDown)
     }
 
-    /// Where requests go: the place, in the region of the account.
+    /// The place with the endpoint of the account's region, to which requests go.
     var home: CloudFolder { tokens?.home ?? place }
 
     // MARK: Requests
@@ -55,7 +55,7 @@ final class CloudAccount: Sendable {
         return request
     }
 
-    /// A request that sends JSON, and that may be repeated.
+    /// Returns a request that sends JSON and may be repeated.
     func request(_ method: HTTPRequest.Method, _ address: HTTPAddress, _ doing: String, _ json: CloudJSON) -> HTTPRequest {
         var request = request(method, address, doing)
         request.body = .bytes(json.bytes)
@@ -64,7 +64,7 @@ final class CloudAccount: Sendable {
         return request
     }
 
-    /// The JSON of a success; nil for a 404.
+    /// Returns the JSON of a successful response; nil for a 404.
     func ask(_ request: HTTPRequest, _ check: Check) throws -> CloudAnswer? {
         let response = try client.perform(request, check)
         if response.status == 404 { return nil }
@@ -72,18 +72,18 @@ final class CloudAccount: Sendable {
         return try json(response, request.what)
     }
 
-    /// - Throws: `.transport` for an answer that is no JSON object.
+    /// - Throws: `.transport` for a response that is no JSON object.
     func json(_ response: HTTPResponse, _ what: String) throws -> CloudAnswer {
         try client.json(response, what, place.service.name)
     }
 
-    /// The bytes of a file, from the outcome of its request.
+    /// Returns the bytes of a file from the outcome of its request.
     func contents(_ request: HTTPRequest, _ outcome: HTTPClient.Outcome) throws -> RemoteContents {
         try RemoteContents(request, outcome, error: failure) { isObeyed in ranges.withLock { $0 = isObeyed } }
     }
 
-    /// The outcomes of publishing files.
-    /// - Throws: `.notFound` when one has no outcome, since its folder was gone each time.
+    /// Returns the outcomes of publishing files.
+    /// - Throws: `.notFound` if one has no outcome, since its folder was gone each time.
     func published(_ outcomes: [RemotePublished?]) throws -> [RemotePublished] {
         try outcomes.map { outcome in
             guard let outcome else {
@@ -93,7 +93,7 @@ final class CloudAccount: Sendable {
         }
     }
 
-    /// What divides the parts of a body that has several. No part holds it.
+    /// Returns a random separator for the parts of a request body, which no part contains.
     func boundary() throws -> String {
         "llvs-\(try posix("Naming a part for", place.description) { () throws(Errno) in try RandomName.random().hex })"
     }
@@ -107,34 +107,34 @@ final class CloudAccount: Sendable {
         StoreError(
             .foreignFile, "Making the folder \(name) in \(place.description) failed: a file has that name. Move it away.", path: name)
     }
-    /// For a list or an answer that is none.
+    /// The error for an invalid list or response.
     func unusable(_ what: String, _ why: String) -> StoreError {
         answered("\(what) failed: the answer \(why). Try again later, and check the endpoint.")
     }
-    /// For a file that is not there as it was sent.
+    /// The error for a file that is not stored as it was sent.
     func otherBytes(_ what: String) -> StoreError {
         answered("\(what) failed: the service keeps other bytes than were sent. Try again.")
     }
     func changesAllTheTime(_ what: String) -> StoreError {
         StoreError(.transport, "\(what) in \(place.description) failed: its folders change all the time. Exchange again.")
     }
-    /// For a session that has to begin anew too often.
+    /// The error for a session that had to be restarted too often.
     func lostUpload(_ what: String) -> StoreError {
         answered("\(what) failed: the service loses the upload again and again. Exchange again later.")
     }
-    /// For what was answered with success, and is none: the status tells it from a line that broke (`RemoteSession.outlives`).
+    /// The error for an invalid successful response. The status distinguishes it from a broken connection (`RemoteSession.outlives`).
     private func answered(_ message: String) -> StoreError {
         var error = StoreError(.transport, message)
         error.httpStatus = 200
         return error
     }
-    /// Where names that differ in case only are one.
+    /// The error if names that differ only in case are not allowed.
     func taken(_ name: String, by other: String) -> StoreError {
         StoreError(.foreignFile, "there is \(other), and names that differ in case only are one there", path: name)
     }
 
-    /// The error of an answer.
-    /// - Parameter kind: what the service says; nil: the status of the answer says it.
+    /// Returns the error of a response.
+    /// - Parameter kind: the service's reason; nil: determined by the status.
     static func failure(_ response: HTTPResponse, _ what: String, _ kind: Kind?) -> StoreError {
         guard let kind = kind ?? (response.status == 401 ? Kind.signIn : nil) else { return HTTPFailure.error(response, what) }
         var error: StoreError =

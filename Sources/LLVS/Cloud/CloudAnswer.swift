@@ -1,21 +1,21 @@
-/// What a service answers in JSON, read as far as somebody asks. What is not there, or is of another kind than is asked for, is nil:
-/// services add members at any time.
+/// A JSON response of a service, decoded on demand. A missing member, or one of another type than requested, is nil: services add members
+/// at any time.
 struct CloudAnswer {
     private let text: JSONText
     private let node: UInt32
-    /// A page of a listing has less than a tenth of it.
+    /// The most bytes of a response; a page of a listing has less than a tenth of it.
     static let largest = 32 << 20
 
     private init(_ text: JSONText, _ node: UInt32) { self.text = text; self.node = node }
 
-    /// Nil for what is no JSON.
+    /// Nil if the bytes are no JSON.
     init?(_ bytes: [UInt8]) throws {
         let text = try bytes.withUnsafeBytes { try JSONTreeParser.parse($0, copying: true, work: DocumentControl()) }
         guard let text else { return nil }
         self.init(text, 0)
     }
 
-    /// Nil for an answer that is no JSON object, as that of a network which wants somebody to sign in.
+    /// Nil for a response that is no JSON object, such as the sign-in page of a network.
     init?(_ response: HTTPResponse) throws {
         switch response.body {
         case .bytes(let bytes): try self.init(bytes)
@@ -37,26 +37,26 @@ struct CloudAnswer {
         guard text.tree.kind(node) == .object else { return nil }
     }
 
-    /// The member of that name.
+    /// Returns the member of that name.
     subscript(name: String) -> CloudAnswer? {
         Array(name.utf8).withUnsafeBytes { text.tree.member($0, of: node) }.map { CloudAnswer(text, $0) }
     }
 
     var string: String? { text.tree.kind(node) == .string ? String(decoding: text.tree.text(node), as: UTF8.self) : nil }
     var bool: Bool? { text.tree.kind(node) == .bool ? text.tree.bool(node) : nil }
-    /// A whole number that is not negative, also one in quotes, as some services write large ones.
+    /// A non-negative integer, also in quotes, as some services write large ones.
     var count: Int? {
         guard [.number, .string].contains(text.tree.kind(node)) else { return nil }
         return Int(String(decoding: text.tree.text(node), as: UTF8.self)).flatMap { $0 >= 0 ? $0 : nil }
     }
-    /// Seconds from now, a day at most.
+    /// Seconds, at most a day.
     var seconds: Double? {
         guard let number, let seconds = Double(number), seconds >= 0 else { return nil }
         return min(seconds.rounded(.up), 86_400)
     }
-    /// A number as it is written, of any size.
+    /// A number as written, of any size.
     var number: String? { text.tree.kind(node) == .number ? String(decoding: text.tree.text(node), as: UTF8.self) : nil }
-    /// The elements of an array; none of all else.
+    /// The elements of an array; none for other types.
     var elements: [CloudAnswer] {
         text.tree.kind(node) == .array ? text.tree.children(of: node).map { CloudAnswer(text, $0) } : []
     }
@@ -75,7 +75,7 @@ struct CloudAnswer {
     }
 }
 
-/// JSON that is sent: an object of such values.
+/// JSON to send.
 enum CloudJSON {
     case text(String), number(Int), bool(Bool), list([String]), array([CloudJSON]), object([(String, CloudJSON)]), null
 

@@ -1,50 +1,50 @@
 /// A folder of an account at a cloud service: `gdrive:///path/to/folder?endpoint=https://host/&rate=20` (docs/cloud-drives.md).
 package struct CloudFolder: Sendable {
-    /// What services differ in before anything is asked of them.
+    /// The properties of a service that are known without a request.
     struct Service: Sendable {
         /// For messages: "Google Drive".
         var name: String
         /// The scheme of the URL, "gdrive".
         var scheme: String
-        /// Where requests go, with a slash at its end.
+        /// The address of requests, ending with a slash.
         var endpoint: String
-        /// Where tokens are renewed; below `endpoint` where another is given.
+        /// Where tokens are renewed; below `endpoint` if the URL gives another.
         var tokens: String
         var tokenPath: String
-        /// Requests a second.
+        /// Requests per second.
         var rate: Double
-        /// Uploads among them, where the service counts those apart.
+        /// Uploads per second, if the service limits them separately.
         var uploadRate: Double?
-        /// What `space=` may say.
+        /// The allowed values of `space=`.
         var spaces: [String] = []
-        /// What `region=` may say, and where requests go then.
+        /// The allowed values of `region=`, each with its endpoint.
         var regions: [String: String] = [:]
-        /// Where bytes go, where that is another host; at `endpoint` where another is given.
+        /// The address of uploads, if it is another host; `endpoint` if the URL gives another.
         var uploads: String?
     }
 
     let service: Service
-    /// The folders down to the place, none for the top of the account. Decoded.
+    /// The decoded folders of the path to the place; empty for the top of the account.
     let path: [String]
     private(set) var endpoint: HTTPAddress
     let tokenAddress: HTTPAddress
     private let uploads: HTTPAddress
     let space: String?
     let rate: Double
-    /// Uploads a second, in the same proportion where another rate is given; nil: as many as requests.
+    /// Uploads per second, scaled if another rate is given; nil: limited like requests.
     var uploadRate: Double? { service.uploadRate.map { $0 * rate / service.rate } }
 
-    /// For messages, and as the name of what is known of the place.
+    /// For messages, and as the name of saved state of the place.
     var description: String {
         let shown = PercentCoding.encode(path.joined(separator: "/"), keeping: "/ ")
         let whose = isElsewhere ? " at \(endpoint.shown)" : ""
         return "the folder /\(shown) of \(service.name)\(space.map { " (\($0))" } ?? "")\(whose)"
     }
     private let isElsewhere: Bool
-    /// Whether the URL leaves it to the tokens in which region the account is.
+    /// Whether the tokens determine the account's region, since the URL does not.
     let leavesRegion: Bool
 
-    /// - Parameter rest: of the URL, behind the scheme and its colon.
+    /// - Parameter rest: the part of the URL after the scheme and its colon.
     init(_ rest: String, _ service: Service) throws(HTTPAddress.Refusal) {
         let bytes = Array(rest.utf8)
         guard bytes.count <= 8_192 else { throw HTTPAddress.Refusal(why: "it has more than 8192 bytes") }
@@ -113,7 +113,7 @@ package struct CloudFolder: Sendable {
         tokenAddress = isElsewhere ? endpoint.appending(service.tokenPath) : try HTTPAddress(service.tokens)
     }
 
-    /// The same in the region that tokens come from, where the URL leaves that open. No other host is taken from there.
+    /// Returns the place in the region of its tokens, if the URL names none. Accepts only known hosts.
     func inRegion(ofTokensAt address: HTTPAddress?) -> CloudFolder {
         guard leavesRegion, let address else { return self }
         for text in service.regions.values {
@@ -125,12 +125,12 @@ package struct CloudFolder: Sendable {
         return self
     }
 
-    /// The folders down to a directory of the place, from the top of the account.
+    /// Returns the folders from the top of the account to a directory of the place.
     func way(to directory: String) -> [String] { path + directory.split(separator: "/").map(String.init) }
 
-    /// Below the endpoint.
+    /// Returns an address below the endpoint.
     func address(_ path: String, _ query: [(String, String)] = []) -> HTTPAddress { CloudFolder.address(endpoint, path, query) }
-    /// The same where bytes go to.
+    /// Returns an address for uploads.
     func uploadAddress(_ path: String, _ query: [(String, String)] = []) -> HTTPAddress { CloudFolder.address(uploads, path, query) }
 
     private static func address(_ top: HTTPAddress, _ path: String, _ query: [(String, String)]) -> HTTPAddress {

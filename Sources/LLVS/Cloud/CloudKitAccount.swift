@@ -1,25 +1,27 @@
-/// Who asks CloudKit, and how: a server with a key, whose requests are signed, or a person with a token, which each answer may replace.
+/// Authenticates requests to CloudKit: either as a server with a key, by signatures, or as a person with a token, which each response may
+/// replace.
 ///
-/// What is kept is JSON: `key_id` and `private_key` (PEM, P-256), or `api_token` and `web_auth_token`; other members stay.
+/// The credentials are saved as JSON: `key_id` and `private_key` (PEM, P-256), or `api_token` and `web_auth_token`; other members are
+/// preserved.
 final class CloudKitAccount: Sendable {
     typealias Check = () throws -> Void
 
     let place: CloudKitPlace
     private let client: HTTPClient
     private let keeper: any TokenKeeper
-    /// Whose it is, as far as that can be told from others.
+    /// Identifies the account, as far as known.
     var user: String { CloudAccount.user(keeper.path) }
     private let key: Guarded<Secret?>
     /// Nil until it was read.
     private let isOfServer = Guarded<Bool?>(nil)
     private let ranges = Guarded<Bool?>(nil)
     private let pace: RequestPace
-    /// While a person's request is under way.
+    /// Set during a person's request.
     private let session: Guarded<Session?>
     private struct Session {
         let api: String
         var token: String
-        /// All that is kept.
+        /// All saved members.
         let members: [(name: String, json: [UInt8])]
         var query: String { "?ckAPIToken=\(PercentCoding.encode(api))&ckWebAuthToken=\(PercentCoding.encode(token))" }
     }
@@ -37,9 +39,9 @@ final class CloudKitAccount: Sendable {
         settings.pace = pace
         let session = Guarded<Session?>(nil)
         self.session = session
-        // A request that is made again goes with the newest token, which came with a refusal maybe.
+        // A repeated request uses the newest token, which may have come with a refusal.
         settings.readdress = { [origin = place.endpoint.origin] request in
-            // Files lie elsewhere, and are not told of tokens.
+            // Files are on other hosts, which must not get tokens.
             guard request.address.origin == origin else { return nil }
             return session.withLock { $0?.query }.map { query in
                 var address = request.address
@@ -74,7 +76,7 @@ final class CloudKitAccount: Sendable {
     /// Whether parts of assets can be read; nil until it was tried.
     var hasRanges: Bool? { ranges.withLock { $0 } }
 
-    /// The id of a server's key, which is kept for signing; nil where there is none.
+    /// Returns the id of a server's key, and stores the key for signing; nil if there is none.
     private static func serverKey(_ keeper: any TokenKeeper, _ place: CloudKitPlace, _ key: Guarded<Secret?>) throws -> String? {
         let found = try keeper.read()
         guard let id = found["key_id"]?.string else { return nil }
@@ -100,7 +102,7 @@ final class CloudKitAccount: Sendable {
 
     // MARK: Requests
 
-    /// The JSON of an answer; nil where the zone, or the type of the records, is not there.
+    /// Returns the JSON of a response; nil if the zone, or the type of the records, does not exist.
     /// - Parameter doing: for messages: "Listing log/".
     func ask(_ what: String, _ json: CloudJSON, _ doing: String, _ check: Check) throws -> CloudAnswer? {
         var request = HTTPRequest(method: .post, address: place.address(what), doing: "\(doing) in \(place.description) by")
@@ -126,7 +128,7 @@ final class CloudKitAccount: Sendable {
 
     private func perform(_ request: HTTPRequest, _ check: Check) throws -> HTTPResponse {
         if try isServer() { return try client.perform(request, check) }
-        // A token may serve for one request: one at a time, of all processes.
+        // A token may be valid for one request: only one at a time, across all processes.
         return try keeper.withLock(check) {
             let found = try keeper.read()
             guard let api = found["api_token"]?.string, let token = found["web_auth_token"]?.string, CloudKitAccount.isPrintable(api),
@@ -140,13 +142,13 @@ final class CloudKitAccount: Sendable {
         }
     }
 
-    /// Sends the bytes of an asset, and answers with what stands for them in a record.
+    /// Sends the bytes of an asset. Returns the value that refers to it in a record.
     func upload(_ body: HTTPRequest.Body, to url: String?, _ doing: String, _ check: Check) throws -> CloudJSON {
         guard let url, let address = try? HTTPAddress(url), address.keepsSecrets else {
             throw unusable(doing, "holds no place for an asset")
         }
         var request = HTTPRequest(method: .post, address: address, doing: "\(doing) in \(place.description) at")
-        // The address is a secret by itself, and serves once.
+        // The address itself is secret, and valid once.
         (request.isAnonymous, request.isSecret) = (true, true)
         request.body = body
         request.headers = [("Content-Type", "application/octet-stream")]
@@ -161,10 +163,10 @@ final class CloudKitAccount: Sendable {
         return .object(texts + [("receipt", .text(receipt)), ("size", .number(body.size ?? 0))])
     }
 
-    /// Reads assets, each at its address.
+    /// Reads assets at their addresses.
     func download(_ assets: [(url: String, range: Range<Int>?, limit: Int)], _ doing: String, _ check: Check) throws -> [RemoteContents] {
         let requests = try assets.map { asset in
-            // What is to be the name of a file is part of it, as a word in braces.
+            // The address contains a placeholder in braces for a file name.
             let url = asset.url.utf8.filter { !"${}".utf8.contains($0) }
             guard let address = try? HTTPAddress(String(decoding: url, as: UTF8.self)), address.keepsSecrets else {
                 throw unusable(doing, "holds no asset")
@@ -182,14 +184,14 @@ final class CloudKitAccount: Sendable {
 
     // MARK: Errors
 
-    /// What went wrong, with a request or with one record of it; nil where the zone, the record or its type is not there.
+    /// Returns the error of a request, or of one of its records; nil if the zone, the record or its type does not exist.
     func failure(_ answer: CloudAnswer, _ what: String, _ response: HTTPResponse? = nil) -> StoreError? {
         let code = answer["serverErrorCode"]?.string ?? ""
         var error: StoreError
         switch code {
         case "NOT_FOUND", "ZONE_NOT_FOUND", "UNKNOWN_ITEM": return nil
         case "AUTHENTICATION_FAILED", "AUTHENTICATION_REQUIRED", "NOT_AUTHENTICATED", "SIGN_IN_FAILED":
-            // Where that is, as the service says it.
+            // The service returns the address for signing in.
             let page = answer["redirectURL"]?.string.flatMap { CloudKitAccount.isPrintable($0) ? try? HTTPAddress($0) : nil }
             let place = page.map { $0.origin.scheme == "https" && $0.text.utf8.count <= 2_048 ? " at \($0.text)" : "" } ?? ""
             error =
@@ -217,13 +219,14 @@ final class CloudKitAccount: Sendable {
         error.httpStatus = Int32(clamping: response?.status ?? 0)
         if let seconds = answer["retryAfter"]?.seconds {
             error.retryAfter = seconds
-            // Also where it is said of one record.
+            // Also if only one record has it.
             pace.pause(until: Clock.steady() + seconds)
         }
         return error
     }
 
-    /// Whether what was said of a record concerns that one alone. What stops all: who asks, too much, no room, no zone.
+    /// Returns whether the failure of a record concerns only that one. Failures of all are: authentication, rate limits, lack of space,
+    /// missing zone.
     func isOfRecord(_ record: CloudAnswer) -> Bool {
         guard record["retryAfter"] == nil, let code = record["serverErrorCode"]?.string, !code.isEmpty else { return false }
         return ![
@@ -232,13 +235,13 @@ final class CloudKitAccount: Sendable {
         ].contains(code)
     }
 
-    /// For an answer that is none.
+    /// The error for an invalid response.
     func unusable(_ what: String, _ why: String) -> StoreError {
         StoreError(.transport, "\(what) failed: the answer \(why). Try again later, and check the endpoint.")
     }
 }
 
-/// Signs requests with the key of a server: date, digest of the body and path, by ECDSA.
+/// Signs requests with a server's key: date, digest of the body, and path, by ECDSA.
 private struct CloudKitSignature: RequestSignature {
     let key: Guarded<Secret?>
     let name: String
@@ -254,7 +257,8 @@ private struct CloudKitSignature: RequestSignature {
         let text = Array("\(date):\(body):\(address.path)".utf8)
         guard let signature = try Crypto(for: "Signing for CloudKit").sign(text, with: secret) else {
             throw StoreError(
-                .invalidArgument, "The private_key in \(name) is no private key of P-256 in PEM without a passphrase. Mend it.", path: path)
+                .invalidArgument, "The private_key in \(name) is no private key of P-256 in PEM without a passphrase. Correct it.",
+                path: path)
         }
         return [
             ("X-Apple-CloudKit-Request-KeyID", id), ("X-Apple-CloudKit-Request-ISO8601Date", date),

@@ -1,30 +1,30 @@
-/// Files as records of CloudKit: packs as records of their own, and the records of versions that apps of other implementations use, each
-/// of which stands for a file in `versions/` and one in `changes/` (docs/cloud-drives.md).
+/// Files as records of CloudKit: packs have records of their own; the records of versions, which apps with other implementations use, each
+/// represent a file in `versions/` and one in `changes/` (docs/cloud-drives.md).
 package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
     // Sendable: the state and the account have locks of their own.
-    /// Bytes of what is in a record itself; more is an asset beside it.
+    /// The most bytes inside a record; larger contents become an asset.
     private static let inlinePack = 700_000, inlineChanges = 10_000
-    /// Bytes of an asset.
+    /// The most bytes of an asset.
     private static let largestAsset = 15 << 20
-    /// Of one request: records, and bytes, about.
+    /// The most records of one request, and about the most bytes.
     private static let recordsAtOnce = 200, bytesAtOnce = 2 << 20
     private static let readAtOnce = 16
-    /// Of so many records change tags are kept at most; others are looked at again.
+    /// The most records with remembered change tags; others are read again.
     private static let mostSeen = 1_000
 
     private let account: CloudKitAccount
     private let mustExist: Bool
     private let state = Guarded(State())
     private struct State {
-        /// What the feed told of so far: files by directory, then name, each with its bytes where they are told; nil before it was asked.
+        /// The state of the feed: files by directory and name, each with its size if known; nil before the first request.
         var known: (token: String, since: Double, names: CloudKitListing)?
-        /// Changes that were sent, and wait for their versions.
+        /// Changes files that wait for their version files.
         var waiting: [String: OutgoingFile] = [:]
-        /// Records of versions that were looked at: the change tag that each had, or nil where it was not there.
+        /// Records of versions that were read, with their change tags; nil if missing.
         var seen: [String: String?] = [:]
-        /// Records of another kind that were found under names of versions.
+        /// Records of another type found under names of versions.
         var foreign: Set<String> = []
-        /// A record was taken since this was opened: who asks may write here.
+        /// Whether a record was accepted since this was opened, which shows that the account may write.
         var hasWritten = false
     }
 
@@ -38,8 +38,8 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
     package func account(_ check: Check?) throws -> String? { account.user }
 
     /// - Parameters:
-    ///   - tokens: who keeps keys or tokens.
-    ///   - mustExist: whether the zone is not to be made.
+    ///   - tokens: provides keys or tokens.
+    ///   - mustExist: whether a missing zone is an error instead of being created.
     init(_ place: CloudKitPlace, tokens: any TokenKeeper, settings: HTTPSettings, mustExist: Bool) {
         account = CloudKitAccount(place, tokens: tokens, settings: settings)
         self.mustExist = mustExist
@@ -63,7 +63,7 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
         return listing.entries(directory)
     }
 
-    /// All records of a type, where nothing tells what changed.
+    /// Returns all records of a type, for databases without a feed.
     private func query(_ type: CloudKitRecord.Kind, _ check: Check) throws -> CloudKitListing? {
         var listing = CloudKitListing(store: place.store), marker: String?, pages = CloudPages()
         let filter = CloudJSON.object([
@@ -87,7 +87,7 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
         return listing
     }
 
-    /// All records, of which the zone tells what changed. Nil where there is no such zone.
+    /// Returns all records, using the zone's feed of changes. Nil if there is no such zone.
     private func follow(_ check: Check) throws -> CloudKitListing? {
         let old = state.withLock { $0.known.flatMap { $0.since + 86_400 > Clock.steady() ? $0 : nil } }
         var listing = old?.names ?? CloudKitListing(store: place.store), token = old?.token, since = old?.since ?? Clock.steady()
@@ -104,7 +104,7 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
             else { return nil }
             if page["serverErrorCode"] != nil {
                 guard let error = account.failure(page, what) else { return nil }
-                // It has forgotten what the token stands for: all is listed.
+                // The service no longer knows the token: all is listed.
                 guard token != nil, page["serverErrorCode"]?.string == "BAD_REQUEST" else { throw error }
                 (listing, token, since) = (CloudKitListing(store: place.store), nil, Clock.steady())
                 continue
@@ -205,7 +205,7 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
         var batch: [Write] = [], size = 0
         let records = files.map { CloudKitRecord($0.name, in: place) }
         let changes = files.indices.filter { records[$0]?.part == .changes }
-        // A version is one record: its changes wait for it, which come before it.
+        // Both files of a version are one record, so the changes, which come first, wait for the version.
         if !changes.isEmpty {
             let waiting = Dictionary(changes.map { (files[$0].name, files[$0].data) }, uniquingKeysWith: { $1 })
             state.withLock { $0.waiting = waiting }
@@ -217,7 +217,7 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
             }
             guard record.part != .changes else { continue }
             guard let act = act(record, files[i].replaces) else {
-                // What was found is looked at again the next time.
+                // The next attempt reads the record again.
                 let isForeign = state.withLock { $0.foreign.remove(record.name) != nil }
                 published[i] = isForeign ? .refused(StoreError(.foreignFile, "a record of another kind is in its place")) : .exists
                 continue
@@ -244,25 +244,25 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
             size += fields.size
         }
         try modify(&batch, &published, &denied, check)
-        // Who may make no record at all is told once, and not for each of them.
+        // If the account may not create any record, that is reported once, not per record.
         if let denied, !state.withLock({ $0.hasWritten }) { throw denied }
         return published
     }
 
     private static let create = "create", update = "update"
 
-    /// What is done with a record, and the change tag that it must have still: what another device or app writes meanwhile stays. Nil: it
-    /// has to be looked at first.
+    /// Returns the operation for a record, with the change tag that the record must still have, so that writes by other devices or apps are
+    /// not overwritten. Nil: the record must be read first.
     private func act(_ record: CloudKitRecord, _ replaces: Bool) -> (type: String, tag: String?)? {
         guard replaces else { return (CloudKitFiles.create, nil) }
-        // A pack holds what its name says, and a snapshot is replaced as a whole.
+        // The name of a pack determines its content, and snapshots are replaced as a whole.
         guard record.part == .version else { return ("forceReplace", nil) }
         guard let seen = state.withLock({ $0.seen.removeValue(forKey: record.name) }) else { return nil }
         return (seen == nil ? CloudKitFiles.create : CloudKitFiles.update, seen)
     }
 
-    /// The fields of a record, and about how many bytes they have. Nil for more than a record or an asset holds.
-    /// - Parameter isUpdate: fields that are not named stay as they are.
+    /// Returns the fields of a record, and their approximate bytes. Nil if they exceed a record or an asset.
+    /// - Parameter isUpdate: fields that are not named stay unchanged.
     private func fields(
         of record: CloudKitRecord, _ file: RemoteUpload, isUpdate: Bool, _ check: Check
     ) throws -> (members: [(String, CloudJSON)], size: Int)? {
@@ -290,7 +290,7 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
                 return nil
             }
             let changes = "changes/" + record.name
-            // Who writes a version anew, and not its changes, takes those that are there.
+            // If only the version is rewritten, its existing changes are used.
             guard let data = try state.withLock({ $0.waiting[changes] }) ?? there(changes, check) else { return nil }
             let text = Base64.encode(version)
             members.append(CloudKitRecord.field("version", "BYTES", .text(String(decoding: text, as: UTF8.self))))
@@ -314,7 +314,7 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
         case .missing, nil: return nil
         }
     }
-    /// What is wrong with one record that is to be written anew.
+    /// A failure of one record.
     private struct Refusal: Error { let error: StoreError }
     private static func ofOne(_ error: StoreError) -> StoreError {
         var error = error
@@ -360,7 +360,7 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
             }
             switch record["serverErrorCode"]?.string {
             case "EXISTS": published[i] = .exists
-            // Somebody wrote it, or removed it, since it was looked at.
+            // Another device wrote or deleted it since it was read.
             case "CONFLICT" where type == CloudKitFiles.update, "NOT_FOUND" where type == CloudKitFiles.update: published[i] = .exists
             case "LIMIT_EXCEEDED": published[i] = .refused(StoreError(.tooLarge, "CloudKit holds nothing of that size"))
             case let code:
@@ -374,7 +374,7 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
         batch = []
     }
 
-    /// What became of each operation, in order.
+    /// Returns the results of the operations, in order.
     private func modify(_ operations: [CloudJSON], _ what: String, _ check: Check) throws -> [CloudAnswer] {
         let json = CloudJSON.object([place.zoneID, ("operations", .array(operations)), ("atomic", .bool(false))])
         var answer = try account.ask("records/modify", json, what, check)

@@ -8,27 +8,27 @@ package struct CloudKitPlace: Sendable {
     let environment: String
     /// "public", "private" or "shared".
     let database: String
-    /// Nil for the default zone.
+    /// The zone; nil for the default zone.
     let zone: String?
-    /// Of a shared database: the record name of the person who owns the zone.
+    /// For a shared database: the record name of the zone's owner.
     let owner: String?
-    /// Which store, of those that lie in the zone.
+    /// The name of the store, since a zone may hold several.
     let store: String
     let endpoint: HTTPAddress
     let rate: Double
     private let isElsewhere: Bool
 
-    /// Only zones of people's databases tell what changed, and the default zone does not.
+    /// Only zones of private and shared databases have feeds, except the default zone.
     var hasFeed: Bool { zone != nil }
 
-    /// For messages, and as the name of what is known of the place.
+    /// For messages, and as the name of saved state of the place.
     var description: String {
         let zone = (zone.map { ", zone \($0)" } ?? "") + (owner.map { " of \($0)" } ?? "")
         let whose = isElsewhere ? " at \(endpoint.shown)" : ""
         return "the \(database) database of \(container) (\(environment)\(zone)) at CloudKit\(whose)"
     }
 
-    /// - Parameter rest: what follows the scheme and its colon.
+    /// - Parameter rest: the part of the URL after the scheme and its colon.
     init(_ rest: String) throws(HTTPAddress.Refusal) {
         let bytes = Array(rest.utf8)
         guard bytes.starts(with: "//".utf8) else { throw HTTPAddress.Refusal(why: CloudKitPlace.form) }
@@ -57,7 +57,7 @@ package struct CloudKitPlace: Sendable {
             }
             options[key] = String(decoding: value, as: UTF8.self)
         }
-        // A part of the names of records, which have up to 255 bytes.
+        // Part of the names of records, which have up to 255 bytes.
         guard let store = options["store"], RemoteName.isComponent(store), store.utf8.first != UInt8(ascii: "_") else {
             throw HTTPAddress.Refusal(
                 why: "store= is missing, which names the store: letters, digits, dots, - and _ inside, up to 128 of them")
@@ -92,7 +92,7 @@ package struct CloudKitPlace: Sendable {
     }
     private static let form = "write cloudkit://container/production/private?store=name&zone=name"
 
-    /// Of a request: "records/modify".
+    /// Returns the address of a request: "records/modify".
     func address(_ what: String) -> HTTPAddress {
         var address = endpoint
         address.path += "database/1/\(container)/\(environment)/\(database)/\(what)"

@@ -1,15 +1,15 @@
-/// The record of CloudKit that a file is, or is a part of.
+/// The CloudKit record that represents a file, or contains it.
 struct CloudKitRecord {
     /// The types of records.
     enum Kind: String {
         case version = "LLVS_Version", pack = "LLVS_Pack", manifest = "LLVS_SnapshotManifest", chunk = "LLVS_SnapshotChunk"
-        /// Those that are asked for in listings; the others are found by their names.
+        /// The types requested in listings; the others are found by name.
         static let listed: [Kind] = [.version, .pack]
     }
-    /// What of the record the file is.
+    /// The part of the record that is the file.
     enum Part {
         case pack, version, changes
-        /// Of a snapshot that another implementation put.
+        /// Parts of a snapshot by another implementation.
         case manifest, chunk
     }
 
@@ -24,14 +24,14 @@ struct CloudKitRecord {
         }
     }
 
-    /// Directories of packs and of our snapshots, and the letter by which each is known in names.
+    /// Directories of packs and of this implementation's snapshots, with the letters that represent them in names.
     static let directories: [(letter: UInt8, directory: String)] = [
         (UInt8(ascii: "r"), "pack1"), (UInt8(ascii: "k"), "pack1/keys"), (UInt8(ascii: "l"), "pack1/log"),
         (UInt8(ascii: "b"), "pack1/base"), (UInt8(ascii: "v"), "pack1/blob"), (UInt8(ascii: "s"), "snapshots/\(Snapshots.ours.dropLast())"),
     ]
     private static let rootPrefix = "root-"
 
-    /// Of the file of that path. Nil where no record can stand for it.
+    /// The record of the file with that path. Nil if no record can represent it.
     init?(_ path: String, in place: CloudKitPlace) {
         let (directory, last) = RemoteName.split(path)
         if directory == "versions" || directory == "changes" {
@@ -62,7 +62,7 @@ struct CloudKitRecord {
         (name, part) = (whole, .pack)
     }
 
-    /// The directory and the last part of the name of the pack that a record is; nil for the records of other stores.
+    /// Returns the directory and name of the pack that a record represents; nil for records of other stores.
     static func pack(_ name: String, store: String) -> (directory: String, name: String)? {
         let bytes = Array(name.utf8), prefix = Array("\(store)_".utf8)
         guard bytes.starts(with: prefix), bytes.count > prefix.count + 2, bytes[prefix.count + 1] == UInt8(ascii: "_"),
@@ -103,7 +103,7 @@ struct CloudKitRecord {
         case asset(url: String)
     }
 
-    /// What the fields of a record hold of the file.
+    /// Returns the contents of the file from the fields of a record.
     func contents(_ fields: CloudAnswer) throws -> Contents {
         for key in keys {
             guard let value = fields[key]?["value"] else { continue }
@@ -117,7 +117,7 @@ struct CloudKitRecord {
 
     // MARK: Versions
 
-    /// `{"version": <Version>}` for `[<Version>]`; nil for what is no array of one element.
+    /// Returns `{"version": <Version>}` for `[<Version>]`; nil for anything but an array of one element.
     static func file(ofList list: [UInt8]) -> [UInt8]? {
         guard let answer = try? CloudAnswer(list), answer.elements.count == 1, answer.elements[0].isObject else { return nil }
         guard let first = list.firstIndex(of: UInt8(ascii: "[")), let last = list.lastIndex(of: UInt8(ascii: "]")), first < last else {
@@ -126,7 +126,7 @@ struct CloudKitRecord {
         return Array(#"{"version":"#.utf8) + list[(first + 1)..<last] + [UInt8(ascii: "}")]
     }
 
-    /// The other way round; nil for what is no version file.
+    /// Returns `[<Version>]` for a version file; nil for anything else.
     static func list(ofFile file: [UInt8]) -> [UInt8]? {
         guard let answer = try? CloudAnswer(file), let version = answer.members.first(where: { $0.name == "version" })?.json
         else { return nil }
@@ -134,16 +134,16 @@ struct CloudKitRecord {
     }
 }
 
-/// The files of one store, as the records of a zone tell of them.
+/// The files of one store in the records of a zone.
 struct CloudKitListing {
     let store: String
-    /// By directory: names, and bytes where they are told.
+    /// By directory: names, with sizes if known.
     private var packs: [String: [String: Int?]] = [:]
     private var versions: Set<String> = []
 
     init(store: String) { self.store = store }
 
-    /// A record that is there, or was deleted.
+    /// Processes a record that exists or was deleted.
     mutating func take(_ record: CloudAnswer) throws {
         guard let name = record["recordName"]?.string else { return }
         let isDeleted = record["deleted"]?.bool == true
@@ -163,7 +163,7 @@ struct CloudKitListing {
         packs[file.directory, default: [:]].updateValue(fields?["size"]?["value"]?.count, forKey: file.name)
     }
 
-    /// What is in a directory; nil where it is not there.
+    /// Returns the entries of a directory; nil if it does not exist.
     func entries(_ directory: String) -> [RemoteEntry]? {
         if directory == "versions" || directory == "changes" {
             return versions.isEmpty ? nil : versions.map { RemoteEntry(name: $0, isDirectory: false, size: nil, age: nil) }

@@ -1,21 +1,21 @@
 /// The files of a directory, by name.
 struct CloudDirectory {
     private var oldest: [String: CloudEntry] = [:]
-    /// Others of the same names, oldest first.
+    /// Further files of the same names, oldest first.
     private var others: [String: [CloudEntry]] = [:]
-    /// Of all of them, by id.
+    /// The names of all, by id.
     private var all: [String: String] = [:]
-    /// From where on the feed tells what changed; nil where a listing is one request.
+    /// The feed position after which changes are reported; nil if a listing is one request.
     var token: String?
-    /// Ids of the folders that were listed.
+    /// The ids of the folders that were listed.
     let folders: [String]
-    /// By `Clock.steady`.
+    /// The time of the listing, by `Clock.steady`.
     let since = Clock.steady()
 
     init(_ entries: [CloudEntry], in folders: [String], token: String?) {
         self.token = token
         self.folders = folders
-        // There may be very many of one name: they are put in order once.
+        // Sorted once, since very many files may have one name.
         var byID: [String: CloudEntry] = [:]
         for entry in entries { byID[entry.id] = entry }
         all = byID.mapValues(\.name)
@@ -29,7 +29,7 @@ struct CloudDirectory {
     private mutating func put(_ entry: CloudEntry) {
         all[entry.id] = entry.name
         guard let first = oldest[entry.name] else { oldest[entry.name] = entry; return }
-        // One that is known may be told to be of another time than before.
+        // A known file may be reported with another time.
         var rest = ([first] + (others[entry.name] ?? [])).filter { $0.id != entry.id }
         rest.append(entry)
         rest.sort(by: CloudEntry.isOlder)
@@ -37,7 +37,7 @@ struct CloudDirectory {
         others[entry.name] = rest.isEmpty ? nil : rest
     }
 
-    /// What a feed tells of a file: it may have had another name.
+    /// Adds a file from a feed; it may have been renamed.
     mutating func add(_ entry: CloudEntry) throws {
         if oldest[entry.name]?.id != entry.id { remove(entry.id) }
         try Memory.expect(256, "A listing")
@@ -68,10 +68,10 @@ struct CloudDirectory {
     }
 }
 
-/// The files that one opened exchange knows of.
+/// The files known to one opened exchange.
 final class CloudNames: Sendable {
     private let directories = Guarded<[String: CloudDirectory]>([:])
-    /// For how long a feed stands for listings, in seconds.
+    /// Seconds for which a feed replaces listings.
     private static let oldest = 86_400.0
 
     func directory(_ directory: String) -> CloudDirectory? {
@@ -81,12 +81,12 @@ final class CloudNames: Sendable {
     func forget(_ directory: String) { directories.withLock { $0[directory] = nil } }
     func forgetAll() { directories.withLock { $0 = [:] } }
 
-    /// All ids of a name, oldest first; nil when nothing is known of it.
+    /// Returns all ids of a name, oldest first; nil if unknown.
     func file(_ path: String) -> [String]? {
         let (directory, name) = RemoteName.split(path)
         return directories.withLock { $0[directory]?.ids(name) }
     }
-    /// The file of that name; nil when nothing is known of it.
+    /// Returns the file of that name; nil if unknown.
     func entry(_ path: String) -> CloudEntry? {
         let (directory, name) = RemoteName.split(path)
         return directories.withLock { $0[directory]?.entry(name) }

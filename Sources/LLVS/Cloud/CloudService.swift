@@ -1,4 +1,4 @@
-/// The cloud drives. A new one is one line here, and a type that conforms to `RemoteFiles`.
+/// The cloud drives. A new one is added by one line here and a type that conforms to `RemoteFiles`.
 struct CloudService: Sendable {
     let about: CloudFolder.Service
     let open: @Sendable (_ place: CloudFolder, _ tokens: (any TokenKeeper)?, _ settings: HTTPSettings, _ mustExist: Bool) -> any RemoteFiles

@@ -1,10 +1,10 @@
-// What the cloud drives have in common on the way to their services.
+// Settings common to all cloud drives.
 
 extension HTTPSettings {
-    /// Settings for a place of a cloud drive, and the account's name where there is one.
+    /// Returns the settings for a place of a cloud drive.
     /// - Parameters:
-    ///   - tokens: where they are renewed, if they are.
-    ///   - judge: what answers mean.
+    ///   - tokens: renews tokens, if there are any.
+    ///   - judge: classifies responses.
     func forCloud(
         _ place: CloudFolder, _ tokens: CloudTokens?, judge: @escaping @Sendable (HTTPResponse, HTTPRequest) -> HTTPVerdict
     ) -> HTTPSettings {
@@ -22,8 +22,8 @@ extension HTTPSettings {
 }
 
 extension HTTPClient {
-    /// The JSON object of an answer.
-    /// - Throws: `.transport` for what is none.
+    /// Returns the JSON object of a response.
+    /// - Throws: `.transport` for anything else.
     func json(_ response: HTTPResponse, _ what: String, _ service: String) throws -> CloudAnswer {
         guard let answer = try CloudAnswer(response) else {
             throw StoreError(
@@ -35,20 +35,20 @@ extension HTTPClient {
     }
 }
 
-/// A file or folder of a service that gives ids.
+/// A file or folder of a service that assigns ids.
 struct CloudEntry {
     var id: String
     var name: String
     var parents: [String]
     var size: Int?
     var isFolder: Bool
-    /// When it was made, as the service writes it: texts in the order of times.
+    /// When it was created, in the service's text form, which sorts by time.
     var made: String
-    /// What its bytes hash to, in the way of the service, where that is told.
+    /// The hash of its bytes, as the service computes it, if known.
     var digest: String?
-    /// Where its bytes are for a while, without a token, where a listing tells that.
+    /// A temporary address of its bytes that needs no token, if a listing returned one.
     var link: String?
 
-    /// The oldest of several of one name is the one that all devices take.
+    /// Returns whether `a` is older. If several have one name, all devices use the oldest.
     static func isOlder(_ a: CloudEntry, _ b: CloudEntry) -> Bool { (a.made, a.id) < (b.made, b.id) }
 }

@@ -1,7 +1,7 @@
-/// OAuth 2.0 tokens of an account, which several threads and processes share (docs/cloud-drives.md).
+/// OAuth 2.0 tokens of an account, shared by several threads and processes (docs/cloud-drives.md).
 ///
-/// They are kept as JSON: `access_token`, `refresh_token`, `client_id`, `client_secret`, `token_uri`; other members stay. Nothing
-/// here reads a clock: a token is good until it is refused.
+/// Saved as JSON: `access_token`, `refresh_token`, `client_id`, `client_secret`, `token_uri`; other members are preserved. No clock is
+/// used: a token is valid until it is refused.
 final class CloudTokens: Sendable {
     private struct Tokens {
         var access: String?, refresh: String?, client: String?, secret: String?, address: HTTPAddress?
@@ -11,12 +11,12 @@ final class CloudTokens: Sendable {
     private let place: CloudFolder
     private var service: String { place.service.name }
     private let client: HTTPClient
-    /// Where they were renewed, or would be, when they were read last.
+    /// The address for renewal in the tokens last read.
     private let origin = Guarded<(isRead: Bool, address: HTTPAddress?)>((false, nil))
 
     /// - Parameters:
-    ///   - keeper: who keeps them.
-    ///   - settings: how the service is reached.
+    ///   - keeper: stores the tokens.
+    ///   - settings: the settings for connections.
     init(_ keeper: any TokenKeeper, _ place: CloudFolder, settings: HTTPSettings) {
         self.keeper = keeper
         self.place = place
@@ -28,28 +28,28 @@ final class CloudTokens: Sendable {
     }
     func close() { client.close() }
 
-    /// The account, as far as it can be told from others.
+    /// Identifies the account, as far as known.
     var account: String? { keeper.path }
 
-    /// The place in the region of the account, where only its tokens say which that is. Asked for within calls: the host may keep them.
+    /// The place; in the account's region, if only the tokens name that. Read only during calls, since it may ask the host for the tokens.
     var home: CloudFolder {
         guard place.leavesRegion else { return place }
-        // What cannot be read is told by the request that needs it.
+        // If they cannot be read, the request that needs them reports that.
         if !origin.withLock({ $0.isRead }) { _ = try? read() }
         return place.inRegion(ofTokensAt: origin.withLock { $0.address })
     }
 
-    /// A token to ask with: that of the file, or a new one where that one was refused.
+    /// Returns a token: the stored one, or a renewed one if that was refused.
     func credentials(refused: HTTPCredentials?, _ check: () throws -> Void) throws -> HTTPCredentials {
         let tokens = try read()
         if let access = tokens.access, refused == nil || refused?.token != access { return HTTPCredentials(token: access) }
         return HTTPCredentials(token: try keeper.withLock(check) { try renewed(refused: refused?.token, check) })
     }
 
-    /// One at a time, of all threads and processes. What was refused may be renewed by another by now.
+    /// Renews a token. One thread of all processes at a time; another may have renewed the refused token meanwhile.
     private func renewed(refused: String?, _ check: () throws -> Void) throws -> String {
         var tokens = try read()
-        // Somebody may write without the lock: it is read once more before anybody has to sign in.
+        // Another program may have written without the lock, so the tokens are read again before the user must sign in.
         for isLast in [false, true] {
             if let access = tokens.access, access != refused { return access }
             guard let refresh = tokens.refresh else { throw mustSignIn("it has expired, and there is no refresh_token beside it") }
@@ -66,7 +66,7 @@ final class CloudTokens: Sendable {
         throw mustSignIn("the service takes its refresh_token no more: the consent was taken back, or the token was used elsewhere")
     }
 
-    /// Nil when the service does not take the refresh token.
+    /// Requests new tokens. Nil if the service refuses the refresh token.
     private func ask(_ tokens: Tokens, _ refresh: String, _ check: () throws -> Void) throws -> (access: String, refresh: String?)? {
         let what = "Renewing the token for \(service)"
         var form = [("grant_type", "refresh_token"), ("refresh_token", refresh)]
@@ -75,7 +75,7 @@ final class CloudTokens: Sendable {
         var request = HTTPRequest(method: .post, address: tokens.address ?? place.tokenAddress, doing: what + " at")
         request.headers = [("Content-Type", "application/x-www-form-urlencoded"), ("Accept", "application/json")]
         request.body = .bytes(Array(form.map { "\($0)=\(PercentCoding.encode($1))" }.joined(separator: "&").utf8))
-        // An answer that was lost took the old token with it where tokens serve once: to ask again can only help.
+        // If a response was lost, a token that is valid once may be used up: repeating can only help.
         request.repeats = true
         let response = try client.perform(request, check), answer = try CloudAnswer(response)
         if response.isSuccess {
@@ -108,7 +108,7 @@ final class CloudTokens: Sendable {
         ).needingUser
     }
 
-    // MARK: What is kept
+    // MARK: Saved tokens
 
     private func read() throws -> Tokens {
         let found = try keeper.read()

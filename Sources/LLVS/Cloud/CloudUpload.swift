@@ -1,13 +1,13 @@
-/// A file on its way to a service.
+/// A file being uploaded to a service.
 struct CloudUpload {
     let id: String, name: String, isNew: Bool, size: Int
-    /// The id of the folder that it goes to.
+    /// The id of its folder.
     let parent: String
-    /// Its SHA-256, where all of it is in memory.
+    /// Its SHA-256, if it is whole in memory.
     let digest: String?
-    /// Name, folder and id, or nothing for new bytes of an old file.
+    /// Name, folder and id; an empty object for new bytes of an old file.
     let metadata: [UInt8]
-    /// Where what is needed to go on with it is kept.
+    /// Saves the state for resuming the upload.
     var session: RemoteSession?
     private let contents: HTTPRequest.Body
 
@@ -27,7 +27,7 @@ struct CloudUpload {
 
     func append(to bytes: inout [UInt8]) throws { try forEachPiece { bytes += $0 } }
 
-    /// All of its bytes, in order.
+    /// Calls `body` with all bytes, in order.
     func forEachPiece(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
         switch contents {
         case .none: break
@@ -43,7 +43,7 @@ struct CloudUpload {
         }
     }
 
-    /// The SHA-1 of all of it, and of each part of that size.
+    /// Returns the SHA-1 of all bytes, and of each part of that size.
     func sha1(partSize: Int = .max, _ check: () throws -> Void) throws -> (whole: [UInt8], parts: [[UInt8]]) {
         var whole = SHA1(), part = SHA1(), filled = 0, parts: [[UInt8]] = []
         try forEachPiece { piece in
@@ -64,7 +64,7 @@ struct CloudUpload {
         return (whole.finish(), parts)
     }
 
-    /// A part of it; all behind its beginning where no size is given.
+    /// Returns a part of the bytes; the rest from `start` if no size is given.
     func body(from start: Int, size: Int? = nil) -> HTTPRequest.Body {
         let count = max(0, size ?? self.size - start)
         switch contents {

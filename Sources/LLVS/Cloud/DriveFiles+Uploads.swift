@@ -13,7 +13,7 @@ extension DriveFiles {
         return try account.published(published)
     }
 
-    /// Nil where a folder is gone that was there.
+    /// Uploads files. Nil for a file whose folder is gone.
     private func put(
         _ files: [RemoteUpload], isAnew: Bool, _ trouble: inout ServiceTrouble, _ check: Check
     ) throws -> [RemotePublished?] {
@@ -29,7 +29,7 @@ extension DriveFiles {
         var small: [(index: Int, upload: CloudUpload)] = [], outcomes: [RemotePublished?] = files.map { _ in nil }
         for i in files.indices {
             let parent = folders[RemoteName.split(files[i].name).directory] ?? top
-            // A session is for the id and folder that it was begun with.
+            // A session belongs to the id and folder for which it was begun.
             let kept = files[i].session?.kept.flatMap(DriveFiles.session)
             let begun = kept.flatMap { $0.isNew && $0.parent == parent ? $0.id : nil }
             guard let id = old[i] ?? begun ?? new.popFirst() else {
@@ -47,7 +47,7 @@ extension DriveFiles {
         return outcomes
     }
 
-    /// Name and bytes in one request.
+    /// Makes a request with name and bytes.
     private func multipart(_ upload: CloudUpload) throws -> HTTPRequest {
         let query = [("uploadType", "multipart"), ("fields", DriveFiles.fields)]
         var request = request(
@@ -64,7 +64,7 @@ extension DriveFiles {
         return request
     }
 
-    /// What came of an upload, whose id tells whether an earlier try went through. Nil: the folder is gone.
+    /// Returns the outcome of an upload. The file's id shows whether an earlier attempt succeeded. Nil: the folder is gone.
     private func settle(_ upload: CloudUpload, _ response: HTTPResponse, _ what: String, _ check: Check) throws -> RemotePublished? {
         if response.isSuccess {
             let answer = try account.json(response, what)
@@ -81,7 +81,7 @@ extension DriveFiles {
         }
     }
 
-    /// The service says what it keeps.
+    /// Compares the stored file, as described in the response.
     private func judged(_ upload: CloudUpload, _ answer: CloudAnswer, _ what: String, _ check: Check) throws -> RemotePublished {
         let entry = DriveFiles.entry(answer), digest = entry?.digest
         let isOther = digest != nil && upload.digest != nil && digest != upload.digest
@@ -96,7 +96,7 @@ extension DriveFiles {
 
     // MARK: Large files
 
-    /// In a session, which goes on where it was cut.
+    /// Uploads in a session, which can be resumed.
     private func putLarge(_ upload: CloudUpload, _ check: Check) throws -> RemotePublished? {
         let query = [("uploadType", "resumable"), ("fields", DriveFiles.fields)]
         let path = "upload/drive/v3/files" + (upload.isNew ? "" : "/\(upload.id)")
@@ -106,7 +106,7 @@ extension DriveFiles {
             ("Content-Type", "application/json; charset=UTF-8"), ("X-Upload-Content-Length", "\(upload.size)"),
             ("X-Upload-Content-Type", "application/octet-stream"),
         ]
-        // A session that nobody goes on with is forgotten by itself.
+        // Safe to repeat, since an unused session expires.
         begin.repeats = true
         if let kept = upload.session?.kept.flatMap(DriveFiles.session), kept.id == upload.id, kept.isNew == upload.isNew,
             kept.parent == upload.parent, let last = try send(upload, to: kept.address, goesOn: true, check)
@@ -126,15 +126,15 @@ extension DriveFiles {
         throw account.lostUpload(begin.what)
     }
 
-    /// What was kept of a session: the ids of its file and folder, whether the file is a new one, and where the bytes go.
+    /// Parses a saved session: the ids of file and folder, whether the file is new, and the address for the bytes.
     private static func session(_ kept: String) -> (id: String, parent: String, isNew: Bool, address: HTTPAddress)? {
         let words = kept.split(separator: " ").map(String.init)
         guard words.count == 4, isID(words[0]), let address = try? HTTPAddress(words[3]), address.keepsSecrets else { return nil }
         return (words[0], words[1], words[2] == "new", address)
     }
 
-    /// The session's last answer; nil when the service has forgotten it.
-    /// - Parameter goesOn: another process began it.
+    /// Sends the bytes. Returns the session's last response; nil if the service no longer knows the session.
+    /// - Parameter goesOn: whether another process began it.
     private func send(_ upload: CloudUpload, to address: HTTPAddress, goesOn: Bool = false, _ check: Check) throws -> HTTPResponse? {
         var start = 0, furthest = 0, stuck = 0, asksFirst = goesOn
         while true {
@@ -159,17 +159,17 @@ extension DriveFiles {
             }
             asksFirst = false
             if response == nil {
-                // How far did it come?
+                // Asks how many bytes were received.
                 var ask = put
                 ask.body = .bytes([])
                 ask.headers = [("Content-Range", "bytes */\(upload.size)")]
                 ask.repeats = true
                 let answer = try client.perform(ask, check)
                 if answer.status == 308 {
-                    // Range: bytes=0-262143; none: nothing is there.
+                    // Range: bytes=0-262143; no header: none were received.
                     let last = answer.header("range")?.split(separator: "-").last.flatMap { Int($0) }
                     let there = last.map { $0 < upload.size ? $0 + 1 : upload.size } ?? 0
-                    // Further than ever before, or it could go on for ever.
+                    // Requires progress beyond the maximum so far; otherwise it might never end.
                     stuck = there > furthest ? 0 : stuck + 1
                     furthest = max(furthest, there)
                     start = max(0, there)

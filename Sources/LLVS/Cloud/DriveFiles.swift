@@ -1,14 +1,14 @@
 /// Files below a folder of Google Drive (version 3 of its interface).
 ///
-/// Names are not unique there. Folders of one name are read as one and written to the oldest, of files of one name the oldest counts. What
-/// is made gets an id first, so that it can be asked for again when an answer is lost, and is made once.
+/// Names are not unique there. Folders of one name are read as one, and written to the oldest; of files of one name the oldest counts. New
+/// items get their ids in advance, so that a creation whose response was lost can be repeated without a duplicate.
 package final class DriveFiles: RemoteFiles, @unchecked Sendable {
     // Sendable: `names`, `known` and the account have locks of their own.
     static let service = CloudFolder.Service(
         name: "Google Drive", scheme: "gdrive", endpoint: "https://www.googleapis.com/", tokens: "https://oauth2.googleapis.com/token",
         tokenPath: "token", rate: 20, spaces: ["appdata"])
     private static let folderType = "application/vnd.google-apps.folder"
-    /// Up to so many bytes a file goes with its name in one request.
+    /// Smaller files are sent with their names in one request.
     static let wholeSize = 5_000_000
     private static let pageSize = 1_000, namesAtOnce = 40
 
@@ -29,8 +29,8 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
     package func account(_ check: Check?) throws -> String? { account.user }
 
     /// - Parameters:
-    ///   - tokens: who keeps tokens, in the place of the credentials among the settings.
-    ///   - mustExist: whether the place is not to be made.
+    ///   - tokens: provides tokens instead of the credentials in the settings.
+    ///   - mustExist: whether a missing place is an error instead of being created.
     init(_ place: CloudFolder, tokens: (any TokenKeeper)?, settings: HTTPSettings, mustExist: Bool) {
         account = CloudAccount(
             place, tokens: tokens, settings: settings, mustExist: mustExist, judge: DriveFiles.judge, failure: DriveFiles.error)
@@ -44,7 +44,7 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
     // MARK: Requests
 
     var top: String { place.space == nil ? "root" : "appDataFolder" }
-    /// What `spaces` is called in queries.
+    /// The parameter `spaces` of queries.
     private var spaces: [(String, String)] { place.space == nil ? [] : [("spaces", "appDataFolder")] }
     static let fields = "id,name,parents,size,mimeType,createdTime,sha256Checksum"
 
@@ -69,11 +69,11 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
             isFolder: file["mimeType"]?.string == folderType, made: file["createdTime"]?.string ?? "",
             digest: file["sha256Checksum"]?.string)
     }
-    /// Ids become parts of addresses.
+    /// Returns whether it is an id that can be part of an address.
     static func isID(_ id: String) -> Bool { RemoteName.isComponent(id) }
 
-    /// All that a query finds, page by page; nil where a folder that it names is gone.
-    /// - Parameter onMore: called once when the first page is not the last; true: it is asked for again.
+    /// Returns all results of a query, page by page; nil if a folder that it names is gone.
+    /// - Parameter onMore: called once if the first page is not the last; true: the query is repeated.
     private func search(_ query: String, _ doing: String, _ check: Check, onMore: () throws -> Bool = { false }) throws -> [CloudEntry]? {
         var found: [CloudEntry] = [], token: String?, pages = CloudPages(), hasTold = false
         while true {
@@ -109,7 +109,7 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
 
     // MARK: Folders
 
-    /// The clause by which a query finds all folders on the way to a directory.
+    /// Returns the clause of a query that finds all folders on the path to a directory.
     private func folders(_ components: [String]) -> String {
         let isFolder = "mimeType = \(DriveFiles.literal(DriveFiles.folderType))"
         guard let first = components.first else { return "" }
@@ -118,12 +118,12 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
         return "(\(isFolder) and \(DriveFiles.any([atTop] + rest)))"
     }
 
-    /// For each step of a path the folders that it leads to, oldest first; what was just made is among them, whether or not lists show it.
+    /// Returns for each step of a path its folders, oldest first. Includes folders just created, even if lists do not show them yet.
     private func resolve(_ components: [String], _ check: Check) throws -> [[String]] {
         guard let first = components.first else { return [] }
         let isFolder = "mimeType = \(DriveFiles.literal(DriveFiles.folderType))"
         if known.root == nil, components.dropFirst().contains(first) {
-            // Else it could not be told which of that name are at the top.
+            // Otherwise folders of that name at the top could not be distinguished from others.
             let query = "\(DriveFiles.literal(top)) in parents and name = \(DriveFiles.literal(first)) and \(isFolder) and trashed = false"
             if let root = try search(query, "Looking for a folder", check)?.first?.parents.first { known.root = root }
         }
@@ -132,7 +132,7 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
         return try chain(components, found, check)
     }
 
-    /// As `DriveKnowledge.chain`, with what was just made and lists do not show yet. That is looked at by its id.
+    /// As `DriveKnowledge.chain`, but includes folders just created that lists do not show yet; these are looked up by id.
     private func chain(_ components: [String], _ found: [CloudEntry], _ check: Check) throws -> [[String]] {
         var found = found
         for made in known.unseen(components, found) {
@@ -155,7 +155,7 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
         return ids
     }
 
-    /// Makes what is missing of the way to a directory.
+    /// Creates the missing folders on the path to a directory.
     func make(_ directory: String, _ check: Check) throws -> [String] {
         let components = place.way(to: directory)
         var parent = top
@@ -181,13 +181,13 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
         return [parent]
     }
 
-    /// All that may be out of date.
+    /// Discards all knowledge that may be outdated.
     func forget() {
         known.forgetFolders()
         names.forgetAll()
     }
 
-    /// Ids that the service gives in advance.
+    /// Returns ids that the service assigns in advance.
     func newIDs(_ count: Int, _ check: Check) throws -> [String] {
         while true {
             if let ids = known.takeIDs(count) { return ids }
@@ -222,7 +222,7 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
                 return true
             }
             guard let found else { forget(); continue }
-            // The way there is looked at along with what is there: a folder that was moved, renamed or thrown away is another's now.
+            // The query also returns the folders on the path: one that was moved, renamed or deleted is no longer this directory.
             let now = isTop ? ids : try chain(components, found, check).last ?? []
             guard Set(now) == Set(ids) else {
                 known.setFolder(directory, now)
@@ -245,7 +245,7 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
         return token
     }
 
-    /// A long listing of a short time ago, and what has changed since; nil where it has to be listed.
+    /// Returns a recent long listing, updated by the changes since; nil if the directory must be listed.
     private func listByFeed(_ directory: String, _ check: Check) throws -> [RemoteEntry]? {
         guard var files = names.directory(directory), var token = files.token else { return nil }
         guard let ids = known.folder(directory), ids == files.folders else { return nil }
@@ -255,7 +255,7 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
             let begin = [("pageToken", token), ("pageSize", "\(DriveFiles.pageSize)")]
             let query = begin + [("includeRemoved", "true"), ("fields", fields)] + spaces
             let request = request(.get, "drive/v3/changes", query, "Asking for changes"), response = try client.perform(request, check)
-            // A token that the service has forgotten, or anything else that it does not like: all is listed.
+            // If the service rejects the token for any reason, all is listed.
             if [400, 404, 410].contains(response.status) { break }
             guard response.isSuccess else { throw DriveFiles.error(response, request.what) }
             let page = try account.json(response, request.what)
@@ -263,7 +263,7 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
             for change in page["changes"]?.elements ?? [] {
                 guard let id = change["fileId"]?.string else { continue }
                 let entry = change["removed"]?.bool == true ? nil : change["file"].flatMap(DriveFiles.entry)
-                // A folder on the way there, or one that might be: nothing is known for sure any more.
+                // The folder is, or may now be, on the path: the listing is no longer reliable.
                 if known.isOnTheWay(id) || (entry?.isFolder ?? false && way.contains(entry?.name ?? "")) {
                     names.forget(directory)
                     return nil
@@ -285,8 +285,8 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
 
     // MARK: Ids of files
 
-    /// For each name all ids, oldest first; none where there is no such file.
-    /// - Parameter isAnew: what is known is not trusted.
+    /// Returns for each name all ids, oldest first; none if there is no such file.
+    /// - Parameter isAnew: ignores cached ids.
     func ids(_ names: [String], isAnew: Bool = false, _ check: Check) throws -> [[String]] {
         var found: [String: [String]] = [:], unknown: [String: [String]] = [:]
         for name in names {
@@ -335,7 +335,7 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
             for ((i, request), outcome) in zip(asked, try client.perform(asked.map(\.request), check)) {
                 contents[i] = try trouble.reading { try account.contents(request, outcome) }
             }
-            // What was thrown away may have been made again by another device, under another id.
+            // A deleted file may have been created again by another device, under another id.
             left = zip(left, isGuess).filter { i, isGuess in if case .missing = contents[i] { isGuess } else { false } }.map(\.0)
             for i in left { names.forgetFile(files[i].name) }
         }
@@ -360,14 +360,14 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
         }
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
     static func reason(_ response: HTTPResponse) -> String? {
         guard let error = try? CloudAnswer(response)?["error"] else { return nil }
         return error["errors"]?.elements.first?["reason"]?.string ?? error["status"]?.string
     }
 
-    /// Of which it is enough to wait for a while.
+    /// Reasons for which waiting suffices.
     private static let rateLimits: Set = ["userRateLimitExceeded", "rateLimitExceeded", "sharingRateLimitExceeded"]
 
     private static let judge: @Sendable (HTTPResponse, HTTPRequest) -> HTTPVerdict = { response, request in

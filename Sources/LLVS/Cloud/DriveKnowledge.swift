@@ -1,29 +1,29 @@
-/// What is known of a place at Google Drive: ids of folders, and ids for what is to be made. It may be out of date at any time: a 404
-/// tells, and each listing.
+/// Cached knowledge of a place at Google Drive: ids of folders, and ids for new items. It may be outdated at any time; a 404 or a listing
+/// shows that.
 final class DriveKnowledge: Sendable {
     private struct State {
-        /// The id of the top folder, whose other name is "root".
+        /// The id of the top folder, which is also called "root".
         var root: String?
-        /// Ids by directory, oldest first; none where it is not there.
+        /// Ids by directory, oldest first; none if it does not exist.
         var folders: [String: [String]] = [:]
-        /// Ids of all folders on the way to those.
+        /// Ids of all folders on the paths to those.
         var way: Set<String> = []
-        /// Folders that were made here, and until when they are there whether or not lists show them.
+        /// Folders created by this process, and until when they count as existing although no list shows them.
         var made: [(entry: CloudEntry, until: Double)] = []
         var ids: [String] = []
     }
     private let state = Guarded(State())
 
     static let idsAtOnce = 64
-    /// For how long lists may not show what was made, in seconds.
+    /// Seconds for which lists may not show new items.
     private static let lag = 60.0
 
-    // MARK: Of one place
+    // MARK: Shared knowledge
 
     private static let all = Guarded<[String: DriveKnowledge]>([:])
 
-    /// The one of that place in this process, so that an exchange that is opened again need not look for folders. Without an account, one
-    /// of its own.
+    /// Returns the instance for a place in this process, so that a reopened exchange need not look for folders. Without an account returns
+    /// a new instance.
     static func shared(of place: CloudFolder, account: String?) -> DriveKnowledge {
         guard let account else { return DriveKnowledge() }
         let name = "\(place.description)\n\(account)"
@@ -55,8 +55,8 @@ final class DriveKnowledge: Sendable {
         }
     }
     func made(_ folder: CloudEntry) { state.withLock { $0.made.append((folder, Clock.steady() + DriveKnowledge.lag)) } }
-    /// Folders of those names that were made a short time ago, and that no list has shown yet. Once one was seen, it is not there when it
-    /// is not seen.
+    /// Returns recently created folders of those names that no list has shown yet. A folder that was shown once is no longer assumed to
+    /// exist.
     func unseen(_ components: [String], _ found: [CloudEntry]) -> [CloudEntry] {
         state.withLock { state in
             let now = Clock.steady(), seen = Set(found.map(\.id))
@@ -67,8 +67,8 @@ final class DriveKnowledge: Sendable {
     func forgetMade(_ id: String) { state.withLock { state in state.made.removeAll { $0.entry.id == id } } }
     func isOnTheWay(_ id: String) -> Bool { state.withLock { $0.way.contains(id) } }
 
-    /// The folders along a path, for each step all that have its name, oldest first.
-    /// - Parameter found: what a query told, in any order.
+    /// Returns the folders along a path: for each step all of its name, oldest first.
+    /// - Parameter found: the results of a query, in any order.
     func chain(_ components: [String], _ found: [CloudEntry]) -> [[String]] {
         state.withLock { state in
             let folders = found.filter(\.isFolder).sorted(by: CloudEntry.isOlder)
@@ -83,7 +83,7 @@ final class DriveKnowledge: Sendable {
         }
     }
 
-    // MARK: Ids for what is to be made
+    // MARK: Ids for new items
 
     func takeIDs(_ count: Int) -> [String]? {
         state.withLock { state in

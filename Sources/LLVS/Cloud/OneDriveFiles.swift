@@ -1,19 +1,19 @@
-/// Files below a folder of OneDrive, by Microsoft Graph 1.0. Files are reached by their paths. No two names in a folder differ in case
-/// only.
+/// Files below a folder of OneDrive, by Microsoft Graph 1.0. Files are addressed by their paths. Names in a folder that differ only in case
+/// are not allowed.
 package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
     // Sendable: `names`, `feeds` and the account have locks of their own.
     static let service = CloudFolder.Service(
         name: "OneDrive", scheme: "onedrive", endpoint: "https://graph.microsoft.com/",
         tokens: "https://login.microsoftonline.com/common/oauth2/v2.0/token", tokenPath: "common/oauth2/v2.0/token", rate: 20,
         spaces: ["approot"])
-    /// Up to so many bytes a file goes in one request.
+    /// Smaller files are sent in one request.
     private static let wholeSize = 4_000_000
-    /// Of a session: a multiple of 320 KiB.
+    /// The bytes of a part of a session: a multiple of 320 KiB.
     private static let partSize = 32 * 320 << 10
 
     private let account: CloudAccount
     private let names = CloudNames()
-    /// Of a directory whose changes are told by the feed of the whole drive: ids of the top and of all folders on the way, itself the last.
+    /// For each directory whose changes are read from the drive's feed: the ids of the top and of all folders on the path, itself the last.
     private let feeds = Guarded<[String: [String]]>([:])
 
     private var place: CloudFolder { account.place }
@@ -21,7 +21,7 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
     package var description: String { place.description }
     package var capabilities: RemoteCapabilities {
         var found = RemoteCapabilities(requestsToPublish: 1, isExclusive: true, hasRanges: account.hasRanges, hasFeed: true)
-        // A part that was cut is sent anew.
+        // An interrupted part is sent again, so smaller files gain nothing from a session.
         found.sessionsAbove = OneDriveFiles.partSize
         return found
     }
@@ -29,8 +29,8 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
     package func account(_ check: Check?) throws -> String? { account.user }
 
     /// - Parameters:
-    ///   - tokens: who keeps tokens, in the place of the credentials among the settings.
-    ///   - mustExist: whether the place is not to be made.
+    ///   - tokens: provides tokens instead of the credentials in the settings.
+    ///   - mustExist: whether a missing place is an error instead of being created.
     init(_ place: CloudFolder, tokens: (any TokenKeeper)?, settings: HTTPSettings, mustExist: Bool) {
         account = CloudAccount(
             place, tokens: tokens, settings: settings, mustExist: mustExist, judge: OneDriveFiles.judge, failure: OneDriveFiles.error)
@@ -44,11 +44,11 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
 
     private var top: String { "v1.0/me/drive/" + (place.space == nil ? "root" : "special/approot") }
 
-    /// Of what has that name in the place.
+    /// Returns the address of an item with that name in the place.
     private func address(of name: String, _ action: String = "", _ query: [(String, String)] = []) -> HTTPAddress {
         address(place.way(to: name), action, query)
     }
-    /// Of what lies at a path below the top, or of what is done with it.
+    /// Returns the address of an item at a path below the top, or of an action on it.
     private func address(_ path: [String], _ action: String = "", _ query: [(String, String)] = []) -> HTTPAddress {
         let way = path.map { PercentCoding.encode($0) }.joined(separator: "/")
         return place.address(top + (path.isEmpty ? "" : ":/\(way):") + (action.isEmpty ? "" : "/\(action)"), query)
@@ -61,7 +61,7 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
             isFolder: item["folder"] != nil, made: "", link: item[OneDriveFiles.link]?.string)
     }
 
-    /// The address of a further page, or of a feed, which the service gives as a whole.
+    /// Checks the address of a further page, or of a feed, which the service returns complete.
     private func link(_ text: String, _ what: String) throws -> HTTPAddress {
         guard let address = try? HTTPAddress(text), address.origin == place.endpoint.origin else {
             throw StoreError(.transport, "\(what) failed: the list goes on at another server. Check the endpoint.")
@@ -73,7 +73,7 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
 
     private static let fields = "id,name,size,folder,parentReference"
     private static let link = "@microsoft.graph.downloadUrl"
-    /// Whether each file there is read once, and never written again: then a listing asks for the addresses of their bytes, too.
+    /// Returns whether files of a directory are read once and never rewritten: then a listing also requests the addresses of their bytes.
     private static func hasLinks(_ directory: String) -> Bool { directory.utf8.starts(with: "pack1".utf8) }
 
     package func list(_ directory: String, withTimes: Bool, _ check: Check) throws -> [RemoteEntry]? {
@@ -94,7 +94,7 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
             }
             let token = page["@odata.nextLink"]?.string, more = try token.map { try link($0, next.what) }
             if more != nil, start == nil {
-                // Changes are told from before the list on, which begins anew.
+                // The feed must begin before the list, so the list starts again.
                 start = try beginFeed(directory, check)
                 if start != nil { continue }
             }
@@ -120,7 +120,7 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
         throw account.missing()
     }
 
-    /// Where the feed goes on from now; nil when it cannot be told what lies on the way.
+    /// Returns the present position of the feed; nil if the folders on the path are unknown.
     private func beginFeed(_ directory: String, _ check: Check) throws -> String? {
         let feed = account.request(.get, place.address(top + "/delta", [("token", "latest")]), "Asking for changes")
         guard let link = try account.ask(feed, check)?["@odata.deltaLink"]?.string else { return nil }
@@ -135,7 +135,7 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
         return link
     }
 
-    /// A long listing of a short time ago, and what has changed since; nil where it has to be listed.
+    /// Returns a recent long listing, updated by the changes since; nil if the directory must be listed.
     private func listByFeed(_ directory: String, _ check: Check) throws -> [RemoteEntry]? {
         guard var files = names.directory(directory), var token = files.token else { return nil }
         guard let way = feeds.withLock({ $0[directory] }) else { return nil }
@@ -143,18 +143,18 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
         for _ in 0..<100 {
             let what = "Asking for changes in \(place.description)"
             let response = try client.perform(account.request(.get, link(token, what), "Asking for changes"), check)
-            // The service has forgotten: all is listed.
+            // The service no longer knows the position: all is listed.
             if [400, 404, 410].contains(response.status) { break }
             guard response.isSuccess else { throw OneDriveFiles.error(response, what) }
             let page = try account.json(response, what)
             var isInDoubt = false
-            // An item may come twice: the last one counts.
+            // An item may occur twice: the last one counts.
             for item in page["value"]?.elements ?? [] {
                 guard let id = item["id"]?.string, id != way.first else { continue }
                 let entry = item["deleted"] == nil ? OneDriveFiles.entry(item) : nil
                 let mayBeOnTheWay = entry?.isFolder ?? false && called.contains(entry?.name.lowercased() ?? "")
                 if let at = way.firstIndex(of: id) {
-                    // These come whenever something below them changed. Are they what and where they were?
+                    // Folders on the path are reported whenever their contents changed. Checks that name and parent are unchanged.
                     if !mayBeOnTheWay || entry?.parents != [way[at - 1]] { isInDoubt = true }
                 } else if mayBeOnTheWay {
                     isInDoubt = true
@@ -191,12 +191,12 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
         let linked = files.indices.compactMap { i in link(to: files[i].name).map { (index: i, address: $0) } }
         let direct = linked.map { i, address in
             var request = request(files[i], address)
-            // Its address is a secret by itself, and takes no other.
+            // The address itself is secret, and allows no further authentication.
             (request.isAnonymous, request.isSecret) = (true, true)
             return request
         }
         for ((i, _), (request, outcome)) in zip(linked, zip(direct, try client.perform(direct, check))) {
-            // An address serves for an hour or so; then it is asked for anew.
+            // An address is valid for about an hour; then the file is requested by path.
             guard case .success(let response) = outcome, response.isSuccess || response.status == 416 else { continue }
             contents[i] = try account.contents(request, outcome)
         }
@@ -210,7 +210,7 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
         try trouble.end(reading: found) { try look(files.first?.name, check) }
         return found
     }
-    /// Where the bytes of a file are, as a listing told.
+    /// Returns the address of a file's bytes from a listing.
     private func link(to name: String) -> HTTPAddress? {
         names.entry(name)?.link.flatMap { try? HTTPAddress($0) }.flatMap { $0.keepsSecrets ? $0 : nil }
     }
@@ -246,7 +246,7 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
         return try account.published(published)
     }
 
-    /// What came of an upload. Nil: a folder is missing.
+    /// Returns the outcome of an upload. Nil: a folder is missing.
     private func settle(_ upload: CloudUpload, _ response: HTTPResponse, _ what: String, _ check: Check) throws -> RemotePublished? {
         switch response.status {
         case 200, 201:
@@ -257,7 +257,7 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
             return entry.name == RemoteName.split(upload.name).name ? .published : .refused(account.taken(upload.name, by: entry.name))
         case 404: return nil
         case 409:
-            // What is there may have a name that differs in case: another file, which is neither read nor written over.
+            // The existing file may have a name that differs in case: another file, which is neither read nor overwritten.
             let look = account.request(.get, address(of: upload.name, "", [("$select", OneDriveFiles.fields)]), "Looking at \(upload.name)")
             guard let entry = try account.ask(look, check).flatMap(OneDriveFiles.entry) else { return nil }
             if entry.name != RemoteName.split(upload.name).name { return .refused(account.taken(upload.name, by: entry.name)) }
@@ -267,7 +267,7 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
         default: throw OneDriveFiles.error(response, what)
         }
     }
-    /// Whether what is there is what was sent, by a request whose answer was lost.
+    /// Returns whether the existing file is the one sent, by a request whose response was lost.
     private func isSame(_ upload: CloudUpload, _ entry: CloudEntry, _ check: Check) throws -> Bool {
         guard entry.size == upload.size else { return false }
         var sent = SHA256()
@@ -277,7 +277,7 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
         return try there?.sha256(check) == Array(sent.finish())
     }
 
-    /// Makes a directory, and what is missing of the way there.
+    /// Creates a directory, and the missing folders on the path.
     private func make(_ directory: String, _ check: Check) throws {
         if account.mustExist { try requirePlace(check) }
         let components = place.way(to: directory)
@@ -293,7 +293,7 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
 
     // MARK: Large files
 
-    /// In a session, part by part; it goes on where it was cut.
+    /// Uploads in a session, part by part, which can be resumed.
     private func putLarge(_ upload: CloudUpload, _ check: Check) throws -> RemotePublished? {
         let conflict = CloudJSON.object([("@microsoft.graph.conflictBehavior", .text(upload.isNew ? "fail" : "replace"))])
         let address = address(of: upload.name, "createUploadSession")
@@ -318,16 +318,17 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
         throw account.lostUpload(begin.what)
     }
 
-    /// Whether the file that a session made is what is found by its path. A session asks for no token: it goes on also in the drive of
-    /// somebody who was signed in before, and in a folder that was moved away.
+    /// Returns whether the file made by a session is found at its path. A session needs no token, so it also continues in the drive of an
+    /// account used before, or in a folder that was moved away.
     private func isAtItsPlace(_ upload: CloudUpload, _ response: HTTPResponse, _ check: Check) throws -> Bool {
         let look = account.request(.get, address(of: upload.name, "", [("$select", OneDriveFiles.fields)]), "Looking at \(upload.name)")
         let there = try account.ask(look, check).flatMap(OneDriveFiles.entry)
         return try there?.id == CloudAnswer(response).flatMap(OneDriveFiles.entry)?.id && there?.size == upload.size
     }
 
-    /// The last answer; nil when the service has forgotten the session. Its address is a secret by itself, and takes no other.
-    /// - Parameter goesOn: another process began it.
+    /// Sends the parts. Returns the last response; nil if the service no longer knows the session. Its address itself is secret, and allows
+    /// no further authentication.
+    /// - Parameter goesOn: whether another process began it.
     private func send(_ upload: CloudUpload, to address: HTTPAddress, goesOn: Bool = false, _ check: Check) throws -> HTTPResponse? {
         var start = 0, furthest = 0, stuck = 0, asksFirst = goesOn
         func request(_ method: HTTPRequest.Method) -> HTTPRequest {
@@ -355,13 +356,13 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
                 }
             }
             asksFirst = false
-            // How far did it come?
+            // Asks how many bytes were received.
             let asking = request(.get), answer = try client.perform(asking, check)
             if [404, 410].contains(answer.status) { return try lost(upload, check) }
             guard answer.isSuccess else { throw OneDriveFiles.error(answer, asking.what) }
             let due = try account.json(answer, asking.what)["nextExpectedRanges"]?.elements.first?.string
             guard let there = due?.split(separator: "-").first.flatMap({ Int($0) }), there < upload.size else { return nil }
-            // Further than ever before, or it could go on for ever.
+            // Requires progress beyond the maximum so far; otherwise it might never end.
             stuck = there > furthest ? 0 : stuck + 1
             furthest = max(furthest, there)
             start = there
@@ -369,9 +370,9 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
         }
     }
 
-    /// A session is gone once its file is whole: the last answer may have been lost.
+    /// Looks for the file of a session that ended: it ends when the file is complete, and the last response may have been lost.
     private func lost(_ upload: CloudUpload, _ check: Check) throws -> HTTPResponse? {
-        // Of one that is replaced nobody can tell the old from the new.
+        // For a replaced file, old and new cannot be distinguished.
         guard upload.isNew else { return nil }
         let look = account.request(.get, address(of: upload.name, "", [("$select", OneDriveFiles.fields)]), "Looking at \(upload.name)")
         let response = try client.perform(look, check)
@@ -389,7 +390,7 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
         }
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
     private static let judge: @Sendable (HTTPResponse, HTTPRequest) -> HTTPVerdict = { response, request in
         switch response.status {

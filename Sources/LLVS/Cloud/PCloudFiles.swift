@@ -1,14 +1,14 @@
-/// Files below a folder of pCloud, by its HTTP interface. Files are reached by their paths.
+/// Files below a folder of pCloud, by its HTTP interface. Files are addressed by their paths.
 ///
-/// Whatever happens it answers with the status 200; `result` says what it means.
+/// The status of every response is 200; `result` has the outcome.
 package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
     // Sendable: `names` and the account have locks of their own.
     static let service = CloudFolder.Service(
         name: "pCloud", scheme: "pcloud", endpoint: "https://api.pcloud.com/", tokens: "https://api.pcloud.com/oauth2_token",
         tokenPath: "oauth2_token", rate: 10, regions: ["us": "https://api.pcloud.com/", "eu": "https://eapi.pcloud.com/"])
-    /// A listing of more names is not asked for again while the account's feed tells of nothing there.
+    /// A longer listing is reused while the account's feed reports no changes to it.
     private static let longList = 1_000
-    /// Up to so many bytes a file goes in one request; of a larger one, those of a request.
+    /// Files up to the first size are sent in one request; larger ones in parts of the second size.
     private static let wholeSize = 5_000_000, partSize = 4 << 20
 
     private let account: CloudAccount
@@ -26,8 +26,8 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
     package func account(_ check: Check?) throws -> String? { account.user }
 
     /// - Parameters:
-    ///   - tokens: who keeps tokens, in the place of the credentials among the settings.
-    ///   - mustExist: whether the place is not to be made.
+    ///   - tokens: provides tokens instead of the credentials in the settings.
+    ///   - mustExist: whether a missing place is an error instead of being created.
     init(_ place: CloudFolder, tokens: (any TokenKeeper)?, settings: HTTPSettings, mustExist: Bool) {
         account = CloudAccount(
             place, tokens: tokens, settings: settings, mustExist: mustExist, judge: PCloudFiles.judge, failure: PCloudFiles.error)
@@ -45,7 +45,7 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
         account.request(.get, account.home.address(method, query), doing)
     }
 
-    /// The JSON of a success; nil where there is no such file or folder.
+    /// Returns the JSON of a successful response; nil if there is no such file or folder.
     private func ask(_ request: HTTPRequest, _ check: Check) throws -> CloudAnswer? {
         try answer(client.perform(request, check), request.what)
     }
@@ -97,11 +97,11 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
             if found.count <= PCloudFiles.longList {
                 start = nil
             } else if start == nil {
-                // Changes are told from before the list on, which is made anew.
+                // The feed must begin before the list, so the list is made again.
                 start = try position(check)
                 if start != nil { continue }
             }
-            // What the feed told of and the list does not show yet is asked for again.
+            // If the feed reported files that the list does not show yet, the old position is used again.
             if let told, start != nil, !told.files.isSubset(of: found.map(\.id)) { start = old?.token }
             let files = CloudDirectory(found, in: ["d\(id)"], token: start)
             names.set(directory, files)
@@ -113,7 +113,7 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
         try ask(request("diff", [("last", "0")], "Asking for changes"), check)?["diffid"]?.count.map(String.init)
     }
 
-    /// What the feed of the account tells since a listing: a hint alone. Nil where there is none, or the service has forgotten.
+    /// Reads the account's feed since a listing, as a hint. Nil if there is no position, or the service no longer knows it.
     private func follow(_ directory: CloudDirectory, _ check: Check) throws -> (isSame: Bool, files: Set<String>, next: String)? {
         guard var token = directory.token else { return nil }
         var isSame = true, files: Set<String> = []
@@ -124,7 +124,7 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
             for event in entries {
                 let kind = event["event"]?.string ?? "reset"
                 if kind == "reset" { return nil }
-                // One on the way may be among them: which these are is not known here.
+                // The ids of the folders on the path are unknown, so any folder may be one of them.
                 if kind.utf8.reversed().starts(with: "folder".utf8.reversed()) { isSame = false }
                 guard let item = event["metadata"], let id = item["fileid"]?.count.map({ "f\($0)" }) else { continue }
                 let entry = kind == "deletefile" ? nil : PCloudFiles.entry(item)
@@ -155,7 +155,7 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
                 let response = try outcome.get()
                 if let result = PCloudFiles.result(response), PCloudFiles.isOfFile(result) {
                     var error = PCloudFiles.error(response, link.what)
-                    // That is said of all.
+                    // A rate limit concerns all files.
                     if error.retryAfter != nil { throw error }
                     if result >= 5000 { error = trouble.note(error) }
                     error.circumstance = .oneFile
@@ -165,7 +165,7 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
                 contents[i] = try trouble.reading {
                     guard let answer = try answer(response, link.what) else { return .missing }
                     var request = account.request(.get, try address(answer, link.what), "Reading \(files[i].name)")
-                    // The link is a secret by itself, and takes no other.
+                    // The link itself is secret, and allows no further authentication.
                     (request.isAnonymous, request.isSecret) = (true, true)
                     request.sink = .kept(limit: files[i].limit)
                     request.range = files[i].range
@@ -176,7 +176,7 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
             for ((i, request), outcome) in zip(asked, try client.perform(asked.map(\.request), check)) {
                 contents[i] = try trouble.reading { try account.contents(request, outcome) }
             }
-            // A link serves for a while only, and its file may have been replaced.
+            // A link is valid for some time only, and its file may have been replaced.
             left = asked.map(\.index).filter { if case .missing = contents[$0] { true } else { false } }
         }
         try trouble.end(reading: contents) { try look(files.first?.name, check) }
@@ -217,7 +217,7 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
         return try account.published(published)
     }
 
-    /// It appears as a whole. Where the name is taken, what is new gets another.
+    /// Returns a request that uploads a file atomically. If the name of a new file is taken, the service chooses another.
     private func put(_ upload: CloudUpload) throws -> HTTPRequest {
         let (directory, name) = RemoteName.split(upload.name)
         let query = [("path", path(directory)), ("filename", name), ("nopartial", "1")] + (upload.isNew ? [("renameifexists", "1")] : [])
@@ -227,7 +227,7 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
         request.headers = [("Content-Type", "application/octet-stream")]
         request.repeats = true
         guard upload.size == 0 else { return request }
-        // Nothing at all is no upload in that way.
+        // An empty body is not accepted that way.
         let mark = try account.boundary()
         let part = "--\(mark)\r\nContent-Disposition: form-data; name=\"file\"; filename=\"\(name)\"\r\n\r\n\r\n--\(mark)--\r\n"
         request.method = .post
@@ -236,7 +236,7 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
         return request
     }
 
-    /// What came of an upload. Nil: a folder is missing.
+    /// Returns the outcome of an upload. Nil: a folder is missing.
     private func settle(
         _ upload: CloudUpload, _ digest: String, _ response: HTTPResponse, _ what: String, _ check: Check
     ) throws -> RemotePublished? {
@@ -245,7 +245,7 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
         let found = answer["metadata"], kept = answer["checksums"]?.elements.first
         let entry = (found?.isObject == true ? found : found?.elements.first).flatMap(PCloudFiles.entry)
         guard let entry, entry.size == upload.size, kept?["sha1"]?.string.map({ $0 == digest }) ?? true else {
-            // Lists tell its size alone, by which it might be taken for whole.
+            // Removed, since lists show only its size, by which it might count as complete.
             if upload.isNew, let entry { try? remove(entry, upload.name, check) }
             throw account.otherBytes(what)
         }
@@ -253,13 +253,13 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
             names.addFile(upload.name, entry)
             return .published
         }
-        // The name was taken, and ours got another: it is not needed.
+        // The name was taken, and the service chose another, so the copy is removed.
         try remove(entry, upload.name, check)
         guard let there = try sha1(of: upload.name, check) else {
             let stat = request("listfolder", [("path", path(upload.name)), ("nofiles", "1")], "Looking at \(upload.name)")
             return try ask(stat, check) == nil ? nil : .refused(StoreError(.foreignFile, "a folder is in its place"))
         }
-        // Ours, by a request whose answer was lost.
+        // It is this upload's file, by a request whose response was lost.
         return there == digest ? .published : .exists
     }
     private func sha1(of name: String, _ check: Check) throws -> String? {
@@ -268,10 +268,10 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
 
     // MARK: Large files
 
-    /// In a session, part by part; it goes on where it was cut.
+    /// Uploads in a session, part by part, which can be resumed.
     private func putLarge(_ upload: CloudUpload, _ digest: String, _ check: Check) throws -> RemotePublished? {
         let (directory, name) = RemoteName.split(upload.name), doing = "Writing \(upload.name)"
-        // A session ends in a folder by its id.
+        // A session is saved into a folder by its id.
         let look = request("listfolder", [("path", path(directory)), ("nofiles", "1")], "Looking at a folder")
         guard let folder = try ask(look, check)?["metadata"]?["folderid"]?.count else { return nil }
         var kept = upload.session?.kept.flatMap { Int($0) }
@@ -283,7 +283,7 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
             do {
                 guard try send(upload, digest, to: id, goesOn: goesOn, check) else { continue }
             } catch let error as StoreError where goesOn && !RemoteSession.outlives(error) {
-                // A new one may be taken.
+                // A new session may work.
                 continue
             }
             let query = [("uploadid", "\(id)"), ("folderid", "\(folder)"), ("name", name)]
@@ -292,14 +292,14 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
             guard PCloudFiles.result(response) == PCloudFiles.noSession else {
                 return try settle(upload, digest, response, save.what, check)
             }
-            // By a request whose answer was lost.
+            // By a request whose response was lost.
             if try sha1(of: upload.name, check) == digest { return .published }
         }
         throw account.lostUpload("\(doing) in \(place.description)")
     }
 
-    /// Whether all of it is there; false when the service has forgotten the session, or has other bytes.
-    /// - Parameter goesOn: another process began it.
+    /// Sends the bytes. Returns whether all were received; false if the service no longer knows the session, or has other bytes.
+    /// - Parameter goesOn: whether another process began it.
     private func send(_ upload: CloudUpload, _ digest: String, to id: Int, goesOn: Bool, _ check: Check) throws -> Bool {
         let session = [("uploadid", "\(id)")]
         var start = 0, furthest = 0, stuck = 0, asksFirst = goesOn
@@ -321,7 +321,7 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
                 } catch let error as StoreError where error.code == .transport && stuck < HTTPFailure.mostTries {}
             }
             asksFirst = false
-            // How far did it come?
+            // Asks how many bytes were received.
             let ask = request("upload_info", session, "Looking at an upload"), response = try client.perform(ask, check)
             if PCloudFiles.result(response) == PCloudFiles.noSession { return false }
             let info = try answer(response, ask.what)
@@ -331,7 +331,7 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
                 _ = try client.perform(request("upload_delete", session, "Deleting an upload"), check)
                 return false
             }
-            // Further than ever before, or it could go on for ever.
+            // Requires progress beyond the maximum so far; otherwise it might never end.
             stuck = there > furthest ? 0 : stuck + 1
             guard stuck <= HTTPFailure.mostTries else { throw account.lostUpload(ask.what) }
             furthest = max(furthest, there)
@@ -340,12 +340,12 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
         }
     }
 
-    /// What came of an upload, and is not what was wanted.
+    /// Removes an unwanted result of an upload.
     private func remove(_ entry: CloudEntry, _ name: String, _ check: Check) throws {
         _ = try ask(request("deletefile", [("fileid", String(entry.id.dropFirst()))], "Deleting a copy of \(name)"), check)
     }
 
-    /// Makes a directory, and what is missing of the way there.
+    /// Creates a directory, and the missing folders on the path.
     private func make(_ directory: String, _ check: Check) throws {
         if account.mustExist { try requirePlace(check) }
         let components = place.way(to: directory)
@@ -374,16 +374,16 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
         }
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
     private static func result(_ response: HTTPResponse) -> Int? { try? CloudAnswer(response)?["result"]?.count }
 
-    /// Of a session that is not known, and of bytes that could not be put where they belong.
+    /// The results for an unknown session, and for bytes that could not be written.
     private static let noSession = 2067, notWritten = 2068
-    /// A part of the path, the folder, or the file.
+    /// A component of the path, the folder, or the file is missing.
     private static func isMissing(_ result: Int) -> Bool { [2002, 2005, 2009].contains(result) }
 
-    /// Whether what was said when one file was asked for concerns that one alone. What stops all: who asks, too much, no room.
+    /// Returns whether a failure concerns only the requested file. Failures of all are: authentication, rate limits, lack of space.
     private static func isOfFile(_ result: Int) -> Bool {
         switch result {
         case 0, 1000, 2000, 2094, 2008, 4000...4999: false
@@ -392,7 +392,7 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
     }
 
     private static let judge: @Sendable (HTTPResponse, HTTPRequest) -> HTTPVerdict = { response, request in
-        // Links lead to files, and not to answers.
+        // Links return files instead of JSON.
         guard !request.isAnonymous, response.status == 200, let result = result(response) else { return .plain }
         return switch result {
         case 1000, 2000, 2094: .refused

@@ -1,14 +1,13 @@
-/// A file of secrets for a service, JSON, which several threads and processes share (docs/cloud-drives.md). Members that nobody here knows
-/// stay as they are.
+/// A JSON file of secrets for a service, shared by several threads and processes (docs/cloud-drives.md). Unknown members are preserved.
 struct TokenFile: TokenKeeper {
     static let largest = 64 << 10
 
-    /// Where it is.
+    /// The path of the file.
     private let place: String
     var path: String? { place }
     var name: String { place }
     var title: String { "The file of tokens \(place)" }
-    /// Seconds that another may take to renew a token: longer than any answer of a service that is waited for.
+    /// Seconds to wait for another renewal: longer than the longest wait for a response.
     static let patience = 300.0
     private let patience: Double
 
@@ -25,7 +24,7 @@ struct TokenFile: TokenKeeper {
         return found
     }
 
-    /// On disk before it returns, for nobody else to read.
+    /// Returns after the file is on disk, readable only by its owner.
     func keep(_ json: [UInt8]) throws {
         let entry = DirectoryEntry(place)
         try posix("Keeping the new token in", place) { () throws(Errno) in
@@ -39,19 +38,19 @@ struct TokenFile: TokenKeeper {
                 try? part.unlink()
                 throw error
             }
-            // Some file systems sync no directories.
+            // Some file systems cannot sync directories.
             if let folder = try? entry.folder.readable() { try? System.fsync(folder.descriptor) }
         }
     }
 
-    /// Who holds which lock, of this process.
+    /// The thread of this process that holds a lock.
     private struct Holder: Equatable {
         let thread = pthread_self(), process = getpid()
         static func == (a: Holder, b: Holder) -> Bool { a.process == b.process && pthread_equal(a.thread, b.thread) != 0 }
     }
     private static let holders = Guarded<[String: Holder]>([:])
 
-    /// A file beside the tokens, which is locked and stays: it is empty, and nobody else may open it, who could hold it.
+    /// Locks an empty file beside the tokens, which is never removed. Other users cannot open it, and so cannot hold the lock.
     func withLock<R>(_ check: () throws -> Void, _ body: () throws -> R) throws -> R {
         let entry = DirectoryEntry(place + ".lock"), begun = Clock.steady()
         guard TokenFile.holders.withLock({ $0[place] }) != Holder() else {
@@ -63,10 +62,10 @@ struct TokenFile: TokenKeeper {
             let (file, identity) = try TokenFile.lockFile(entry)
             do throws(Errno) {
                 try System.lockExclusively(file.descriptor)
-                // Another may have removed what a third had put there.
+                // The file may have been removed between opening and locking.
                 if identity.isGone(from: entry.path) { continue }
             } catch {
-                // A file system without locks keeps nobody out.
+                // A file system without locks excludes no other process.
                 if error.code == EWOULDBLOCK || error.code == EAGAIN {
                     try check()
                     guard Clock.steady() - begun < patience else {
@@ -87,15 +86,15 @@ struct TokenFile: TokenKeeper {
         }
     }
 
-    /// The lock's file, open: of this process's user, or of one who could do anything here. What another laid there is removed.
-    /// - Throws: `.permission` where that cannot be.
+    /// Opens the lock file, which must belong to this process's user or to one with all rights in the folder. Removes another user's file.
+    /// - Throws: `.permission` if that fails.
     private static func lockFile(_ entry: DirectoryEntry) throws -> (OpenFile, FileIdentity) {
         while true {
             var opened: OpenFile?, failure: Errno?
             do throws(Errno) { opened = try OpenFile(entry, O_RDWR | O_CREAT, mode: 0o600) } catch { failure = error }
             let found = try? opened.map { try System.status($0.descriptor) } ?? entry.status()
             guard let found else {
-                // Where there is nothing none can be made; else it was removed just now.
+                // If there is no file, none can be created; otherwise it was removed just now.
                 if let failure { throw StoreError.posix(failure, doing: "Opening", path: entry.path) }
                 continue
             }

@@ -1,25 +1,25 @@
-/// Who keeps the tokens or keys of an account, which are JSON: a file, or the host.
+/// Stores the tokens or keys of an account, as JSON: a file, or the host.
 protocol TokenKeeper: Sendable {
-    /// For messages, in the middle of a sentence.
+    /// For messages, inside a sentence.
     var name: String { get }
-    /// The same at the beginning of one.
+    /// For messages, at the beginning of a sentence.
     var title: String { get }
-    /// Of the file, if it is one: whose the account is, as far as that can be told from others.
+    /// The path, if it is a file; identifies the account, as far as known.
     var path: String? { get }
-    /// - Throws: `.notFound` when there are none, `.invalidArgument` for what is no JSON object.
+    /// - Throws: `.notFound` if there are none, `.invalidArgument` for anything but a JSON object.
     func read() throws -> CloudAnswer
-    /// All of it or nothing, and for good before it returns.
+    /// Stores the JSON atomically, and durably before it returns.
     func keep(_ json: [UInt8]) throws
-    /// Keeps out all others who renew these tokens, of all threads and processes.
+    /// Excludes all other threads and processes that renew these tokens.
     func withLock<R>(_ check: () throws -> Void, _ body: () throws -> R) throws -> R
 }
 
 extension TokenKeeper {
     func unusable(_ why: String) -> StoreError {
-        StoreError(.invalidArgument, "\(title) cannot be used: it \(why). Sign in again, or mend it.", path: path)
+        StoreError(.invalidArgument, "\(title) cannot be used: it \(why). Sign in again, or correct it.", path: path)
     }
 
-    /// - Parameter changes: members that are put in the place of those of the same name.
+    /// - Parameter changes: members that replace those of the same name.
     func write(_ known: [(name: String, json: [UInt8])], _ changes: [(name: String, text: String)]) throws {
         var members = known
         for (name, text) in changes {
@@ -31,21 +31,21 @@ extension TokenKeeper {
     }
 }
 
-/// How the host keeps the tokens or keys of an account, in a key store say, in the place of a file (docs/cloud-drives.md). All are called
-/// on the thread of the exchange's call, which ends with what they throw.
+/// Callbacks by which the host stores the tokens or keys of an account, for example in a key store, instead of a file
+/// (docs/cloud-drives.md). They are called on the thread of the exchange's call, which rethrows their errors.
 public struct HostTokens: Sendable {
-    /// Gives them: JSON, with the members that the file would have.
+    /// Returns the JSON, with the members that the file would have.
     public var read: @Sendable () throws -> [UInt8]
-    /// Keeps what is given in their place, for good before it returns: only then is it used.
+    /// Replaces the JSON, durably before it returns: only then are the tokens used.
     public var keep: @Sendable ([UInt8]) throws -> Void
-    /// Begins a renewal, unless another thread or process that has the same tokens is within one: then false, and it is asked again soon.
+    /// Begins a renewal. Returns false if another thread or process with the same tokens is renewing them; the call is then repeated soon.
     public var lock: @Sendable () throws -> Bool
-    /// Ends it.
+    /// Ends a renewal.
     public var unlock: @Sendable () -> Void
 
     /// - Parameters:
-    ///   - read: gives the JSON.
-    ///   - keep: keeps another.
+    ///   - read: returns the JSON.
+    ///   - keep: replaces the JSON.
     ///   - lock: begins a renewal.
     ///   - unlock: ends it.
     public init(

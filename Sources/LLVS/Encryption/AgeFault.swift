@@ -1,37 +1,37 @@
 /// Why an encrypted file cannot be opened.
 struct AgeFault: Error {
     enum Kind {
-        /// It begins with other bytes.
+        /// It does not begin as a file of age.
         case foreign
-        /// It is for other keys, or another passphrase.
+        /// It was encrypted for other keys, or with another passphrase.
         case wrongKey
         /// It was changed, or breaks a rule of the format.
         case damaged
-        /// It ends too early.
+        /// It is cut short.
         case cutShort
-        /// Above a limit.
+        /// It exceeds a limit.
         case tooLarge
-        /// A later version of the format.
+        /// A newer version of the format.
         case newer
     }
     let kind: Kind
-    /// In the middle of a sentence: "its header was changed".
+    /// Becomes part of a sentence: "its header was changed".
     let why: String
 
     static func damaged(_ why: String) -> AgeFault { AgeFault(kind: .damaged, why: why) }
     static func tooLarge(_ why: String) -> AgeFault { AgeFault(kind: .tooLarge, why: why) }
     static let cutShort = AgeFault(kind: .cutShort, why: "it ends too early")
     static let foreign = AgeFault(kind: .foreign, why: "it is no file of age")
-    static let wrongKey = AgeFault(kind: .wrongKey, why: "it is encrypted for other keys than those at hand")
+    static let wrongKey = AgeFault(kind: .wrongKey, why: "it is encrypted for other keys than those given")
     static let wrongPassphrase = AgeFault(kind: .wrongKey, why: "the passphrase is another one")
 
-    /// What to throw.
+    /// Returns the error to throw.
     /// - Parameter what: what is being opened: "The pack".
     func error(_ what: String) -> StoreError {
         let (code, advice): (StoreError.Code, String) =
             switch kind {
             case .foreign: (.foreignFile, "Hand in what was encrypted, in the binary form.")
-            case .wrongKey: (.wrongKey, "Nothing was changed. Hand in the passphrase or identity that it was made for.")
+            case .wrongKey: (.wrongKey, "Nothing was changed. Give the passphrase or identity that it was made for.")
             case .damaged: (.damaged, "Nothing more of it was taken. Fetch it again, or have it made anew.")
             case .cutShort: (.cutShort, "Read it again when all of it is there.")
             case .tooLarge: (.tooLarge, "This library writes no such file. Have it made anew within what is read.")

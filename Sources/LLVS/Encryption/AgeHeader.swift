@@ -1,37 +1,37 @@
-/// The header of a file of age, version 1 (age-encryption.org/v1): for whom it is, and under which key what follows lies.
+/// The header of a file of age, version 1 (age-encryption.org/v1): the recipients, and for each the wrapped key of the payload.
 ///
 ///     age-encryption.org/v1
-///     -> X25519 <base64 of 32 bytes>        a stanza for each recipient, or one alone:
+///     -> X25519 <base64 of 32 bytes>        a stanza for each recipient, or only one:
 ///     <base64 of 32 bytes>                  -> scrypt <base64 of 16 bytes> <work factor>
 ///     --- <base64 of 32 bytes>              HMAC of all before the space
 struct AgeHeader {
     enum Stanza: Equatable {
         case x25519(share: [UInt8], body: [UInt8])
         case scrypt(salt: [UInt8], work: Int, body: [UInt8])
-        /// Of a kind that this library does not know: another recipient's.
+        /// A kind that this library does not know: another recipient's.
         case other
     }
     private(set) var stanzas: [Stanza] = []
     /// Bytes in all.
     private(set) var size = 0
-    /// What the HMAC is over, and the HMAC.
+    /// The bytes covered by the HMAC, and the HMAC.
     private var signed: [UInt8] = []
     private var mac: [UInt8] = []
 
     static let magic = Array("age-encryption.org/v1".utf8)
-    /// Bytes of a header, and stanzas in it: what is above is refused.
+    /// The most bytes of a header, and the most stanzas; more are refused.
     static let sizeLimit = 64 << 10, stanzasLimit = 512
     static let fileKeySize = 16
     private static let bodySize = fileKeySize + Crypto.tagSize
     static let saltSize = 16
-    /// Work factors of scrypt that are read, and the one that is written: 64 MiB and a fifth of a second.
+    /// The work factors of scrypt that are accepted, and the one that is written: 64 MiB and a fifth of a second.
     static let workRead = 14...18, workWritten = 16
 
     // MARK: Reading
 
-    /// Reads from the beginning of a file.
-    /// - Parameter isWhole: whether there is no more than this.
-    /// - Returns: nil when more of the file is needed.
+    /// Parses the header at the beginning of a file.
+    /// - Parameter isWhole: whether these bytes are the whole file.
+    /// - Returns: nil if more of the file is needed.
     /// - Throws: `AgeFault`.
     static func parse(_ bytes: UnsafeRawBufferPointer, isWhole: Bool) throws -> AgeHeader? {
         var lines = Lines(bytes)
@@ -61,7 +61,7 @@ struct AgeHeader {
         }
     }
 
-    /// One stanza, or the last line: then false.
+    /// Reads one stanza; false after the last line.
     private mutating func read(_ lines: inout Lines) throws -> Bool {
         let begin = lines.position, line = try lines.next()
         if line.starts(with: Array("---".utf8)) {
@@ -113,14 +113,14 @@ struct AgeHeader {
         }
     }
 
-    /// The beginning of a file, line by line.
+    /// Splits the beginning of a file into lines.
     private struct Lines {
         struct Short: Error {}
         private let bytes: UnsafeRawBufferPointer
         private(set) var position = 0
         init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
-        /// Without its end.
+        /// Returns the next line without its end.
         mutating func next() throws -> Slice<UnsafeRawBufferPointer> {
             let end = min(bytes.count, AgeHeader.sizeLimit)
             guard let at = bytes[position..<end].firstIndex(of: 0x0A) else {
@@ -139,7 +139,7 @@ struct AgeHeader {
 
     var isForPassphrase: Bool { if case .scrypt? = stanzas.first { true } else { false } }
 
-    /// The key of the file by one of some identities.
+    /// Returns the key of the file, unwrapped by one of the identities.
     /// - Throws: `AgeFault`.
     func fileKey(_ identities: [AgeIdentity], _ crypto: Crypto) throws -> (key: Secret, identity: AgeIdentity) {
         for stanza in stanzas {
@@ -186,8 +186,8 @@ struct AgeHeader {
 
     // MARK: Writing
 
-    /// The header of a file for some recipients.
-    /// - Parameter digest: that of the file, or what else sets it apart.
+    /// Makes the header of a file for recipients.
+    /// - Parameter digest: the digest of the file, or other bytes unique to it.
     static func make(_ fileKey: Secret, for recipients: [AgeRecipient], _ crypto: Crypto, mixing digest: [UInt8]) throws -> [UInt8] {
         guard !recipients.isEmpty, recipients.count <= stanzasLimit else {
             throw StoreError(.invalidArgument, "A file is encrypted for 1 to \(stanzasLimit) recipients, not for \(recipients.count).")
@@ -205,7 +205,7 @@ struct AgeHeader {
         return try finish(stanzas, fileKey, crypto)
     }
 
-    /// The header of a file for a passphrase.
+    /// Makes the header of a file for a passphrase.
     static func make(_ fileKey: Secret, passphrase: Secret, _ crypto: Crypto, mixing digest: [UInt8]) throws -> [UInt8] {
         let salt = try Secret.random(saltSize, crypto, "llvs age salt", mixing: digest).withBytes { Array($0) }
         let key = try crypto.scrypt(passphrase, salt: scryptLabel + salt, work: workWritten)
@@ -224,9 +224,9 @@ struct AgeHeader {
     }
 }
 
-/// Base64 as headers of age have it: without padding, and each text has one form.
+/// Base64 as in headers of age: unpadded, and with one form for each text.
 enum AgeBase64 {
-    /// Characters in a line of a stanza's body; a shorter one is the last.
+    /// The characters of a line of a stanza's body; the last line is shorter.
     static let lineSize = 64
 
     static func encode(_ bytes: [UInt8]) -> [UInt8] {

@@ -1,10 +1,10 @@
-/// Whom a file is encrypted to: the public half of an identity, `age1...`.
+/// The public half of an identity, `age1...`, for which files are encrypted.
 struct AgeRecipient: Hashable, Comparable, Sendable, CustomStringConvertible {
     /// 32 bytes.
     let bytes: [UInt8]
     static let prefix = "age"
 
-    /// Nil when there are not 32 bytes.
+    /// Nil if there are not 32 bytes.
     init?(_ bytes: [UInt8]) {
         guard bytes.count == Crypto.keySize else { return nil }
         self.bytes = bytes
@@ -16,12 +16,12 @@ struct AgeRecipient: Hashable, Comparable, Sendable, CustomStringConvertible {
         else {
             throw StoreError(
                 .invalidArgument,
-                "\(AgeRecipient.shown(text)) is no recipient of age. Hand in what age-keygen prints as the public key: age1 and 58 "
+                "\(AgeRecipient.shown(text)) is no recipient of age. Give what age-keygen prints as the public key: age1 and 58 "
                     + "characters.")
         }
         self = key
     }
-    /// What somebody handed in may be a secret by mistake.
+    /// Shows the text only if it looks like a recipient, since it may be a secret passed in by mistake.
     private static func shown(_ text: String) -> String {
         text.utf8.count <= 80 && text.lowercased().hasPrefix("age1") ? "\"\(text)\"" : "What was given"
     }
@@ -33,7 +33,7 @@ struct AgeRecipient: Hashable, Comparable, Sendable, CustomStringConvertible {
     static func < (a: AgeRecipient, b: AgeRecipient) -> Bool { Bytes.compare(a.bytes, b.bytes) < 0 }
 }
 
-/// Who can open files: an X25519 secret, `AGE-SECRET-KEY-1...`.
+/// An X25519 secret that opens files, `AGE-SECRET-KEY-1...`.
 struct AgeIdentity: Sendable {
     /// 32 bytes.
     let secret: Secret
@@ -47,7 +47,7 @@ struct AgeIdentity: Sendable {
         self.secret = secret
         self.recipient = recipient
     }
-    /// A new one.
+    /// Generates an identity.
     init(_ crypto: Crypto) throws { try self.init(Secret.random(Crypto.keySize, crypto, "llvs identity", mixing: []), crypto) }
 
     /// - Parameter text: as `age-keygen` prints it.
@@ -56,7 +56,7 @@ struct AgeIdentity: Sendable {
         guard let secret = try Bech32.decode(text, prefix: AgeIdentity.prefix) else {
             throw StoreError(
                 .invalidArgument,
-                "What was given is no identity of age: AGE-SECRET-KEY-1 and 58 characters, in one case. Hand in the line that age-keygen "
+                "What was given is no identity of age: AGE-SECRET-KEY-1 and 58 characters, in one case. Give the line that age-keygen "
                     + "prints, or the recovery key as it was shown.")
         }
         try self.init(secret, crypto)

@@ -1,6 +1,6 @@
-/// What follows the header of a file of age: a nonce of 16 bytes, and segments of 64 KiB, each encrypted and authenticated by itself, with
-/// its number and whether it is the last one. So a range of the plaintext is a range of segments, and a file that was cut short is told
-/// from a whole one.
+/// The payload after the header of a file of age: a nonce of 16 bytes, and segments of 64 KiB. Each segment is encrypted and authenticated
+/// by itself, together with its number and whether it is the last. So a range of the plaintext can be read from a range of segments, and
+/// truncation is detected.
 struct AgePayload: Sendable {
     private let key: Secret
     private let crypto: Crypto
@@ -8,28 +8,28 @@ struct AgePayload: Sendable {
     static let sealedSize = segmentSize + Crypto.tagSize
     static let nonceSize = 16
 
-    /// - Parameter nonce: what lies behind the header.
+    /// - Parameter nonce: the bytes after the header.
     init(_ fileKey: Secret, nonce: [UInt8], _ crypto: Crypto) throws {
         key = try crypto.derive(fileKey, salt: nonce, info: "payload")
         self.crypto = crypto
     }
 
-    /// Bytes of the plaintext, by those behind the nonce; nil when no file has so many.
+    /// Returns the size of the plaintext for a size after the nonce; nil if no file has that size.
     static func plainSize(_ size: Int) -> Int? {
         let whole = size / sealedSize, rest = size % sealedSize
         guard size >= Crypto.tagSize, rest == 0 || rest >= Crypto.tagSize, !(whole > 0 && rest == Crypto.tagSize) else { return nil }
         return size - (whole + (rest > 0 ? 1 : 0)) * Crypto.tagSize
     }
-    /// Bytes behind the nonce, by those of the plaintext; `Int.max` when there are too many to count.
+    /// Returns the size after the nonce for a size of the plaintext; `Int.max` on overflow.
     static func sealedSize(_ plain: Int) -> Int {
         let segments = max(1, plain / segmentSize + (plain % segmentSize > 0 ? 1 : 0))
         let (size, overflow) = plain.addingReportingOverflow(segments * Crypto.tagSize)
         return overflow ? .max : size
     }
 
-    /// Which bytes behind the nonce hold a range of the plaintext.
-    /// - Parameter size: bytes behind the nonce.
-    /// - Throws: `AgeFault.damaged` when no file has that size, or the range is outside.
+    /// Returns which bytes after the nonce hold a range of the plaintext.
+    /// - Parameter size: bytes after the nonce.
+    /// - Throws: `AgeFault.damaged` if no file has that size, or if the range is outside.
     static func sealedRange(of range: Range<Int>, size: Int) throws -> Range<Int> {
         guard let plain = plainSize(size), range.lowerBound >= 0, range.upperBound <= plain else {
             throw AgeFault.damaged("it has \(size) bytes behind its header, which do not hold what is looked for")
@@ -39,10 +39,10 @@ struct AgePayload: Sendable {
         return first * sealedSize..<min(size, (last + 1) * sealedSize)
     }
 
-    /// Opens a range of the plaintext.
+    /// Decrypts a range of the plaintext.
     /// - Parameters:
-    ///   - sealed: the bytes that `sealedRange` names.
-    ///   - size: bytes behind the nonce.
+    ///   - sealed: the bytes that `sealedRange` returns.
+    ///   - size: bytes after the nonce.
     func open(_ range: Range<Int>, _ sealed: UnsafeRawBufferPointer, size: Int) throws -> [UInt8] {
         let place = try AgePayload.sealedRange(of: range, size: size)
         guard sealed.count == place.count else { throw AgeFault.cutShort }
@@ -64,7 +64,7 @@ struct AgePayload: Sendable {
         return out
     }
 
-    /// Opens one segment; how many bytes it has.
+    /// Decrypts one segment. Returns its size.
     /// - Throws: `AgeFault.damaged`.
     func open(_ number: Int, _ isLast: Bool, _ sealed: UnsafeRawBufferPointer, into out: UnsafeMutableRawBufferPointer) throws -> Int {
         let count = sealed.count - Crypto.tagSize
@@ -74,12 +74,12 @@ struct AgePayload: Sendable {
         return count
     }
 
-    /// Encrypts one segment into 16 bytes more.
+    /// Encrypts one segment; the result has 16 more bytes.
     func seal(_ number: Int, _ isLast: Bool, _ plain: UnsafeRawBufferPointer, into out: UnsafeMutableRawBufferPointer) throws {
         try crypto.seal(key, nonce: AgePayload.nonce(number, isLast), plain, into: out)
     }
 
-    /// Eleven bytes of the number, the high one first, and whether it is the last one.
+    /// Returns the nonce of a segment: its number in eleven bytes, the high one first, and whether it is the last.
     private static func nonce(_ number: Int, _ isLast: Bool) -> [UInt8] {
         var nonce = [UInt8](repeating: 0, count: Crypto.nonceSize)
         for i in 0..<8 { nonce[10 - i] = UInt8(truncatingIfNeeded: number >> (8 * i)) }

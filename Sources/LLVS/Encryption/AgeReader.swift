@@ -1,7 +1,7 @@
-/// Opens a file of age as it comes, with one segment of 64 KiB in memory. What it gives was authenticated; that there is no more is known
-/// only once it has said that it is at the end.
+/// Decrypts a file of age as a stream, with one segment of 64 KiB in memory. Returned bytes are authenticated; only the end of the stream
+/// shows that the file is complete.
 struct AgeReader {
-    /// Who opens it.
+    /// The key that opens it.
     enum Key {
         case identities([AgeIdentity])
         case passphrase(Secret)
@@ -10,7 +10,7 @@ struct AgeReader {
     let identity: AgeIdentity?
     private let payload: AgePayload
     private let source: (UnsafeMutableRawBufferPointer) throws -> Int
-    /// What was read and not opened yet: up to a segment, and a byte that says that another follows.
+    /// Bytes read but not yet decrypted: up to a segment, and one byte that shows that another follows.
     private var waiting: [UInt8]
     private var number = 0
     private var plain: Secret
@@ -19,7 +19,7 @@ struct AgeReader {
 
     /// Reads the header.
     /// - Parameter source: fills the buffer from its start as far as it can at once; 0 at the end.
-    /// - Throws: `AgeFault`, and what `source` throws.
+    /// - Throws: `AgeFault`, and errors of `source`.
     init(_ key: Key, _ crypto: Crypto, _ source: @escaping (UnsafeMutableRawBufferPointer) throws -> Int) throws {
         var head: [UInt8] = [], found: AgeHeader?
         while true {
@@ -54,8 +54,8 @@ struct AgeReader {
         return got
     }
 
-    /// Fills the buffer from its start with what comes next, as far as that is opened already, or one segment; 0 at the end.
-    /// - Throws: `AgeFault`, and what the source throws.
+    /// Fills the buffer from its start with the next bytes, up to the end of a segment; 0 at the end.
+    /// - Throws: `AgeFault`, and errors of the source.
     mutating func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
         guard buffer.count > 0 else { return 0 }
         if given == opened, !isAtEnd { try openNext() }
@@ -82,8 +82,8 @@ struct AgeReader {
         isAtEnd = isLast
     }
 
-    /// All of a file that is in memory.
-    /// - Parameter limit: bytes of what comes out.
+    /// Decrypts a file in memory.
+    /// - Parameter limit: the most bytes of plaintext.
     /// - Throws: `AgeFault`.
     static func decrypt(_ bytes: [UInt8], _ key: Key, _ crypto: Crypto, limit: Int) throws -> (plain: Secret, identity: AgeIdentity?) {
         guard let header = try bytes.withUnsafeBytes({ try AgeHeader.parse($0, isWhole: true) }) else { throw AgeFault.cutShort }
@@ -104,7 +104,7 @@ struct AgeReader {
             var filled = 0
             while true {
                 let room = UnsafeMutableRawBufferPointer(rebasing: out[filled...])
-                // At the end one look more says that nothing follows.
+                // At the end one more read shows that nothing follows.
                 var spare: UInt8 = 0
                 let got = try room.isEmpty ? withUnsafeMutableBytes(of: &spare) { try reader.read(into: $0) } : reader.read(into: room)
                 guard got > 0 else { break }

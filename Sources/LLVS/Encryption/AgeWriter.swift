@@ -1,21 +1,20 @@
-/// Encrypts as it comes: a file of age, in its binary form, with one segment of 64 KiB in memory.
+/// Encrypts a stream into a file of age, in its binary form, with one segment of 64 KiB in memory.
 struct AgeWriter {
     private let payload: AgePayload
     private var plain: Secret
     private var filled = 0
     private var number = 0
     private var sealed: [UInt8]
-    /// What comes first, until it was written.
+    /// The header and nonce, until they were written.
     private var head: [UInt8]
 
-    /// For whom.
+    /// The recipients.
     enum Key {
         case recipients([AgeRecipient])
         case passphrase(Secret)
     }
 
-    /// - Parameter digest: that of what is to be encrypted, where it is known beforehand; else what sets it apart. Random numbers are
-    ///   mixed with it.
+    /// - Parameter digest: the digest of the plaintext if known, otherwise other unique bytes. It is mixed into random numbers.
     init(for key: Key, _ crypto: Crypto, mixing digest: [UInt8]) throws {
         let fileKey = try Secret.random(AgeHeader.fileKeySize, crypto, "llvs age file", mixing: digest)
         let nonce = try Secret.random(AgePayload.nonceSize, crypto, "llvs age nonce", mixing: digest).withBytes { Array($0) }
@@ -32,7 +31,7 @@ struct AgeWriter {
     mutating func append(_ bytes: UnsafeRawBufferPointer, _ write: (UnsafeRawBufferPointer) throws -> Void) throws {
         var at = 0
         while at < bytes.count {
-            // A full segment waits: it may be the last one.
+            // A full segment is not written yet: it may be the last.
             if filled == AgePayload.segmentSize { try flush(false, write) }
             let count = min(AgePayload.segmentSize - filled, bytes.count - at)
             plain.fill {
@@ -44,7 +43,7 @@ struct AgeWriter {
         }
     }
 
-    /// Without it the file has no end. Nothing follows it.
+    /// Writes the end of the file, without which it is invalid. Nothing may follow.
     mutating func finish(_ write: (UnsafeRawBufferPointer) throws -> Void) throws { try flush(true, write) }
 
     private mutating func flush(_ isLast: Bool, _ write: (UnsafeRawBufferPointer) throws -> Void) throws {
@@ -61,7 +60,7 @@ struct AgeWriter {
         number += 1
     }
 
-    /// All of a file at once, of which the digest is known.
+    /// Encrypts a whole file, whose digest is known.
     static func encrypt(_ pieces: [UnsafeRawBufferPointer], for key: Key, _ crypto: Crypto) throws -> [UInt8] {
         var digest = SHA256()
         for piece in pieces { digest.update(piece) }

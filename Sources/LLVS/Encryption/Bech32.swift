@@ -1,10 +1,10 @@
-/// Bech32 (BIP 173) without its limit on lengths, for 32 bytes: how the keys of age are written.
+/// Bech32 (BIP 173) without its limit on lengths, for 32 bytes: the text form of keys of age.
 enum Bech32 {
     private static let digits = Array("qpzry9x8gf2tvdw0s3jn54khce6mua7l".utf8)
-    /// Characters behind the prefix and its "1": 52 for 32 bytes, and 6 of the checksum.
+    /// Characters after the prefix and its "1": 52 for 32 bytes, and 6 of the checksum.
     private static let bodySize = 58
 
-    /// In lower case.
+    /// Returns the text in lower case.
     static func encode(_ prefix: String, _ bytes: UnsafeRawBufferPointer) throws -> Secret {
         let text = try Secret(capacity: prefix.utf8.count + 1 + bodySize)
         try text.append(prefix + "1")
@@ -27,7 +27,7 @@ enum Bech32 {
         return text
     }
 
-    /// The 32 bytes that a text in one case stands for; nil when it is none, has another prefix, or its checksum is wrong.
+    /// Returns the 32 bytes of a text in one case; nil if it is invalid, has another prefix, or has a wrong checksum.
     static func decode(_ text: UnsafeRawBufferPointer, prefix: String) throws -> Secret? {
         let expected = Array(prefix.utf8) + [UInt8(ascii: "1")]
         guard text.count == expected.count + bodySize else { return nil }
@@ -52,7 +52,7 @@ enum Bech32 {
 
     private static func lower(_ byte: UInt8) -> UInt8 { byte >= 0x41 && byte <= 0x5A ? byte + 0x20 : byte }
 
-    /// A code that notices up to four wrong characters.
+    /// A checksum that detects up to four wrong characters.
     private struct Checksum {
         private var state: UInt32 = 1
         init(_ prefix: [UInt8]) {

@@ -1,9 +1,9 @@
 import CCrypto
 
-/// The system's libcrypto (OpenSSL 3), opened when the first key or encrypted file is used: stores and exchanges without encryption need
-/// none. What it computes is in memory that is wiped (`Secret`), or no secret.
+/// The system's libcrypto (OpenSSL 3), opened when the first key or encrypted file is used. Stores and exchanges without encryption do not
+/// need it. Its results are either not secret or in memory that is wiped (`Secret`).
 struct Crypto: @unchecked Sendable {
-    // Sendable: the table is filled once, before anybody has its address.
+    // Sendable: the table is filled once, before its address is shared.
     private let table: UnsafePointer<llvs_crypto>
 
     static let keySize = 32
@@ -19,18 +19,18 @@ struct Crypto: @unchecked Sendable {
         name: "libcrypto", file: file, packages: "Debian's package libssl3, Fedora's openssl-libs, Alpine's libcrypto3",
         purpose: "Encryption for", spared: "What is not encrypted needs no libcrypto.")
 
-    /// - Parameter what: what is to be encrypted or opened, for the message.
-    /// - Throws: `.unsupported` when there is none, or it is older than 3.0.
+    /// - Parameter what: the object to encrypt or decrypt, for messages.
+    /// - Throws: `.unsupported` if there is no libcrypto, or if it is older than 3.0.
     init(for what: String) throws {
         table = try Crypto.library.functions(for: what) { llvs_crypto_open($0, $1, $2) }
     }
 
-    /// The public half of a secret.
+    /// Returns the public half of a secret.
     func publicKey(of secret: Secret) throws -> [UInt8] {
         try made { out in secret.withBytes { with($0) { llvs_crypto_x25519_public(table, $0, out) } } }
     }
 
-    /// What a secret and somebody's public half share; nil where that public half is none.
+    /// Returns the secret shared with a peer's public half; nil if that is invalid.
     func shared(_ secret: Secret, _ peer: [UInt8]) throws -> Secret? {
         guard peer.count == Crypto.keySize else { return nil }
         let out = try Secret(size: Crypto.keySize)
@@ -51,7 +51,7 @@ struct Crypto: @unchecked Sendable {
         try made { llvs_crypto_hmac(table, key.baseAddress, key.count, data.baseAddress, data.count, $0) }
     }
 
-    /// MD5, which keeps nothing safe; nil where the system allows none (FIPS).
+    /// Returns MD5, which protects nothing; nil if the system forbids it (FIPS).
     func md5(_ data: [UInt8]) -> [UInt8]? {
         var out = [UInt8](repeating: 0, count: llvs_crypto_md5_size)
         let isRight = out.withUnsafeMutableBufferPointer { out in
@@ -60,7 +60,7 @@ struct Crypto: @unchecked Sendable {
         return isRight == 1 ? out : nil
     }
 
-    /// HKDF-SHA-256, of which one block is taken.
+    /// Returns the first block of HKDF-SHA-256.
     func derive(_ secret: Secret, salt: [UInt8] = [], info: String) throws -> Secret {
         let out = try Secret(size: Crypto.keySize), info = Array(info.utf8)
         let isRight = out.fill { out in
@@ -79,8 +79,8 @@ struct Crypto: @unchecked Sendable {
         return out
     }
 
-    /// The key that follows from a passphrase.
-    /// - Parameter work: the binary logarithm of the cost, checked before; 2^work KiB of memory are taken meanwhile.
+    /// Derives a key from a passphrase.
+    /// - Parameter work: the binary logarithm of the cost, checked before; takes 2^work KiB of memory.
     func scrypt(_ passphrase: Secret, salt: [UInt8], work: Int) throws -> Secret {
         try Memory.expect(1 << (work + 10), "Unlocking with a passphrase")
         let out = try Secret(size: Crypto.keySize)
@@ -102,8 +102,8 @@ struct Crypto: @unchecked Sendable {
         return out
     }
 
-    /// Writes what `data` is encrypted, and the tag: 16 bytes more.
-    /// - Parameter also: what whoever opens it has to have as well.
+    /// Writes the encryption of `data`, and the tag: 16 more bytes.
+    /// - Parameter also: additional authenticated data.
     func seal(
         _ key: Secret, nonce: [UInt8], also: [UInt8] = [], _ data: UnsafeRawBufferPointer, into out: UnsafeMutableRawBufferPointer
     ) throws {
@@ -124,8 +124,8 @@ struct Crypto: @unchecked Sendable {
         guard isRight == 1 else { throw Crypto.failure }
     }
 
-    /// Writes what was encrypted: 16 bytes fewer. False when it was changed, or the key is another.
-    /// - Parameter also: what it was sealed with.
+    /// Writes the decryption of `data`: 16 bytes fewer. False if the data was changed, or the key is wrong.
+    /// - Parameter also: additional authenticated data, as for `seal`.
     func unseal(
         _ key: Secret, nonce: [UInt8], also: [UInt8] = [], _ data: UnsafeRawBufferPointer, into out: UnsafeMutableRawBufferPointer
     ) -> Bool {
@@ -147,7 +147,7 @@ struct Crypto: @unchecked Sendable {
         } == 1
     }
 
-    /// Whether both are the same, in a time that says nothing of where they differ.
+    /// Returns whether both are equal, in constant time.
     static func equal(_ a: [UInt8], _ b: [UInt8]) -> Bool {
         guard a.count == b.count else { return false }
         return a.withUnsafeBytes { a in
@@ -158,7 +158,8 @@ struct Crypto: @unchecked Sendable {
         }
     }
 
-    /// ECDSA over P-256 and SHA-256, in DER. Nil when the key, a private one in PEM without a passphrase, is none of that kind.
+    /// Returns an ECDSA signature over P-256 and SHA-256, in DER. Nil if the key is not a private one for P-256, in PEM without a
+    /// passphrase.
     func sign(_ data: [UInt8], with pem: Secret) -> [UInt8]? {
         var out = [UInt8](repeating: 0, count: llvs_crypto_signature_size), size = 0
         let isRight = out.withUnsafeMutableBufferPointer { out in

@@ -1,4 +1,4 @@
-/// The name of a file with keys, below `pack1/keys/` (docs/encryption.md, section 4). Every file has one name.
+/// The name of a key file below `pack1/keys/` (docs/encryption.md, section 4). Each file has exactly one name.
 enum KeyFileName: Hashable, Sendable, CustomStringConvertible {
     /// The keys of all epochs up to a number, for the members.
     case ring(epoch: UInt32, id: PackID)
@@ -7,7 +7,7 @@ enum KeyFileName: Hashable, Sendable, CustomStringConvertible {
 
     private static let ringPrefix = "ring-", passPrefix = "pass-"
 
-    /// Nil when the text is no such name.
+    /// Nil if the text is no such name.
     init?(_ text: String) {
         let bytes = Array(text.utf8)
         if bytes.starts(with: KeyFileName.ringPrefix.utf8) {
@@ -42,21 +42,21 @@ enum KeyFileName: Hashable, Sendable, CustomStringConvertible {
     static func id(of bytes: [UInt8]) -> PackID { bytes.withUnsafeBytes { PackID(SHA256.digest($0)) } ?? .zero }
 }
 
-/// Where files with keys lie: what a layout gives. Names are those of `KeyFileName`; calls come from one thread at a time.
+/// The directory of key files in some layout. Names are those of `KeyFileName`; calls come from one thread at a time.
 protocol KeyDirectory: AnyObject {
     /// For messages: "the WebDAV folder https://host/path/".
     var description: String { get }
-    /// The names in the directory of keys, also those that are none of ours.
+    /// Returns the names in the directory of keys, including foreign ones.
     func keyFiles() throws -> [String]
-    /// Those names with the file that was made last in front, as far as the place can tell.
+    /// Returns the names with the newest files first, as far as the place can tell.
     func newestFirst(_ names: [KeyFileName]) throws -> [KeyFileName]
-    /// Whether anything is there beside keys: roots, packs, parts of values.
+    /// Returns whether the place has anything besides keys: roots, packs, parts of values.
     func holdsData() throws -> Bool
-    /// The bytes of a file; nil when it is not there, or not any more. Of one with more than `limit` bytes as many and one.
+    /// Returns the bytes of a file; nil if it is missing. Of a file with more than `limit` bytes returns one more than `limit`.
     func read(_ name: String, limit: Int) throws -> [UInt8]?
-    /// Makes a file, whole or not at all. A file of that name can only have the same bytes.
+    /// Creates a file, whole or not at all. An existing file of that name can only have the same bytes.
     func create(_ name: String, _ bytes: [UInt8]) throws
-    /// Removes a file; no error when it is not there.
+    /// Removes a file. A missing file is no error.
     func delete(_ name: String) throws
 }
 
@@ -64,11 +64,11 @@ extension KeyDirectory {
     func newestFirst(_ names: [KeyFileName]) throws -> [KeyFileName] { names }
 }
 
-/// What making keys needs beside them: tests put their own here.
+/// The clock for making keys. Tests replace it.
 struct KeyClock {
     /// Seconds since 1970.
     var now: () -> Int64 = { System.now / 1_000_000_000 }
-    /// Waits so many seconds, or throws when it is cancelled.
+    /// Waits for so many seconds; throws if cancelled.
     var wait: (Double) throws -> Void
 
     /// "2026-11-22T20:00:00Z"

@@ -1,15 +1,15 @@
-/// The keys of one epoch: an identity, to which packs are encrypted, and what is derived from it.
+/// The keys of one epoch: an identity, for which packs are encrypted, and the keys derived from it.
 struct KeyEpoch: Sendable {
     /// From 1.
     let number: UInt32
     let identity: AgeIdentity
-    /// For people: when, and why.
+    /// When it was made and why, for display.
     let made: String, why: String
-    /// Under which tags are made, that show that a member wrote something.
+    /// The key of tags which show that a member wrote a file.
     let macKey: Secret
-    /// Under which the names of blobs are made.
+    /// The key that derives the names of blobs.
     let nameKey: Secret
-    /// What direct connections of the members are made by.
+    /// The key for direct connections of the members.
     let liveKey: Secret
 
     init(number: UInt32, identity: AgeIdentity, made: String, why: String, _ crypto: Crypto) throws {
@@ -21,31 +21,31 @@ struct KeyEpoch: Sendable {
     var recipient: AgeRecipient { identity.recipient }
 }
 
-/// Who can open a ring.
+/// A member who can open a ring.
 struct KeyMember: Hashable, Sendable {
     enum Kind: String, Sendable { case passphrase, recovery, device, host }
-    /// For people.
+    /// For display.
     var name: String
     var kind: Kind
     var recipient: AgeRecipient
-    /// For people.
+    /// For display.
     var added: String
 }
 
 /// The contents of a ring: docs/encryption.md, section 5.
 struct KeyRing: Sendable {
-    /// That of the root that it was made with.
+    /// The store id of the root with which it was made.
     var store: PackID
-    /// By number, then by recipient. The last one has the highest number, alone.
+    /// Sorted by number, then by recipient. Only the last one has the highest number.
     var epochs: [KeyEpoch]
     var members: [KeyMember]
-    /// Who was a member, and is none any more.
+    /// The former members.
     var removed: [AgeRecipient]
-    /// The first line, and who vouched for it. Of a ring that was read.
+    /// The first line, and the tags over it, of a ring that was read.
     private var line: Secret?
     private var tags: [AgeRecipient: [UInt8]] = [:]
 
-    /// Bytes of the plaintext, and of the file.
+    /// The most bytes of the plaintext, and of the file.
     static let sizeLimit = 1 << 20, fileLimit = 2 << 20
     static let epochsLimit = 1_024, membersLimit = 500, removedLimit = 4_096, nameLimit = 256
 
@@ -74,7 +74,7 @@ struct KeyRing: Sendable {
     var newest: KeyEpoch? { epochs.last }
     func holds(_ epoch: KeyEpoch) -> Bool { epochs.contains { $0.recipient == epoch.recipient } }
 
-    /// Whether somebody who knew the epoch's keys made this ring.
+    /// Returns whether a holder of the epoch's keys made this ring.
     func isVouched(by epoch: KeyEpoch, _ crypto: Crypto) throws -> Bool {
         guard let line, let tag = tags[epoch.recipient] else { return false }
         return try line.withBytes { line in
@@ -84,7 +84,7 @@ struct KeyRing: Sendable {
 
     // MARK: Writing
 
-    /// The plaintext: a line of JSON, and a line for each epoch with an HMAC of that under its MAC key.
+    /// Returns the plaintext: a line of JSON, and for each epoch a line with an HMAC over it under the epoch's MAC key.
     func encoded(_ crypto: Crypto) throws -> Secret {
         let line = try Secret(capacity: KeyRing.sizeLimit)
         try line.append("{\"format\":1,\"store\":\"\(store)\",\"epochs\":[")
@@ -195,7 +195,7 @@ struct KeyRing: Sendable {
                         }
                     }
                     guard let recipient else { throw AgeFault.damaged("a member of its keys is not complete") }
-                    // A kind that is not known is that of something that has an identity.
+                    // An unknown kind has an identity, as a device has.
                     members.append(KeyMember(name: title, kind: kind ?? .device, recipient: recipient, added: added))
                 }
             case "removed": try json.elements(atMost: KeyRing.removedLimit) { removed.append(try $0.recipient()) }
@@ -209,7 +209,7 @@ struct KeyRing: Sendable {
     }
 }
 
-/// Reads the JSON of files with keys, without a copy of what is secret.
+/// Reads the JSON of key files, without copying secrets.
 struct KeyJSON {
     private var reader: JSONReader
     init(_ bytes: UnsafeRawBufferPointer) { reader = JSONReader(bytes) }

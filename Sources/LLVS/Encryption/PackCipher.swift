@@ -1,8 +1,8 @@
-/// Packs as they lie at an encrypted remote: the file of docs/pack-format.md is the plaintext of a file of age, for the identity of an
-/// epoch alone. Name, pack id and size are those of the file of age.
+/// Encrypts packs for an encrypted remote: the file of docs/pack-format.md is the plaintext of a file of age, for the identity of one
+/// epoch. Name, pack id and size are those of the file of age.
 struct PackCipher: Sendable {
     private let crypto: Crypto
-    /// The epoch that is written in.
+    /// The epoch of new packs.
     private let current: KeyEpoch
     private let epochs: [KeyEpoch]
 
@@ -12,18 +12,18 @@ struct PackCipher: Sendable {
         epochs = keys.epochs
     }
 
-    /// Where in the trailer the digest and the tag lie.
+    /// Where the trailer holds the digest and the tag.
     private static let digest = 72..<104, tag = 104..<136
 
     // MARK: Writing
 
-    /// What to upload of a file that was made: with its tag, encrypted, under the name that its bytes have now.
+    /// Returns the file to upload: tagged, encrypted, and named by its encrypted bytes.
     func seal(_ made: MadePack) throws -> MadePack {
         guard var trailer = made.pieces.last, trailer.count == PackFormat.trailerSize else {
             throw StoreError(.internal, "A pack that is to be encrypted has no trailer.")
         }
         trailer.replaceSubrange(PackCipher.tag, with: try crypto.hmac(current.macKey, Array(trailer[PackCipher.digest])))
-        // The digest covers all but the salt, which sets attempts apart, and stands in the trailer as well.
+        // The trailer contains the digest, which covers all but the salt, and the salt, which distinguishes attempts.
         var writer = try AgeWriter(for: .recipients([current.recipient]), crypto, mixing: trailer)
         var hash = SHA256(), pieces: [[UInt8]] = [], size = 0
         func take(_ bytes: UnsafeRawBufferPointer) throws {
@@ -39,13 +39,13 @@ struct PackCipher: Sendable {
         return MadePack(name: name, pieces: pieces, size: size)
     }
 
-    /// The digest in the names of the parts of a blob: nobody else can tell from it which value it is.
-    /// - Parameter sha256: that of the value.
+    /// Returns the digest in the names of a blob's parts. Without the key it does not identify the value.
+    /// - Parameter sha256: the value's digest.
     func blobDigest(_ sha256: [UInt8], in epoch: KeyEpoch? = nil) throws -> PackID {
         PackID(try crypto.hmac((epoch ?? current).nameKey, sha256)) ?? .zero
     }
 
-    /// As packs are written and read at a remote. What no key here opens is a fault of its own.
+    /// The functions by which packs are written and read at a remote. If no key opens a pack, that is a fault of its own.
     var sealing: PackSealing {
         @Sendable func told<R>(_ body: () throws -> R) throws -> R {
             do { return try body() } catch let error as StoreError where error.code == .keyMissing {
@@ -56,7 +56,7 @@ struct PackCipher: Sendable {
             seal: { try seal($0) }, open: { name, bytes in try told { try open(name, bytes).bytes } },
             openParts: { name, size, head in try told { try EncryptedPack(name, size: size, head: head, self) } },
             blobDigests: { sha256 in
-                // In the current epoch first.
+                // The current epoch first.
                 let others = epochs.filter { $0.recipient != current.recipient }.reversed()
                 return try ([current] + others).map { try blobDigest(sha256, in: $0) }
             },
@@ -65,14 +65,14 @@ struct PackCipher: Sendable {
 
     // MARK: Reading
 
-    /// Bytes at the remote at most.
+    /// Returns the most bytes of a file at the remote.
     static func fileLimit(_ kind: PackKind) -> Int {
         AgePayload.sealedSize(PackFormat.fileLimit(kind)) + AgeHeader.sizeLimit + AgePayload.nonceSize
     }
 
-    /// What is in a file, checked from its pack id to the tag.
-    /// - Returns: the plaintext with zeros in the place of the tag, its name there, and the epoch that it was written in.
-    /// - Throws: `PackFault`; `StoreError.keyMissing` when it is of an epoch that is not known here.
+    /// Decrypts a file, and checks it from its pack id to the tag.
+    /// - Returns: the plaintext with the tag zeroed, its name as plaintext, and its epoch.
+    /// - Throws: `PackFault`; `StoreError.keyMissing` if the epoch is unknown.
     func open(_ name: PackName, _ bytes: [UInt8]) throws -> (name: PackName, bytes: [UInt8], epoch: KeyEpoch) {
         guard bytes.count <= PackCipher.fileLimit(name.kind) else {
             throw PackFault.tooLarge("it has \(bytes.count) bytes; at most \(PackCipher.fileLimit(name.kind)) are read")
@@ -88,7 +88,7 @@ struct PackCipher: Sendable {
         return (inner, plain, file.epoch)
     }
 
-    /// The epoch that a file was written in.
+    /// Returns the epoch of a file.
     private func epoch(of name: PackName, _ head: [UInt8]) throws -> KeyEpoch { try head.withUnsafeBytes { try payload($0, name).1 } }
 
     fileprivate func payload(_ head: UnsafeRawBufferPointer, _ name: PackName) throws -> (AgePayload, KeyEpoch, Int) {
@@ -124,7 +124,7 @@ struct PackCipher: Sendable {
         }
     }
 
-    /// Checks the tag in a trailer, and puts zeros in its place: what an index is read from.
+    /// Checks the tag in a trailer, and zeroes it, as reading an index requires.
     fileprivate func takeTag(_ tail: inout [UInt8], _ epoch: KeyEpoch) throws {
         let start = tail.count - PackFormat.trailerSize
         guard start >= 0, tail.suffix(8).elementsEqual(PackFormat.end) else { throw PackFault.notThere("it has no end") }
@@ -136,25 +136,25 @@ struct PackCipher: Sendable {
     }
 }
 
-/// One file at an encrypted remote of which parts are read.
+/// A file at an encrypted remote that is read in parts.
 struct EncryptedPack: Sendable {
-    /// The epoch that it was written in.
+    /// The epoch of the file.
     let epoch: KeyEpoch
-    /// Bytes of what is in it.
+    /// The size of the plaintext.
     let plainSize: Int
     private let name: PackName
     private let payload: AgePayload
     private let cipher: PackCipher
-    /// Where the segments begin, and how many bytes they have.
+    /// Where the segments begin, and their bytes.
     private let start: Int
     private let sealedSize: Int
 
-    /// How many bytes from the beginning of a file are enough, of those that writers make: one recipient and the nonce.
+    /// How many bytes from the beginning of a file suffice: one recipient and the nonce, as writers produce.
     static let headSize = 184
 
     /// - Parameters:
-    ///   - size: bytes of the file, as a listing has it.
-    ///   - head: its first ones, with all of the header.
+    ///   - size: the listed bytes of the file.
+    ///   - head: its first bytes, including the whole header.
     /// - Throws: as `PackCipher.open`.
     init(_ name: PackName, size: Int, head: [UInt8], _ cipher: PackCipher) throws {
         (payload, epoch, start) = try head.withUnsafeBytes { try cipher.payload($0, name) }
@@ -168,13 +168,13 @@ struct EncryptedPack: Sendable {
         sealedSize = size - start
     }
 
-    /// The last bytes of what is in it, from the beginning of a segment on: about as many as are asked for, half of them at least.
+    /// Returns the last bytes of the plaintext, from the beginning of a segment: about as many as requested, at least half of them.
     func tail(_ count: Int) -> Range<Int> {
         let least = max(0, plainSize - count / 2)
         return least - least % AgePayload.segmentSize..<plainSize
     }
 
-    /// Which bytes of the file at the remote hold a range of what is in it: whole segments.
+    /// Returns which bytes of the file hold a range of the plaintext: whole segments.
     func sealedRange(of range: Range<Int>) throws -> Range<Int> {
         do {
             let place = try AgePayload.sealedRange(of: range, size: sealedSize)
@@ -182,14 +182,14 @@ struct EncryptedPack: Sendable {
         } catch let fault as AgeFault { throw PackCipher.fault(fault) }
     }
 
-    /// Opens a range of what is in it.
-    /// - Parameter bytes: those that `sealedRange` names.
+    /// Decrypts a range of the plaintext.
+    /// - Parameter bytes: the bytes that `sealedRange` returns.
     func open(_ range: Range<Int>, _ bytes: [UInt8]) throws -> [UInt8] {
         do {
             return try bytes.withUnsafeBytes { try payload.open(range, $0, size: sealedSize) }
         } catch let fault as AgeFault { throw PackCipher.fault(fault) }
     }
 
-    /// Checks the tag in the last bytes of what is in it, and puts zeros in its place, as `PackIndex.read` wants them.
+    /// Checks the tag in the last bytes of the plaintext, and zeroes it, as `PackIndex.read` requires.
     func check(_ tail: inout [UInt8]) throws { try cipher.takeTag(&tail, epoch) }
 }

@@ -1,9 +1,9 @@
 /// Files with the identity of the member "passphrase": docs/encryption.md, section 4.
 enum PassphraseFile {
     static let sizeLimit = 4 << 10
-    /// How many are tried, the newest first: each costs a fifth of a second and more.
+    /// The most files to try, the newest first: each costs a fifth of a second or more.
     static let triedLimit = 8
-    /// Bytes of a passphrase.
+    /// The most bytes of a passphrase.
     static let passphraseLimit = 1_024
 
     /// - Throws: `.invalidArgument` for one that is empty or too long.
@@ -13,7 +13,7 @@ enum PassphraseFile {
         }
     }
 
-    /// Writes one, and opens it again.
+    /// Writes a file, and opens it to verify it.
     static func make(
         _ identity: AgeIdentity, store: PackID, _ passphrase: Secret, in place: KeyDirectory, _ clock: KeyClock, _ crypto: Crypto
     ) throws -> KeyFileName {
@@ -50,14 +50,14 @@ enum PassphraseFile {
         return (identity, store)
     }
 
-    /// What a passphrase opens, of the files that are there.
-    /// - Throws: `.wrongKey` when it opens none, `.keyMissing` when there is none, `.damaged` and others when none can be read.
+    /// Returns the identities that a passphrase opens, from the existing files.
+    /// - Throws: `.wrongKey` if it opens none, `.keyMissing` if there is none, `.damaged` and others if none can be read.
     static func openAll(_ names: [KeyFileName], _ passphrase: Secret, in place: KeyDirectory, _ crypto: Crypto) throws -> [(
         name: KeyFileName, identity: AgeIdentity, store: PackID
     )] {
         try check(passphrase)
         var opened: [(name: KeyFileName, identity: AgeIdentity, store: PackID)] = [], isWrong = false, fault: AgeFault?
-        // Where nothing may be deleted each change of the passphrase leaves one.
+        // If nothing may be deleted, each change of the passphrase leaves a file.
         let names = names.count > triedLimit ? try place.newestFirst(names) : names
         for name in names.prefix(triedLimit) {
             do {
@@ -87,14 +87,14 @@ enum PassphraseFile {
     }
 }
 
-/// What all files with keys have in common.
+/// Functions common to all key files.
 enum KeyFiles {
-    /// A file that was listed is not there.
+    /// A listed file is missing.
     struct Gone: Error {}
 
     static func missing(_ message: String) -> StoreError { StoreError(.keyMissing, message) }
 
-    /// What is there of them, in order: rings by epoch, and passphrases.
+    /// Returns the existing key files in order: rings by epoch, and passphrases.
     static func list(_ place: KeyDirectory) throws -> (rings: [KeyFileName], passphrases: [KeyFileName]) {
         var rings: [(UInt32, KeyFileName)] = [], passphrases: [KeyFileName] = []
         for text in try place.keyFiles() {
@@ -108,8 +108,8 @@ enum KeyFiles {
         return (rings.map(\.1), passphrases.sorted { $0.id < $1.id })
     }
 
-    /// The bytes of a file, if they are those of its name.
-    /// - Throws: `AgeFault`, `Gone`, what the place throws.
+    /// Returns the bytes of a file, if they match its name.
+    /// - Throws: `AgeFault`, `Gone`, errors of the place.
     static func read(_ name: KeyFileName, in place: KeyDirectory, limit: Int) throws -> [UInt8] {
         guard let bytes = try place.read(name.description, limit: limit) else { throw Gone() }
         guard bytes.count <= limit else { throw AgeFault.tooLarge("it has more than \(limit) bytes") }
@@ -118,7 +118,7 @@ enum KeyFiles {
     }
     private static func id(of bytes: [UInt8]) -> PackID { KeyFileName.id(of: bytes) }
 
-    /// Writes a file, and reads it back: what it replaces is deleted after.
+    /// Writes a file, and reads it back. Files that it replaces must be deleted only afterwards.
     static func create(_ name: KeyFileName, _ bytes: [UInt8], in place: KeyDirectory) throws {
         try place.create(name.description, bytes)
         guard try place.read(name.description, limit: bytes.count) == bytes else {

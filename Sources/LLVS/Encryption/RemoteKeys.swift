@@ -1,16 +1,16 @@
-/// What an encrypted remote is opened with, or made with when it is new: docs/encryption.md. What it was made from is copied into memory
-/// that is wiped; it prints as nothing.
+/// The credentials that open an encrypted remote, or create a new one: docs/encryption.md. Secrets are copied into memory that is wiped,
+/// and never printed.
 public struct RemoteKeys: Sendable, CustomStringConvertible, CustomReflectable {
     var passphrase: Secret?
     let identities: [AgeIdentity]
-    /// Further members of a remote that is made with these.
+    /// Further members of a remote created with these.
     let recipients: [AgeRecipient]
 
     /// - Parameters:
     ///   - passphrase: 1 to 1,024 bytes of UTF-8; nil or empty: none.
     ///   - identities: as `age-keygen` prints them: `AGE-SECRET-KEY-1...`.
-    ///   - recipients: who can open a remote that is made with these as well: `age1...`.
-    /// - Throws: `.invalidArgument` for what is none, and for recipients alone, which open nothing; `.unsupported` without libcrypto.
+    ///   - recipients: further members of a remote created with these: `age1...`.
+    /// - Throws: `.invalidArgument` for invalid ones, and for recipients alone, which open nothing; `.unsupported` without libcrypto.
     public init(passphrase: UnsafeRawBufferPointer? = nil, identities: [UnsafeRawBufferPointer] = [], recipients: [String] = []) throws {
         let crypto = try RemoteKeys.crypto()
         guard (passphrase?.count ?? 0) > 0 || !identities.isEmpty else {
@@ -39,7 +39,7 @@ public struct RemoteKeys: Sendable, CustomStringConvertible, CustomReflectable {
     static func crypto() throws -> Crypto { try Crypto(for: "an exchange that is encrypted") }
     var unlocking: StoreKeys.Unlocking { StoreKeys.Unlocking(passphrase: passphrase, identities: identities) }
 
-    /// The members of a remote that is made with these, beside the passphrase.
+    /// Returns the members of a remote created with these, besides the passphrase.
     func members(_ clock: KeyClock) -> [KeyMember] {
         var all: [KeyMember] = [], known: Set<AgeRecipient> = []
         for recipient in identities.map(\.recipient) + recipients where known.insert(recipient).inserted {

@@ -1,14 +1,13 @@
 import CCrypto
 import CLLVSShims
 
-/// Bytes that are secret: in memory of their own, which is wiped when nobody uses them any more. Its size never changes, so no copy is left
-/// behind anywhere. It prints as nothing.
+/// Secret bytes in memory that is wiped after the last use. The memory never grows, so no copies are left behind. Never printed.
 final class Secret: @unchecked Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    // Sendable: it is written only by whoever makes it, before others have it.
+    // Sendable: written only by its creator, before it is shared.
     private let memory: UnsafeMutableRawBufferPointer
     private(set) var count: Int
 
-    /// Room for so many bytes, zero.
+    /// Allocates so many zero bytes.
     /// - Throws: `.outOfMemory`.
     init(size: Int) throws {
         memory = try Memory.allocate(size, "A secret")
@@ -26,7 +25,7 @@ final class Secret: @unchecked Sendable, CustomStringConvertible, CustomDebugStr
     /// UTF-8.
     convenience init(_ text: String) throws { try self.init(Array(text.utf8)) }
 
-    /// Nothing yet, with room for so much: see `append`.
+    /// Allocates an empty secret with this capacity: see `append`.
     init(capacity: Int) throws {
         memory = try Memory.allocate(capacity, "A secret")
         memory.initializeMemory(as: UInt8.self, repeating: 0)
@@ -37,7 +36,7 @@ final class Secret: @unchecked Sendable, CustomStringConvertible, CustomDebugStr
         Memory.release(memory)
     }
 
-    /// Adds to the end, as far as there was made room.
+    /// Appends bytes, up to the capacity.
     func append(_ bytes: some Collection<UInt8>) throws {
         guard bytes.count <= memory.count - count else { throw StoreError(.tooLarge, "A file with keys gets too large.") }
         for byte in bytes {
@@ -50,14 +49,14 @@ final class Secret: @unchecked Sendable, CustomStringConvertible, CustomDebugStr
     func withBytes<R>(_ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R {
         try withExtendedLifetime(self) { try body(UnsafeRawBufferPointer(rebasing: memory[0..<count])) }
     }
-    /// For whoever just made it.
+    /// Fills the bytes; only for the creator.
     func fill<R>(_ body: (UnsafeMutableRawBufferPointer) throws -> R) rethrows -> R {
         try withExtendedLifetime(self) { try body(UnsafeMutableRawBufferPointer(rebasing: memory[0..<count])) }
     }
 
-    /// From the system's generator, mixed with what is being encrypted: a virtual machine that goes on from an old state may draw the same
-    /// random bytes twice, but not for two different files.
-    /// - Parameter mixing: the digest of that, or what else sets this call apart; a label in front.
+    /// Returns bytes from the system's generator, mixed with a digest of the data to encrypt. A virtual machine restored from an old state
+    /// may draw the same random bytes twice, but then not for two different files.
+    /// - Parameter mixing: that digest, or other bytes unique to this call; `label` precedes it.
     static func random(_ size: Int, _ crypto: Crypto, _ label: String, mixing digest: [UInt8]) throws -> Secret {
         let drawn = try Secret(size: Crypto.keySize)
         let error = drawn.fill { llvs_shim_random($0.baseAddress, $0.count) }
@@ -70,7 +69,7 @@ final class Secret: @unchecked Sendable, CustomStringConvertible, CustomDebugStr
         return try mixed.withUnsafeBytes { try Secret(UnsafeRawBufferPointer(rebasing: $0[..<size])) }
     }
 
-    /// Zeros in the place of bytes that were a secret.
+    /// Overwrites secret bytes with zeros.
     static func wipe(_ bytes: inout [UInt8]) { bytes.withUnsafeMutableBytes { llvs_crypto_wipe($0.baseAddress, $0.count) } }
 
     var description: String { "(secret)" }

@@ -1,11 +1,11 @@
-/// For whom a stream of packs is encrypted.
+/// The recipients of an encrypted stream of packs.
 public struct PackRecipients: Sendable {
     let key: AgeWriter.Key
-    /// Recipients at most.
+    /// The most recipients.
     public static let limit = 512
 
     /// - Parameter recipients: as `age-keygen` prints them: `age1...`.
-    /// - Throws: `.invalidArgument` for what is none, `.unsupported` without libcrypto.
+    /// - Throws: `.invalidArgument` for an invalid one, `.unsupported` without libcrypto.
     public init(_ recipients: [String]) throws {
         _ = try Crypto(for: "a pack of versions")
         guard (1...PackRecipients.limit).contains(recipients.count) else {
@@ -24,12 +24,12 @@ public struct PackRecipients: Sendable {
     }
 }
 
-/// Who opens an encrypted stream of packs. What it was made from is copied into memory that is wiped.
+/// The keys that open an encrypted stream of packs. Secrets are copied into memory that is wiped.
 public struct PackUnlocking: Sendable {
     let key: AgeReader.Key
 
     /// - Parameter identities: as `age-keygen` prints them: `AGE-SECRET-KEY-1...`.
-    /// - Throws: `.invalidArgument` for what is none, `.unsupported` without libcrypto.
+    /// - Throws: `.invalidArgument` for an invalid one, `.unsupported` without libcrypto.
     public init(_ identities: [UnsafeRawBufferPointer]) throws {
         let crypto = try Crypto(for: "a pack of versions")
         key = .identities(try identities.map { try AgeIdentity(text: $0, crypto) })
@@ -49,16 +49,16 @@ extension Store {
     /// As `writePack`, encrypted: the whole stream is the plaintext of one file of age, in its binary form.
     /// - Parameters:
     ///   - have: heads of the other store, as for `writePack`.
-    ///   - recipients: nil: it is not encrypted.
+    ///   - recipients: the recipients; nil: does not encrypt.
     ///   - control: as for `writePack`.
-    ///   - write: takes the bytes, piece by piece.
+    ///   - write: receives the bytes, piece by piece.
     public func writePack(
         have: [VersionID] = [], for recipients: PackRecipients?, _ control: OperationControl = OperationControl(),
         _ write: (UnsafeRawBufferPointer) throws -> Void
     ) throws -> ExchangeResult {
         guard let recipients else { return try writePack(have: have, control, write) }
         let crypto = try Crypto(for: "a pack of versions")
-        // What it will hold is not known yet: what it follows from, and when, sets it apart.
+        // The contents are not known yet, so the digest covers their inputs and the time.
         var digest = SHA256()
         digest.update(Array("\(System.now)".utf8))
         for id in try heads().map(\.id) + have { digest.update(Array(" \(id)".utf8)) }
@@ -68,11 +68,11 @@ extension Store {
         return result
     }
 
-    /// As `readPack`, of what was encrypted. What is behind a segment that was changed is not looked at.
+    /// As `readPack`, for an encrypted stream. After a changed segment nothing more is read.
     /// - Parameters:
-    ///   - unlocking: nil: it is not encrypted.
+    ///   - unlocking: the keys; nil: the stream is not encrypted.
     ///   - control: as for `readPack`.
-    ///   - read: gives the bytes, piece by piece, as for `readPack`.
+    ///   - read: returns the bytes, piece by piece, as for `readPack`.
     /// - Throws: as `readPack`, and `.wrongKey`.
     public func readPack(
         by unlocking: PackUnlocking?, _ control: OperationControl = OperationControl(),
@@ -85,7 +85,7 @@ extension Store {
             return try withoutActuallyEscaping(read) { read in
                 var reader = try AgeReader(unlocking.key, crypto, read)
                 let result = try readPack(control) { try reader.read(into: $0) }
-                // Up to the end of the file, which says that nothing was cut away.
+                // Reads to the end of the file, which shows that nothing was cut off.
                 var spare: UInt8 = 0
                 guard try withUnsafeMutableBytes(of: &spare, { try reader.read(into: $0) }) == 0 else {
                     throw AgeFault.damaged("something follows the end of what is in it")

@@ -1,6 +1,6 @@
-/// A passphrase was changed, but a file of the old one could not be removed.
+/// A passphrase was changed, but a file of the old one could not be deleted.
 struct OldPassphraseStays: Error {
-    /// Those that were made in the place of older ones, if any.
+    /// The new keys, if any were made.
     let keys: StoreKeys?
     let error: StoreError
 }
@@ -15,22 +15,22 @@ extension StoreError {
     }
 }
 
-/// Making keys, and changing who has them.
+/// Makes keys, and changes their members.
 extension StoreKeys {
-    /// Seconds between the two looks that must find a place empty before keys are made: two devices that begin at once see each other, and
-    /// a listing that is behind has time to show what is there.
+    /// Seconds between the two checks that must find a place empty before keys are made. Thereby two devices that begin at once see each
+    /// other, and a listing that is behind can catch up.
     static let secondLook = 10.0
 
-    /// Makes the keys of a place that is empty, with one epoch.
+    /// Makes the keys of an empty place, with one epoch.
     ///
-    /// When that was interrupted, and nothing but the file of the same passphrase is there, it is finished.
+    /// An interrupted call is resumed if nothing but the file of the same passphrase exists.
     /// - Parameters:
     ///   - store: the store id of the root.
-    ///   - passphrase: for the member "passphrase"; none is made without.
-    ///   - members: others that shall have the keys: this device.
+    ///   - passphrase: for the member "passphrase"; nil: there is no such member.
+    ///   - members: other members: this device.
     ///   - hasRecovery: whether to make a recovery key.
-    /// - Returns: the keys, and the recovery key, which is not kept anywhere.
-    /// - Throws: `.storeNotEmpty` when something is there, `.wrongKey` when it is a file of another passphrase. Nothing was created then.
+    /// - Returns: the keys, and the recovery key, which is not stored anywhere.
+    /// - Throws: `.storeNotEmpty` if the place is not empty, `.wrongKey` if it has a file of another passphrase. Then nothing was created.
     static func create(
         in place: KeyDirectory, store: PackID, passphrase: Secret?, members given: [KeyMember] = [], hasRecovery: Bool, _ clock: KeyClock,
         _ crypto: Crypto
@@ -62,7 +62,7 @@ extension StoreKeys {
         return (try write(ring, to: place, crypto, problems: []), recovery)
     }
 
-    /// Throws unless nothing is in the place but files of a passphrase, which are returned.
+    /// Throws if the place has anything but files of a passphrase, and returns these.
     private static func unused(_ place: KeyDirectory, _ passphrase: Secret?) throws -> [KeyFileName] {
         let (rings, passphrases) = try KeyFiles.list(place)
         guard try rings.isEmpty && !place.holdsData() && (passphrases.isEmpty || passphrase != nil) else {
@@ -74,20 +74,21 @@ extension StoreKeys {
         return passphrases
     }
 
-    /// Looks, before anything is written with new keys, whether another device made some as well at the same moment: then both go on with
-    /// the same. These are the keys that something there was written with, else those that a device without memory begins with.
+    /// Checks, before anything is written with new keys, whether another device made keys at the same moment, and makes both use the same.
+    /// It chooses the keys with which something at the place was written; if there are none, the keys that a new device would choose.
     ///
-    /// Who gives way brings its members along, and removes its own files, which nobody needs. Keys that cannot be opened here stay apart.
+    /// A device whose keys give way adds its members to the others, and deletes its own files, which nobody needs. Keys that cannot be
+    /// opened stay apart.
     /// - Parameters:
-    ///   - areOwn: whether this device made these keys, and so may remove them.
-    ///   - isUsed: whether something is there that was written with keys.
-    /// - Throws: `.keysForked` if the chosen keys were removed meanwhile, since their maker gave way to another device.
+    ///   - areOwn: whether this device made these keys, and so may delete them.
+    ///   - isUsed: returns whether something was written with keys.
+    /// - Throws: `.keysForked` if the chosen keys were deleted meanwhile, since their maker gave way to another device.
     func agreed(
         in place: KeyDirectory, _ unlocking: Unlocking, _ clock: KeyClock, _ crypto: Crypto, areOwn: Bool = true,
         isUsed: (StoreKeys) throws -> Bool
     ) throws -> StoreKeys {
         guard try KeyFiles.list(place).rings.count > 1 else { return self }
-        // Whoever has not seen these is about to write.
+        // A device that has not seen these keys may be about to write.
         try clock.wait(StoreKeys.secondLook)
         let seen = try StoreKeys.open(place, stores: [], unlocking, pin: pin, crypto)
         var all = [seen]
@@ -121,12 +122,12 @@ extension StoreKeys {
             else { continue }
             needless.append(name)
         }
-        // Where nothing can be deleted they stay, and are told of.
+        // If nothing can be deleted they stay, and are reported.
         for name in needless { try? place.delete(name.description) }
         return try StoreKeys.open(place, stores: [], unlocking, pin: first.pin, crypto)
     }
 
-    /// Gives the keys to one more member, who reads what was written and what will be.
+    /// Adds a member, who can read existing and future data.
     func adding(_ member: KeyMember, in place: KeyDirectory, _ crypto: Crypto) throws -> StoreKeys {
         guard !removed.contains(member.recipient) else {
             throw StoreError(
@@ -137,10 +138,10 @@ extension StoreKeys {
         return try StoreKeys.write(ring, to: place, crypto, from: self)
     }
 
-    /// Begins a new epoch, which some members do not get: what was written before they can read for ever.
+    /// Begins a new epoch without some members. They can still read data written before it.
     /// - Parameters:
-    ///   - why: for people.
-    ///   - replacing: members that take the place of others.
+    ///   - why: the reason, for display.
+    ///   - replacing: members that replace others.
     func rotating(
         _ why: String, removing gone: [AgeRecipient] = [], replacing new: [KeyMember] = [], in place: KeyDirectory, _ clock: KeyClock,
         _ crypto: Crypto
@@ -154,9 +155,9 @@ extension StoreKeys {
         return try StoreKeys.write(ring, to: place, crypto, from: self)
     }
 
-    /// Joins competing keys: a new epoch, with all of both before it. Who was removed on one side stays so.
+    /// Joins competing keys: a new epoch that follows all epochs of both sides. Members removed on one side stay removed.
     ///
-    /// Look at `forked` and the members first: this believes all of them.
+    /// Check `forked` and the members first, since all of them are trusted.
     func joining(in place: KeyDirectory, _ clock: KeyClock, _ crypto: Crypto) throws -> StoreKeys {
         guard !forked.isEmpty else { return self }
         var epochs: [AgeRecipient: KeyEpoch] = [:], members: [AgeRecipient: KeyMember] = [:], removed = Set(removed)
@@ -170,9 +171,9 @@ extension StoreKeys {
         return try StoreKeys.write(ring, to: place, crypto, problems: problems)
     }
 
-    /// Sets another passphrase for the same identity, and removes the files that the old one opens. A copy of these that somebody kept
-    /// still opens: after a passphrase leaked, use `replacingPassphrase`.
-    /// - Throws: as `PassphraseFile.openAll`: nothing was created then. `OldPassphraseStays` when all but the removing is done.
+    /// Sets another passphrase for the same identity, and deletes the files that the old one opens. A copy of such a file can still be
+    /// opened: if a passphrase leaked, use `replacingPassphrase`.
+    /// - Throws: as `PassphraseFile.openAll`: then nothing was created. `OldPassphraseStays` if only the deletion failed.
     static func changePassphrase(
         from old: Secret, to new: Secret, in place: KeyDirectory, _ clock: KeyClock, _ crypto: Crypto
     ) throws {
@@ -192,8 +193,8 @@ extension StoreKeys {
         }
     }
 
-    /// Gives the member "passphrase" a new identity under a new passphrase, and begins a new epoch: for one that leaked.
-    /// - Throws: `OldPassphraseStays` when all but the removing is done.
+    /// Gives the member "passphrase" a new identity under a new passphrase, and begins a new epoch, after the old passphrase leaked.
+    /// - Throws: `OldPassphraseStays` if only the deletion failed.
     func replacingPassphrase(by new: Secret, in place: KeyDirectory, _ clock: KeyClock, _ crypto: Crypto) throws -> StoreKeys {
         try PassphraseFile.check(new)
         let old = try KeyFiles.list(place).passphrases, identity = try AgeIdentity(crypto)
@@ -210,7 +211,7 @@ extension StoreKeys {
         return keys
     }
 
-    /// - Returns: those that stay, and why the last of them does.
+    /// - Returns: the files that stay, and why the last of them does.
     private static func deleting(_ files: [KeyFileName], in place: KeyDirectory) throws -> ([KeyFileName], StoreError?) {
         var left: [KeyFileName] = [], last: StoreError?
         for file in files {
@@ -223,7 +224,7 @@ extension StoreKeys {
         return (left, last)
     }
 
-    /// The epochs that lead to the current one, without those that compete.
+    /// The epochs that lead to the current one, without competing ones.
     private var own: [KeyEpoch] { epochs.filter { epoch in !forked.contains { $0.recipient == epoch.recipient } } }
 
     private func next(after epochs: [KeyEpoch], _ why: String, _ clock: KeyClock, _ crypto: Crypto) throws -> KeyEpoch {
@@ -232,7 +233,7 @@ extension StoreKeys {
         return try KeyEpoch(number: number, identity: AgeIdentity(crypto), made: clock.text(), why: why, crypto)
     }
 
-    /// Writes a ring, and gives what it says.
+    /// Writes a ring, and returns its keys.
     private static func write(
         _ ring: KeyRing, to place: KeyDirectory, _ crypto: Crypto, problems: [ExchangeProblem] = [], from before: StoreKeys? = nil
     ) throws -> StoreKeys {

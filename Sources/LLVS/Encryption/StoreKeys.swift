@@ -2,36 +2,36 @@
 struct StoreKeys: Sendable {
     /// The store id in the ring.
     let store: PackID
-    /// The epoch that packs are written in.
+    /// The epoch of new packs.
     let current: KeyEpoch
-    /// All epochs whose packs are believed; `current` is among them.
+    /// All epochs whose packs are trusted, including `current`.
     let epochs: [KeyEpoch]
     let members: [KeyMember]
-    /// Who was a member, and is none any more.
+    /// The former members.
     let removed: [AgeRecipient]
-    /// Epochs that compete with those: made by who did not know of `current`, or forged. See `join`.
+    /// Epochs that compete with those: made by a device that did not know `current`, or forged. See `join`.
     let forked: [KeyEpoch]
-    /// Members of an earlier epoch that the newest one has neither as members nor as removed: they were added while it was made.
+    /// Members of an earlier epoch that are neither members nor removed in the newest: they were added while that was made.
     let leftOut: [KeyMember]
-    /// Files with keys that could not be used.
+    /// Key files that could not be used.
     let problems: [ExchangeProblem]
-    /// What `join` takes together.
+    /// The rings that `join` combines.
     let others: [KeyRing]
 
-    /// What a device keeps in mind of an encrypted remote, so that nobody can make it leave its keys for others. No secret.
+    /// Identifies the keys of an encrypted remote that a device has used, so that it cannot be made to accept others instead. Not secret.
     struct Pin: Hashable, Sendable {
         let number: UInt32
         let recipient: AgeRecipient
     }
     var pin: Pin { Pin(number: current.number, recipient: current.recipient) }
 
-    /// What unlocks.
+    /// The credentials that open rings.
     struct Unlocking {
         var passphrase: Secret?
         var identities: [AgeIdentity] = []
     }
 
-    /// Why there are competing keys; nil when there are none.
+    /// Why there are competing keys; nil if there are none.
     var fork: StoreError? {
         guard let one = forked.first else { return nil }
         return StoreError(
@@ -42,15 +42,15 @@ struct StoreKeys: Sendable {
 
     // MARK: Opening
 
-    /// Rings that are read at most, the newest first: a store has one for each time that its members or keys changed.
+    /// The most rings that are read, the newest first: a store has one for each change of its members or keys.
     static let ringsLimit = 256
 
-    /// Opens the keys in a place. Nothing is ever created here.
+    /// Opens the keys of a place. Never creates any.
     /// - Parameters:
-    ///   - stores: the store ids of the roots; empty when none is known yet.
-    ///   - pin: what this device kept in mind.
-    /// - Throws: `.wrongKey` when nothing given opens them, `.keyMissing` when there are none, `.damaged` when none can be read,
-    ///   `.identifierMismatch` for those of another store, `.keysForked` when they do not go on from the pin.
+    ///   - stores: the store ids of the roots; empty if none is known yet.
+    ///   - pin: the keys that this device remembers.
+    /// - Throws: `.wrongKey` if no credential opens them, `.keyMissing` if there are none, `.damaged` if none can be read,
+    ///   `.identifierMismatch` for those of another store, `.keysForked` if they do not continue from the pin.
     static func open(
         _ place: KeyDirectory, stores: [PackID], _ unlocking: Unlocking, pin: Pin? = nil, _ crypto: Crypto
     ) throws -> StoreKeys {
@@ -73,7 +73,7 @@ struct StoreKeys: Sendable {
     }
 }
 
-/// The rings of a place, as they are read.
+/// Collects the rings of a place while they are read.
 private struct Rings {
     let place: KeyDirectory
     let stores: [PackID]
@@ -99,7 +99,7 @@ private struct Rings {
             }
             rings.append(ring)
         } catch let found as AgeFault {
-            // Those for others are nothing unusual: of before a member was added, or after it was removed.
+            // A ring for other members is normal: from before a member was added, or after it was removed.
             if found.kind == .wrongKey { isForOthers = true; return }
             fault = fault ?? found
             problem(name, found.error("The file of keys \(name) in \(place.description)"))
@@ -109,7 +109,7 @@ private struct Rings {
         if problems.count < ExchangeLimits.problemCount { problems.append(ExchangeProblem(name: name.description, error: error)) }
     }
 
-    /// Which of them count.
+    /// Determines the current keys.
     func settle(_ pin: StoreKeys.Pin?) throws -> StoreKeys {
         guard !rings.isEmpty else { throw none }
         var current = try start(pin), visited: [KeyRing] = []
@@ -131,7 +131,7 @@ private struct Rings {
         for ring in visited where ring.newest?.recipient == current.recipient {
             for member in ring.members { members[member.recipient] = member }
         }
-        // Others that were made by who knows an epoch of these: what was written in theirs is read. They stay apart until they are joined.
+        // Other rings made by a holder of one of these epochs: data in their epochs is read, but they stay apart until joined.
         let others = rings.filter { ring in ring.epochs.contains { epochs[$0.recipient] == nil } }
         var forked: [AgeRecipient: KeyEpoch] = [:]
         for ring in others {
@@ -148,7 +148,7 @@ private struct Rings {
             leftOut: Array(Set(leftOut)).sorted { $0.recipient < $1.recipient }, problems: problems, others: others)
     }
 
-    /// From which epoch on it goes.
+    /// Returns the epoch from which to start.
     private func start(_ pin: StoreKeys.Pin?) throws -> KeyEpoch {
         if let pin {
             for ring in rings { if let epoch = ring.epochs.first(where: { $0.recipient == pin.recipient }) { return epoch } }

@@ -1,41 +1,41 @@
 /// An exchange with whatever the host can reach, through closures.
 ///
-/// What the closures throw comes out of the exchange unchanged. They are called on the thread that
-/// called the exchange, one at a time per exchange, with no lock of a store held.
+/// The exchange rethrows the errors of the closures unchanged. It calls them on the thread that called it, one at a time per exchange,
+/// while no lock of a store is held.
 public final class CallbackTransport: ExchangeTransport, RequestingTransport, @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
-    /// The closures; each does what the requirement of `ExchangeTransport` of its name says.
+    /// The closures. Each does what `ExchangeTransport` says of the requirement with its name.
     public struct Callbacks: Sendable {
         /// For messages: "the exchange with example.org".
         public var description: String
-        /// What the other side has, looked up anew each time.
+        /// Lists what the other side has. It is called for each listing, and nothing is cached.
         public var list: @Sendable (OperationControl) throws -> ExchangeListing
-        /// The version files of the names, in order; at least one, and fewer than asked for where they are large.
+        /// Returns the version files with the names, in order: at least one, and fewer than requested if they are large.
         public var fetchVersions: @Sendable ([String], OperationControl) throws -> [FetchedFile]
-        /// The changes files of the names, likewise.
+        /// Returns the changes files with the names, likewise.
         public var fetchChanges: @Sendable ([String], OperationControl) throws -> [FetchedFile]
         /// Stores the files of each version, its changes before the version; each file whole or not at all.
         public var send: @Sendable ([ExchangeFiles], OperationControl) throws -> Void
-        /// Nil: nobody can tell without fetching.
+        /// Nil: only fetching a file shows that it is unusable.
         public var unusable: (@Sendable ([String], OperationControl) throws -> [String])?
-        /// Nil, like the three that follow: there are no snapshots; putting one throws `.unsupported`.
+        /// Nil, like the three that follow: there are no snapshots, and writing one throws `.unsupported`.
         public var readSnapshotFile: (@Sendable (String) throws -> [UInt8]?)?
         /// Replaces the snapshot file of a name as a whole.
         public var writeSnapshotFile: (@Sendable (String, [UInt8]) throws -> Void)?
-        /// Removes the snapshot file of a name; it is no error when there is none.
+        /// Removes the snapshot file of a name. A missing file is no error.
         public var deleteSnapshotFile: (@Sendable (String) throws -> Void)?
         /// The names of all snapshot files, in any order.
         public var snapshotFileNames: (@Sendable () throws -> [String])?
-        /// Nil: there is no state to keep.
+        /// Nil: there is no state to save.
         public var restorationState: (@Sendable () -> [UInt8])?
-        /// Takes the state to keep; nil: it is forgotten.
+        /// Saves the state; nil: discards it.
         public var setRestorationState: (@Sendable ([UInt8]) -> Void)?
-        /// Nil: the other side cannot tell.
+        /// Nil: the other side cannot report changes.
         public var observe: (@Sendable (@escaping @Sendable () -> Void) throws -> (any ExchangeObservation)?)?
-        /// Called once, at the latest when the transport goes.
+        /// Called once, at the latest when the transport is released.
         public var close: (@Sendable () -> Void)?
 
-        /// The four closures that every exchange needs; the others are set afterwards, where there is something behind them.
+        /// Sets the four closures that every exchange needs. Set the others afterwards if the host supports them.
         public init(
             description: String,
             list: @escaping @Sendable (OperationControl) throws -> ExchangeListing,
@@ -52,7 +52,7 @@ public final class CallbackTransport: ExchangeTransport, RequestingTransport, @u
     private let lock = Lock(.leaf)
     private var isClosed = false
 
-    /// Keeps the closures until `close`, or until it goes.
+    /// Holds the closures until `close`, or until it is released.
     public init(_ callbacks: Callbacks) { self.callbacks = callbacks }
     deinit { close() }
 

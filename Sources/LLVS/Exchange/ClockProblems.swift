@@ -1,10 +1,10 @@
 extension Store {
-    /// What was met of clocks that are far ahead, and not told yet.
+    /// Returns the problems with clocks that are far ahead, and removes them from the list, so each is reported once.
     func takeClockProblems() -> [ExchangeProblem] {
         clocksAhead.withLock { $0.take() }.map { ExchangeProblem(name: $0.versionID ?? "", error: $0) }
     }
 
-    /// A result with that.
+    /// Adds these problems to a result.
     func tellingOfClocks(_ result: ExchangeResult) -> ExchangeResult {
         var told = result
         told.problems += takeClockProblems()

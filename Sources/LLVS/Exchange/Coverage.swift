@@ -1,14 +1,14 @@
-/// Which versions of a store another place has. By ordinal, so that telling costs a byte per version.
+/// The set of a store's versions that another place has, one byte for each ordinal.
 struct Coverage: Equatable {
     fileprivate var isCovered: [Bool]
-    /// How many versions the store had.
+    /// The number of versions that the store had.
     let versionCount: Int
 
-    /// All that are there.
+    /// The ordinals of all covered versions.
     var all: [UInt32] { isCovered.indices.filter { isCovered[$0] }.map { UInt32(truncatingIfNeeded: $0) } }
 
-    /// Up to `count` of the newest that are there, and up to `count` of the others, from `position` on, which moves behind
-    /// those: asked often enough it names all of them.
+    /// Returns up to `count` of the newest covered versions, and up to `count` of the others from `position` on. Advances `position`, so
+    /// repeated calls reach all of them.
     func sample(_ count: Int, from position: inout Int) -> [UInt32] {
         var chosen: [UInt32] = [], end = isCovered.count
         while end > 0, chosen.count < count {
@@ -27,10 +27,10 @@ struct Coverage: Equatable {
     }
 }
 
-/// What exchanges ask of the history, each in one pass.
+/// Queries of the history by exchanges, each in one pass.
 extension Store {
-    /// Those of the ids that are not here.
-    /// - Parameter look: called now and then; what it throws ends the work.
+    /// Returns those of the ids that the store lacks.
+    /// - Parameter look: called now and then; an error that it throws ends the work.
     func unknown(among ids: [VersionID], _ look: () throws -> Void = {}) throws -> [VersionID] {
         var unknown: [VersionID] = []
         for start in stride(from: 0, to: ids.count, by: 8_192) {
@@ -43,8 +43,9 @@ extension Store {
         return unknown
     }
 
-    /// Which versions are covered by the ids; all of them when there are still `complete`, since versions never go.
-    /// - Parameter look: called now and then; what it throws ends the work.
+    /// Returns the versions that the ids cover. If the store still has `complete` versions, these are all of them, since versions are never
+    /// removed.
+    /// - Parameter look: called now and then; an error that it throws ends the work.
     func coverage(by ids: [VersionID], complete: Int?, _ look: () throws -> Void = {}) throws -> Coverage {
         var (coverage, isComplete) = try lock.withRead {
             try checkOpenLocked()
@@ -56,7 +57,7 @@ extension Store {
             if start > 0 { try look() }
             lock.withRead {
                 for id in ids[start..<min(ids.count, start + 8_192)] {
-                    // What came meanwhile is not covered; it is looked at the next time.
+                    // Versions that arrived meanwhile are not covered; the next call sees them.
                     if let ordinal = dag.ordinal(of: id), Int(ordinal) < coverage.isCovered.count {
                         coverage.isCovered[Int(ordinal)] = true
                     }
@@ -66,8 +67,8 @@ extension Store {
         return coverage
     }
 
-    /// The versions among the ids, and all their ancestors. Ids of versions that are not here count for nothing.
-    /// - Parameter look: called now and then; what it throws ends the work.
+    /// Returns the versions among the ids and all their ancestors. Ids of versions that the store lacks are ignored.
+    /// - Parameter look: called now and then; an error that it throws ends the work.
     func coverage(behind ids: [VersionID], _ look: () throws -> Void = {}) throws -> Coverage {
         var coverage = try lock.withRead {
             try checkOpenLocked()
@@ -95,11 +96,11 @@ extension Store {
         return coverage
     }
 
-    /// Of versions that were ever in the history, be they stored or not.
+    /// The number of rows: all versions that were ever in the history, stored or not.
     var rowCount: Int { lock.withRead { dag.rows.count } }
 
-    /// Those whose ids follow from what they hold, in the history behind its first `rows`.
-    /// - Parameter look: called now and then; what it throws ends the work.
+    /// Returns the versions with content ids in the history after its first `rows` rows.
+    /// - Parameter look: called now and then; an error that it throws ends the work.
     func contentIDs(behind rows: Int, _ look: () throws -> Void) rethrows -> [VersionID] {
         var found: [VersionID] = []
         try forEachLive(behind: rows, look) { ordinal, dag in
@@ -109,7 +110,7 @@ extension Store {
         return found
     }
 
-    /// Covers those of the ids that are here.
+    /// Covers those of the ids that the store has.
     func cover(_ ids: [VersionID], in coverage: inout Coverage) {
         lock.withRead {
             let more = dag.rows.count - coverage.isCovered.count
@@ -118,7 +119,7 @@ extension Store {
         }
     }
 
-    /// Those of the ids that are here, and not covered.
+    /// Returns those of the ids that the store has and that are not covered.
     func uncovered(among ids: [VersionID], in coverage: Coverage) -> [VersionID] {
         lock.withRead {
             ids.filter { id in
@@ -128,8 +129,8 @@ extension Store {
         }
     }
 
-    /// The versions that are covered, in few words: they are `heads` and all their ancestors, but for `lacking`.
-    /// - Parameter look: called now and then; what it throws ends the work.
+    /// Summarizes the covered versions: they are `heads` and all their ancestors, except `lacking`.
+    /// - Parameter look: called now and then; an error that it throws ends the work.
     func summary(of coverage: Coverage, _ look: () throws -> Void = {}) throws -> (heads: [VersionID], lacking: [VersionID]) {
         var hasSuccessor = [Bool](repeating: false, count: coverage.isCovered.count)
         try forEachLive(look) { ordinal, dag in
@@ -154,7 +155,7 @@ extension Store {
         return (heads, lacking)
     }
 
-    /// These versions, predecessors first, each once; nil when one is not here.
+    /// Returns these versions, predecessors first, each once; nil if the store lacks one.
     func inOrder(_ ids: Set<VersionID>) throws -> [VersionID]? {
         let ordinals: [UInt32]? = lock.withRead {
             var found: [UInt32] = []
@@ -167,7 +168,8 @@ extension Store {
         return ordinals.map { orderKeys($0, {}).sorted(looking: {}).map(\.id) }
     }
 
-    /// - Parameter look: called now and then; what it throws ends the work.
+    /// Removes the ids from the coverage.
+    /// - Parameter look: called now and then; an error that it throws ends the work.
     func uncover<IDs: Sequence>(_ ids: IDs, in coverage: inout Coverage, _ look: () throws -> Void) rethrows
     where IDs.Element == VersionID {
         var ids = ids.makeIterator(), isAtEnd = false
@@ -183,16 +185,16 @@ extension Store {
         }
     }
 
-    /// The ids of versions that were here when asked about before.
+    /// Returns the ids of versions whose ordinals an earlier call returned.
     func ids(_ ordinals: [UInt32]) -> [VersionID] { lock.withRead { ordinals.map(dag.id) } }
 
-    /// The versions that are not covered, predecessors first.
+    /// Returns the versions that are not covered, predecessors first.
     func missing(from coverage: Coverage, _ look: () throws -> Void = {}) throws -> [VersionID] {
         try missingKeys(from: coverage, look).sorted(looking: look).map(\.id)
     }
 
-    /// Versions that stored more bytes of values than so many, in no order.
-    /// - Parameter look: called now and then; what it throws ends the work.
+    /// Returns the versions that stored more than `bytes` bytes of values, in no order.
+    /// - Parameter look: called now and then; an error that it throws ends the work.
     func versions(withMoreThan bytes: UInt64, _ look: () throws -> Void = {}) throws -> [VersionID] {
         try checkOpen()
         var found: [VersionID] = []
@@ -202,8 +204,8 @@ extension Store {
         return found
     }
 
-    /// What a coverage lacks, in no order.
-    /// - Parameter look: called now and then; what it throws ends the work.
+    /// Returns the order keys of the versions that are not covered, in no order.
+    /// - Parameter look: called now and then; an error that it throws ends the work.
     func missingKeys(from coverage: Coverage, _ look: () throws -> Void = {}) throws -> [OrderKey] {
         try checkOpen()
         var missing: [UInt32] = []

@@ -1,41 +1,41 @@
-/// Moves versions between a store and the other side of a transport, both ways, never merging.
+/// Moves versions between a store and the other side of a transport, both ways, and never merges.
 ///
-/// Safe from all threads: `retrieve` and `send` of one exchange run one at a time, and several exchanges
-/// may work on one store at once. Only failures of the transport or of the store itself are thrown. What
-/// cannot be taken or sent is a problem in the result, by name and reason; it holds back only what
-/// depends on it. An interrupted or cancelled exchange keeps what was added whole and can be run again.
+/// Safe from all threads: `retrieve` and `send` of one exchange run one at a time, and several exchanges may work on one store at once.
+/// Throws only failures of the transport or of the store itself. A version that cannot be received or sent becomes a problem in the result,
+/// with name and reason; it holds back only the versions that depend on it. An exchange that was interrupted or cancelled keeps the
+/// versions that it added and can be run again.
 public final class Exchange: @unchecked Sendable {
-    // Sendable: `gate` lets one call at a time through; its parts have locks.
+    // Sendable: `gate` admits one call at a time; the parts have locks.
     /// The store on this side.
     public let store: Store
-    /// The way to the other side.
+    /// Reaches the other side.
     public let transport: any ExchangeTransport
-    /// How it goes about it.
+    /// The options that it was created with.
     public let options: Options
     private let gate: Gate
     /// Guarded by the gate.
     private var memory: ExchangeMemory
-    /// Told when it is closed, and when it is let go of.
+    /// Notified when the exchange is closed, and when it is released.
     package let ended = Observers<Void>()
 
     /// How an exchange goes about it.
     public struct Options: Sendable {
-        /// Whether `send` lists value ids that another implementation cannot hold, as problems (`.unportableID`) beside the versions,
-        /// which are sent all the same. Each id once for each exchange. Reads the change tables of what is sent once more, and
-        /// for ids beyond ASCII, once, the ids at all heads.
+        /// Whether `send` reports value ids that another implementation cannot hold, as problems (`.unportableID`) beside the versions,
+        /// which are sent all the same. Each id is reported once per exchange. `send` then reads the change tables of the versions again,
+        /// and once the ids at all heads if an id is not ASCII.
         public var reportsUnportableIDs = false
-        /// Whether no other implementation reads the place, as the host knows. Unless it says so, nothing is saved into the store, while an
-        /// exchange of single files is open, at which another implementation fails for good: a new value id that would take more than 255
-        /// bytes in its file names or holds a NUL, and metadata with two keys that differ by normalization alone (`.unportableID`). What
-        /// comes from elsewhere is sent all the same.
+        /// Whether the host knows that no other implementation reads the place. If this is false, then while an exchange of single files is
+        /// open the store refuses to save what makes another implementation fail for good: a new value id that would take more than 255
+        /// bytes in file names or holds a NUL, and metadata with two keys that differ only by normalization (`.unportableID`). Versions
+        /// from elsewhere are sent all the same.
         public var hasNoOtherReaders = false
-        /// For what is compressed (`LLZF`) in a snapshot of another implementation.
+        /// Decompresses data (`LLZF`) in a snapshot of another implementation.
         public var decode: ForeignDecoder?
-        /// Nothing is told of ids that others cannot hold, and snapshots of others are read where they are not compressed.
+        /// No reports of ids that other implementations cannot hold; their snapshots are read unless compressed.
         public init() {}
     }
 
-    /// The exchange keeps both; closing the store is up to whoever opened it.
+    /// Retains both. The caller that opened the store closes it.
     public init(store: Store, transport: any ExchangeTransport, options: Options = Options()) {
         self.store = store; self.transport = transport; self.options = options
         memory = ExchangeMemory(checkedRows: store.rowCount)
@@ -43,19 +43,18 @@ public final class Exchange: @unchecked Sendable {
         if !options.hasNoOtherReaders { store.savingGuards.add(self) }
     }
 
-    /// Fetches the versions that are not here, and adds them, predecessors first, in batches of about 5 MB.
+    /// Fetches the versions that the store lacks, and adds them, predecessors first, in batches of about 5 MB.
     ///
-    /// One listing when there is nothing new, or less where the transport can tell that nothing changed. A version that is here already is
-    /// not fetched again, so that
-    /// a file of it that differs goes unnoticed; `verifyKnown` fetches all and reports those as problems
-    /// (`.versionMismatch`, or what is wrong with the file). Versions in which reading or verifying the store has met damage are
-    /// fetched, too, and made whole; with `verifyKnown` all are looked at.
+    /// If there is nothing new this costs one listing, or less if the transport can tell that nothing changed. A version that the store has
+    /// is not fetched again, so a file that differs from it goes unnoticed. With `verifyKnown` all are fetched, and differences are
+    /// problems (`.versionMismatch`, or what is wrong with the file). Versions in which reading or verifying the store met damage are
+    /// fetched too, and repaired; with `verifyKnown` all are checked for damage.
     /// - Parameters:
     ///   - control: called with stages `.listing`, `.receiving` and `.adding`, in versions.
-    ///   - verifyKnown: fetches and compares what is here already, too.
+    ///   - verifyKnown: also fetches the versions that the store has, and compares them.
     /// - Returns: the versions added, in that order, and the problems met.
-    /// - Throws: what the transport throws; `.cancelled`, `.closed`, `.busy` from within its own callbacks, and
-    ///   what keeps the store from adding (`.readOnly`, `.noSpace`, `.io`).
+    /// - Throws: errors of the transport; `.cancelled`, `.closed`, `.busy` if called from its own callbacks, and errors that keep the store
+    ///   from adding (`.readOnly`, `.noSpace`, `.io`).
     public func retrieve(_ control: OperationControl = OperationControl(), verifyKnown: Bool = false) throws -> ExchangeResult {
         try gate.run("Retrieving from \(transport.description)") {
             if let transport = transport as? any StoreTransport,
@@ -73,18 +72,19 @@ public final class Exchange: @unchecked Sendable {
         }
     }
 
-    /// Runs what belongs to no other call at the same time.
+    /// Runs `body` while no other call of this exchange runs.
     func exclusively<R>(_ what: String, _ body: () throws -> R) throws -> R { try gate.run("\(what) of \(transport.description)", body) }
 
-    /// Sends the versions that are not there, predecessors first, and writes anew those whose files there are
-    /// known to be unusable: found so by an earlier retrieve of this exchange, or empty or cut short. For the latter
-    /// it looks at the newest 500 versions each time, and at 500 others in turn; at all, once, where a version file was met that has
-    /// the digest beside the version, as we wrote it before: those are written anew as well. What it meets for the first time, or in
-    /// another state than before, it reads where the transport can tell (`ExchangeTransport.takeChanged`), and writes anew what is not
-    /// the version of that id.
+    /// Sends the versions that the other side lacks, predecessors first, and rewrites those whose files there are unusable: an earlier
+    /// retrieve of this exchange found them so, or they are empty or cut short.
+    ///
+    /// To find files cut short, it checks the newest 500 versions each time and 500 others in turn. If it meets a version file of the old
+    /// form, with the digest beside the version, it checks all versions, once, and rewrites those of the old form as well. If the transport
+    /// reports files that are new or changed (`ExchangeTransport.takeChanged`), it reads them and rewrites those that are not the version
+    /// of that id.
     /// - Parameter control: called with stages `.listing`, `.verifying` and `.sending`, in versions.
     /// - Returns: the versions sent, in that order, and the problems met.
-    /// - Throws: what the transport throws; `.cancelled`, `.closed`, `.busy` from within its own callbacks.
+    /// - Throws: errors of the transport; `.cancelled`, `.closed`, `.busy` if called from its own callbacks.
     public func send(_ control: OperationControl = OperationControl()) throws -> ExchangeResult {
         try gate.run("Sending to \(transport.description)") {
             if let transport = transport as? any StoreTransport,
@@ -99,9 +99,9 @@ public final class Exchange: @unchecked Sendable {
         }
     }
 
-    /// Calls back, on a thread of its own, whenever the other side has gained versions that are not here, or may have, until the
-    /// observation is cancelled or let go; nil when the transport cannot tell. What this store sent itself is not told.
-    /// The callback may retrieve.
+    /// Calls back, on a thread of its own, whenever the other side has or may have gained versions that the store lacks. Ends when the
+    /// observation is cancelled or released. Returns nil if the transport cannot report changes. Versions that this store sent are not
+    /// reported. The callback may retrieve.
     public func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? {
         try gate.checkOpen("Observing \(transport.description)")
         guard transport.hearsItself else { return try transport.observe(changed) }
@@ -111,8 +111,8 @@ public final class Exchange: @unchecked Sendable {
         }
     }
 
-    /// Whether something is listed there that is not here; also when that cannot be found out. Not waited for without end: whoever
-    /// exchanges may be waiting for the observation to end.
+    /// Whether the other side lists a version that the store lacks; true if that cannot be determined. The wait for the gate is bounded,
+    /// since the thread that runs the exchange may be waiting for the observation to end.
     private var mayHaveNews: Bool {
         for _ in 0..<100 {
             do {
@@ -128,16 +128,16 @@ public final class Exchange: @unchecked Sendable {
         return true
     }
 
-    /// Throws `.closed` once it is closed: for calls that would not notice by themselves.
+    /// Throws `.closed` once it is closed. For calls that would not notice by themselves.
     package func checkOpen() throws { try gate.checkOpen("Using the exchange with \(transport.description)") }
 
-    /// What the transport wants to find again in a later process. Opaque.
+    /// The state that the transport needs in a later process. Opaque.
     public var restorationState: [UInt8] {
         get { transport.restorationState }
         set { transport.restorationState = newValue }
     }
 
-    /// Closes the transport once a running retrieve or send is over. Later calls throw `.closed`; closing again does nothing.
+    /// Closes the transport after a running retrieve or send has ended. Later calls throw `.closed`; closing again has no effect.
     public func close() {
         store.savingGuards.remove(self)
         gate.close()
@@ -185,57 +185,56 @@ extension Exchange: SavingGuard {
     }
 }
 
-/// What an exchange knows from its earlier calls.
+/// The state that an exchange carries from call to call.
 struct ExchangeMemory {
-    /// The place, as the store knows it.
+    /// The place, as the store remembers it.
     var place = KnownPlace()
-    /// Those whose files there a retrieve found unusable: `send` writes anew those that the store has.
+    /// Versions whose files at the place a retrieve found unusable. `send` rewrites those that the store has.
     var broken: Set<VersionID> = []
-    /// Those whose version file there a retrieve found to be of the form that we wrote before, which other implementations cannot
-    /// read: `send` writes them anew likewise.
+    /// Versions whose version file at the place has the old form, which other implementations cannot read. `send` rewrites them likewise.
     var oldForm: Set<VersionID> = []
-    /// Those that came from there since the last `send`.
+    /// Versions received from the place since the last `send`.
     var taken: Set<VersionID> = []
-    /// Those that are here and there, and whose files there `send` has yet to read.
+    /// Versions that both sides have and whose files at the place `send` has yet to read.
     var unread: Set<VersionID> = []
-    /// How many versions the store had, by its count of rows, when `send` last saw to it that those which are there as well are the same.
+    /// The store's count of rows when `send` last checked that the versions on both sides are the same.
     var checkedRows: Int
-    /// `send` has looked at all files there, since some are of that form.
+    /// Whether `send` has checked all files at the place because some have the old form.
     var hasLookedAtAll = false
-    /// Of those that `send` has told of.
+    /// The ids that `send` has reported.
     var unportable = UnportableIDs()
-    /// The listing of which the store had everything, without a problem.
+    /// The mark of the last listing from which the store got everything without a problem.
     var receivedMark: UInt64?
-    /// The listing of which a retrieve had looked at all.
+    /// The mark of the last listing that a retrieve examined whole.
     var lookedMark: UInt64?
-    /// From where on the next retrieve of the same listing looks again at what is broken.
+    /// Where the next retrieve of the same listing begins to retry broken versions.
     var lookAgainFrom = 0
-    /// Versions whose files there were read, and which wait for another: the one that they wait for.
+    /// Versions whose files were read, each with the version that it waits for.
     var waits: [VersionID: VersionID] = [:]
-    /// What a call that came to no end read of version files, with what they say of digests.
+    /// Version files that an unfinished call read, with their digests.
     var fetched: [VersionID: (version: Version, digest: [UInt8]?)] = [:]
-    /// From where on the next retrieve looks again at some of them.
+    /// Where the next retrieve begins to retry waiting versions.
     var waitAgainFrom = 0
-    /// The listing that had all that the store had, and how many versions that were.
+    /// The mark of the last listing that had all versions of the store, and their number.
     var sentMark: (listing: UInt64, versions: Int)?
-    /// From where on `send` looks at the files of older versions. At first anywhere, for exchanges that are never used twice.
+    /// Where `send` begins to check the files of older versions. Random at first, for exchanges that are used only once.
     var verifiedUpTo = Int.random(in: 0..<1 << 30)
 }
 
-/// What came of a retrieve, a send or an import.
+/// The result of a retrieve, a send or an import.
 public struct ExchangeResult: Sendable {
     /// The versions added or sent, in that order.
     public var versions: [VersionID]
-    /// Those that were here and damaged, and are whole again.
+    /// Versions that the store had with damage, now repaired.
     public var repaired: [VersionID] = []
-    /// What could not be, by name; sorted by name.
+    /// Versions and files that could not be received or sent; sorted by name.
     public var problems: [ExchangeProblem]
-    /// What a metered network or a low battery left for later.
+    /// Versions deferred because of a metered network or a low battery.
     var left: Set<VersionID> = []
     /// A result with these versions and problems, and nothing repaired.
     public init(versions: [VersionID] = [], problems: [ExchangeProblem] = []) { self.versions = versions; self.problems = problems }
 
-    /// The empty root travels with what was built on it, for stores that know none by themselves, and counts for nothing.
+    /// Removes the empty root. It travels with the versions built on it, for stores that do not know it, but is not counted.
     func counting() -> ExchangeResult {
         var counted = self
         counted.versions.removeAll { $0 == EmptyRoot.id }
@@ -243,13 +242,13 @@ public struct ExchangeResult: Sendable {
     }
 }
 
-/// Something that could not be taken or sent, and why. Nothing of it was stored.
+/// A version or file that could not be received or sent, and why. Nothing of it was stored.
 public struct ExchangeProblem: Sendable {
     /// The version id, or the name of the foreign file.
     public var name: String
-    /// Why, with a code of its own.
+    /// The reason, with its code.
     public var error: StoreError
-    /// What a transport or importer met, by the name that it has there.
+    /// A problem that a transport or importer met, under the name used there.
     public init(name: String, error: StoreError) { self.name = name; self.error = error }
 
     static func inOrder(_ problems: [ExchangeProblem]) -> [ExchangeProblem] {

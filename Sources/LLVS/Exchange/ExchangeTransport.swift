@@ -1,66 +1,64 @@
-/// The other side of an exchange: a place that holds version files and changes files by version id, in
-/// the interchange format.
+/// The other side of an exchange: a place that holds version files and changes files by version id, in the interchange format.
 ///
-/// A transport moves bytes. It does not look inside them, does not merge, and does not order: the
-/// `Exchange` does. Calls come from one thread at a time. Errors are failures of the transport itself
-/// (`.transport`, `.permission`, `.noSpace`, `.io`, `.user`, `.cancelled`): a missing or damaged file is not one.
+/// A transport moves bytes. It does not look inside them, does not merge, and does not order: the `Exchange` does. Calls come from one
+/// thread at a time. Errors are failures of the transport itself (`.transport`, `.permission`, `.noSpace`, `.io`, `.user`, `.cancelled`): a
+/// missing or damaged file is not one.
 public protocol ExchangeTransport: AnyObject, Sendable {
     /// For messages: "the folder /x/shared".
     var description: String { get }
 
-    /// What the other side has. One request, or a few where the service pages.
+    /// Lists what the other side has, with one request, or a few if the service pages.
     func list(_ control: OperationControl) throws -> ExchangeListing
-    /// The same for a send, which may come right after a retrieve: what was listed a few seconds ago will do. By default it is listed anew.
+    /// Lists for a send, which may come right after a retrieve: a listing a few seconds old is enough. The default lists again.
     func listToSend(_ control: OperationControl) throws -> ExchangeListing
-    /// The version file of each name, in order. May stop early, after at least one, once it has
-    /// `ExchangeLimits.batchSize` bytes: the exchange asks again for the rest.
+    /// Returns the version file of each name, in order. May stop early, after at least one, once it has `ExchangeLimits.batchSize` bytes:
+    /// the exchange requests the rest in further calls.
     func fetchVersions(_ names: [String], _ control: OperationControl) throws -> [FetchedFile]
-    /// The changes file of each name, in order. May stop early like `fetchVersions`.
+    /// Returns the changes file of each name, in order. May stop early like `fetchVersions`.
     func fetchChanges(_ names: [String], _ control: OperationControl) throws -> [FetchedFile]
-    /// Publishes the files, in order, the changes of a version before the version; each whole or not at all.
-    /// Existing files are replaced. All names are version ids.
+    /// Publishes the files, in order, the changes of a version before the version; each whole or not at all. Replaces existing files. All
+    /// names are version ids.
     func send(_ files: [ExchangeFiles], _ control: OperationControl) throws
-    /// Those of the names, all of them listed, whose version file or changes file is known to be missing,
-    /// empty, cut short or unreadable: `Exchange.send` writes them anew. A transport that cannot tell
-    /// without fetching returns none, as the default does.
+    /// Returns those of the names, all of them listed, whose version file or changes file is known to be missing, empty, cut short or
+    /// unreadable: `Exchange.send` rewrites them. A transport that cannot tell without fetching returns none; this is the default.
     func unusable(among names: [String], _ control: OperationControl) throws -> [String]
 
-    /// Whether `unusable` has met a version file of the form that we wrote before: then `Exchange.send` asks it about all, once.
-    /// False where nobody can tell, as by default.
+    /// Whether `unusable` has met a version file of the old form: then `Exchange.send` passes it all names, once. False by default, and if
+    /// the transport cannot tell.
     var holdsOldForm: Bool { get }
 
-    /// Those which `unusable` found whole, in a state that it had not met before, since this was last asked: what they hold may be
-    /// another's, so that `Exchange.send` reads them. None where nobody can tell, as by default.
+    /// Returns the files that `unusable` found whole, in a state that it had not met before, since the last call. Their content may be
+    /// another's, so `Exchange.send` reads them. None by default, and if the transport cannot tell.
     func takeChanged() -> [ChangedFiles]
 
-    /// The listed files whose sizes are new, or others than before, since this was last asked, with the sizes that the listing told.
-    /// `Exchange.send` reads those that are shorter than they can be. None where listings tell no sizes, as by default.
+    /// Returns the listed files whose sizes are new or have changed since the last call, with the listed sizes. `Exchange.send` reads those
+    /// that are too short to be whole. None by default, and if listings have no sizes.
     func takeListed() -> [ChangedFiles]
 
-    /// Named files of the snapshot area ("manifest.json", "chunk-000", or "<format>/manifest.json"); nil where there is none.
+    /// Returns a file of the snapshot area ("manifest.json", "chunk-000", or "<format>/manifest.json"); nil if it is missing.
     func readSnapshotFile(_ name: String) throws -> [UInt8]?
-    /// Replaces the file, as a whole.
+    /// Replaces the file as a whole.
     func writeSnapshotFile(_ name: String, _ data: [UInt8]) throws
-    /// No error when there is none.
+    /// Removes the file. A missing file is no error.
     func deleteSnapshotFile(_ name: String) throws
-    /// All of them, in any order, those of a sub-folder as "<format>/<name>".
+    /// Returns all names, in any order; those in a sub-folder as "<format>/<name>".
     func snapshotFileNames() throws -> [String]
-    /// The same; `control` is looked at on the way, where there may be many. By default it is not.
+    /// Returns the same, and checks `control` on the way, since there may be many names. The default does not check it.
     func snapshotFileNames(_ control: PacedControl) throws -> [String]
 
-    /// What the transport wants to find again in a later process; kept by the coordinator. Opaque.
+    /// The state that the transport needs in a later process; the coordinator saves it. Opaque.
     var restorationState: [UInt8] { get set }
 
-    /// Calls back, on a thread of its own, whenever the other side may have gained versions, until the
-    /// observation is cancelled. Nil when the transport cannot tell.
+    /// Calls back, on a thread of its own, whenever the other side may have gained versions, until the observation is cancelled. Returns
+    /// nil if the transport cannot report changes.
     func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)?
-    /// Whether `observe` also tells of what this transport itself sent.
+    /// Whether `observe` also reports what this transport itself sent.
     var hearsItself: Bool { get }
-    /// Whether the other side has two files for each version, which another implementation may read, as far as is known without asking
-    /// it: then nothing is saved at which that fails (`Exchange.Options.hasNoOtherReaders`). False by default.
-    /// - Parameter store: of the exchange.
+    /// Whether the other side has two files for each version, which another implementation may read; determined without a request. If so,
+    /// the store refuses to save what makes that implementation fail (`Exchange.Options.hasNoOtherReaders`). False by default.
+    /// - Parameter store: the store of the exchange.
     func isReadByOthers(_ store: Store) -> Bool
-    /// Lets go of what the transport holds. Later calls may throw `.closed`.
+    /// Releases the transport's resources. Later calls may throw `.closed`.
     func close()
 }
 
@@ -75,13 +73,13 @@ extension ExchangeTransport {
     public func snapshotFileNames(_ control: PacedControl) throws -> [String] { try snapshotFileNames() }
 }
 
-/// The two files of one version, new or written anew.
+/// The two files of one version, new or rewritten.
 public struct ChangedFiles: Sendable {
     /// A version id.
     public var name: String
-    /// Bytes in each; -1 where that is not known.
+    /// Bytes in each; -1 if unknown.
     public var versionSize: Int, changesSize: Int
-    /// The files of a version id, and how many bytes are in each.
+    /// The files of a version id, with their sizes.
     public init(name: String, versionSize: Int, changesSize: Int) {
         self.name = name
         self.versionSize = versionSize
@@ -89,27 +87,27 @@ public struct ChangedFiles: Sendable {
     }
 }
 
-/// What the other side of an exchange has.
+/// A listing of the other side of an exchange.
 public struct ExchangeListing: Sendable {
-    /// Those with a version file, in any order.
+    /// The versions with a version file, in any order.
     public var versions: [VersionID]
-    /// Those with a changes file but no version file, where the transport can tell cheaply.
+    /// The versions with a changes file but no version file, if the transport can tell cheaply.
     public var changesOnly: [VersionID]
-    /// Those of `versions` without a changes file, where the transport can tell cheaply: `Exchange.send` writes them anew.
+    /// Those of `versions` without a changes file, if the transport can tell cheaply: `Exchange.send` rewrites them.
     public var versionsOnly: [VersionID] = []
-    /// Names that are no version ids, but for those that syncing programs leave behind; `ExchangeLimits.foreignCount` at most. An exchange
+    /// Names that are no version ids, except those that syncing programs leave behind; at most `ExchangeLimits.foreignCount`. An exchange
     /// ignores them.
     public private(set) var foreign: [Foreign]
-    /// How many more there are.
+    /// The number of foreign names beyond those.
     public private(set) var furtherForeign = 0
-    /// Whether foreign names are problems: in what nobody but the other implementation writes to.
+    /// Whether foreign names are problems: in a place to which only the other implementation writes.
     var reportsForeign = false
-    /// Equal in two listings of one transport when no name came or went between them. Nil when that is not known.
+    /// Equal in two listings of one transport if no name came or went between them. Nil if that is unknown.
     public var mark: UInt64?
 
-    /// A file among those of versions that is none.
+    /// A file in a folder of versions or changes whose name is no version id.
     public struct Foreign: Hashable, Sendable {
-        /// Where it is.
+        /// The folder that it is in.
         public enum Folder: String, Sendable {
             /// Among the version files.
             case versions
@@ -118,13 +116,13 @@ public struct ExchangeListing: Sendable {
         }
         /// Its name.
         public var name: String
-        /// Where it is.
+        /// The folder that it is in.
         public var folder: Folder
         /// A file of this name in that folder.
         public init(name: String, folder: Folder) { self.name = name; self.folder = folder }
     }
 
-    /// Sorts out names of version files and of changes files without a version file.
+    /// Sorts the names of version files, and of changes files without a version file, into versions and foreign names.
     public init(versions: [String], changesOnly: [String] = []) {
         self.versions = []; self.changesOnly = []; foreign = []
         for name in versions {
@@ -135,8 +133,8 @@ public struct ExchangeListing: Sendable {
         }
     }
 
-    /// Tells apart versions without a changes file, and changes files without a version.
-    /// - Parameter withChanges: all that have a changes file.
+    /// Sets `versionsOnly` and `changesOnly`.
+    /// - Parameter withChanges: all versions with a changes file.
     mutating func setApart(_ withChanges: [VersionID], _ control: PacedControl) throws {
         func those(of ids: [VersionID], notIn others: [VersionID]) throws -> [VersionID] {
             var known = Set<VersionID>(minimumCapacity: others.count)
@@ -149,22 +147,22 @@ public struct ExchangeListing: Sendable {
         if versions.count - versionsOnly.count != withChanges.count { changesOnly = try those(of: withChanges, notIn: versions) }
     }
 
-    /// Keeps a name in mind, or how many there are.
+    /// Adds a foreign name, or counts it if there are many.
     mutating func addForeign(_ name: String, _ folder: Foreign.Folder) {
         if StrayNames.isExpected(name) { return }
         if foreign.count < ExchangeLimits.foreignCount { foreign.append(Foreign(name: name, folder: folder)) } else { furtherForeign += 1 }
     }
 }
 
-/// What came of fetching one file.
+/// The result of fetching one file.
 public enum FetchedFile: Sendable {
     /// There is no such file.
     case missing
     /// All of its bytes.
     case data([UInt8])
-    /// There, and large: read when its turn comes, once at most, before anything else is asked of the transport.
+    /// The file exists and is large. The exchange reads it when its turn comes, at most once, before it calls the transport again.
     case pieces(any PieceReader)
-    /// There, but it cannot be read (a directory, no permission, too large). Becomes a problem of this one version.
+    /// The file exists but cannot be read (a directory, no permission, too large). Becomes a problem of this one version.
     case unreadable(StoreError)
 }
 
@@ -176,37 +174,36 @@ public struct ExchangeFiles: Sendable {
     public var version: [UInt8]
     /// The changes file.
     public var changes: OutgoingFile
-    /// With a changes file that may come in pieces.
+    /// The files of a version, with a changes file that may come in pieces.
     public init(name: String, version: [UInt8], changes: OutgoingFile) {
         self.name = name; self.version = version; self.changes = changes
     }
-    /// With a changes file that is in memory as a whole.
+    /// The files of a version, with a changes file that is whole in memory.
     public init(name: String, version: [UInt8], changes: [UInt8]) {
         self.init(name: name, version: version, changes: OutgoingFile(changes))
     }
 }
 
-/// Sizes that exchanges keep to.
+/// The limits of exchanges.
 public enum ExchangeLimits {
-    /// About how many bytes of files travel at once: 5 MB. A larger file travels alone.
+    /// About how many bytes of files travel in one batch: 5 MB. A larger file travels alone.
     public static let batchSize = 5_000_000
-    /// A file of more bytes than this is read and written in pieces by those who can: 1 MiB.
+    /// The size above which a file is read and written in pieces, if the transport can: 1 MiB.
     public static let wholeFileSize = 1 << 20
-    /// At so many broken files a retrieve looks again at most while no name came or went, in turn.
+    /// The most broken files that a retrieve retries, in turn, while no name came or went.
     public static let brokenCount = 10_000
-    /// The same over a network, whether or not a name came or went; and for versions that wait for others.
+    /// The same over a network, whether or not a name came or went; also for versions that wait for others.
     static let retryCount = 32
-    /// Files that are asked for at once where each is a request.
+    /// The most files requested at once if each is a request.
     static let requestsAtOnce = 32
-    /// How many versions travel at once at most.
+    /// The most versions in one batch.
     public static let batchCount = 1_000
-    /// How many names that are no version ids are told of one by one.
+    /// The most foreign names that a listing holds; the rest are counted.
     public static let foreignCount = 1_000
-    /// How many problems of a retrieve are told of one by one.
+    /// The most problems that a retrieve reports; the rest are counted.
     public static let problemCount = 10_000
-    /// How many versions that are here and there `Exchange.send` looks at for unusable files: as many of the newest, and
-    /// as many of the others, in turn.
+    /// How many of the newest versions on both sides `Exchange.send` checks for unusable files, and how many of the others, in turn.
     static let verifiedCount = 500
-    /// Bytes in one file: 4 GiB. A larger one is refused unread, and not written.
+    /// The most bytes in one file: 4 GiB. A larger one is refused unread, and is not written.
     public static let fileSize = InterchangeDecoder.largestFile
 }

@@ -1,7 +1,7 @@
-// What a transport answered: how it is read, and held against what was asked for.
+// Reading the files that a transport returned, and checking them against the request.
 
 extension FetchedFile {
-    /// Bytes, as far as is known.
+    /// The bytes, as far as known.
     var size: Int {
         switch self {
         case .data(let bytes): bytes.count
@@ -10,7 +10,7 @@ extension FetchedFile {
         }
     }
 
-    /// Nil when there is nothing to read. A large one that is in memory is read in pieces all the same, with `check` before each MiB.
+    /// Nil if there is nothing to read. A large file in memory is also read in pieces, so that `check` is called before each MiB.
     func document(checking check: @escaping () throws -> Void) -> InterchangeDecoder.Document? {
         switch self {
         case .data(let bytes): bytes.count > ExchangeLimits.wholeFileSize ? .pieces(CheckedBytes(bytes, check)) : .bytes(bytes)
@@ -20,9 +20,9 @@ extension FetchedFile {
     }
 }
 
-/// A large file that is in memory.
+/// A large file in memory, read with checks.
 private final class CheckedBytes: PieceReader, @unchecked Sendable {
-    // Sendable: one thread at a time uses it: the one that it is handed to.
+    // Sendable: used by one thread at a time, the one that holds it.
     private let bytes: [UInt8], check: () throws -> Void
     func look() throws { try check() }
     private var position = 0, nextCheck = 0
@@ -43,7 +43,7 @@ private final class CheckedBytes: PieceReader, @unchecked Sendable {
 }
 
 extension VersionID {
-    /// Nil when the text cannot be a version id.
+    /// Nil if the text cannot be a version id.
     init?(validating text: String) {
         var text = text
         guard let id = text.withUTF8({ VersionID(validating: UnsafeRawBufferPointer($0)) }) else { return nil }
@@ -52,12 +52,12 @@ extension VersionID {
 }
 
 extension StoreError {
-    /// For errors that are known to be ours.
+    /// For errors that are known to be of this library.
     static func of(_ error: any Error) -> StoreError { error as? StoreError ?? StoreError(.internal, "An unexpected error: \(error).") }
 }
 
 extension ExchangeTransport {
-    /// Fetches, and holds the answer's length against the question's.
+    /// Fetches files, and checks that their number fits the request.
     func fetched(
         _ names: [String], of kind: String, _ fetch: ([String], OperationControl) throws -> [FetchedFile], _ control: OperationControl
     ) throws -> [FetchedFile] {
@@ -65,7 +65,7 @@ extension ExchangeTransport {
         guard !files.isEmpty, files.count <= names.count else {
             throw StoreError(
                 .transport,
-                "\(description) was asked for \(names.count) \(kind) and answered with \(files.count). Mend the transport: "
+                "\(description) was asked for \(names.count) \(kind) and returned \(files.count). Correct the transport: "
                     + "it answers at least one and at most as many as were asked for."
             )
         }

@@ -1,21 +1,21 @@
-/// A file of an exchange folder, open for reading until it is let go. Used by one thread at a time.
+/// An open file of an exchange folder; closed when released. Used by one thread at a time.
 final class FolderFile {
     let path: String
     private let file: OpenFile
-    /// Bytes, when it was opened.
+    /// The bytes that it had when it was opened.
     var size = 0
 
     init(_ path: String, _ file: OpenFile) { self.path = path; self.file = file }
 
-    /// Fills the buffer; less than it holds only where the file ends.
-    /// - Throws: `.io` and friends.
+    /// Fills the buffer, or less of it if the file ends.
+    /// - Throws: `.io` and other errors of the system.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws -> Int {
         do throws(Errno) { return try System.pread(file.descriptor, buffer, at: UInt64(clamping: offset)) } catch {
             throw FolderFiles.error(error, "Reading the file", path)
         }
     }
 
-    /// All of it. Throws only what `check` throws, which is called before each further MiB.
+    /// Returns the whole file, or why it cannot be read. Throws only the errors of `check`, which is called before each further MiB.
     func read(_ check: () throws -> Void) throws -> FetchedFile {
         try Memory.expect(size, "Reading \(path)")
         var failure: StoreError?
@@ -35,9 +35,9 @@ final class FolderFile {
     }
 }
 
-/// Reads a large one piece by piece.
+/// Reads a large file piece by piece.
 final class FolderFileReader: PieceReader, @unchecked Sendable {
-    // Sendable: one thread at a time uses it: the one that it is handed to.
+    // Sendable: used by one thread at a time, the one that holds it.
     private let file: FolderFile
     private let check: () throws -> Void
     private var position = 0
@@ -49,7 +49,7 @@ final class FolderFileReader: PieceReader, @unchecked Sendable {
 
     func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
         if sinceCheck >= OperationControl.bytesPerCheck { try check(); sinceCheck = 0 }
-        // What was added since would make it another file.
+        // Bytes appended since it was opened would make it another file.
         let wanted = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(buffer.count, max(0, size - position))])
         guard wanted.count > 0 else { return 0 }
         let got = try file.read(into: wanted, at: position)

@@ -1,7 +1,7 @@
-/// The system calls that a folder exchange needs, each behind one function that throws a `StoreError`
-/// naming the file. Nothing here knows the layout.
+/// The system calls that a folder exchange needs. Each is wrapped in a function that throws a `StoreError` naming the file. They do not
+/// know the layout.
 enum FolderFiles {
-    /// The error for a failed call. `doing`: "Reading the file".
+    /// Returns the error for a failed call. `doing`: "Reading the file".
     static func error(_ error: Errno, _ doing: String, _ path: String) -> StoreError {
         .posix(error, doing: doing, path: path, of: .exchange)
     }
@@ -18,7 +18,7 @@ enum FolderFiles {
         return true
     }
 
-    /// The error for a call that failed at a folder, which may be one that is none.
+    /// Returns the error for a failed call at a folder, which may be a symbolic link.
     static func error(_ error: Errno, _ doing: String, _ folder: Folder) -> StoreError {
         guard error.code == ELOOP else { return self.error(error, doing, folder.path) }
         return StoreError(
@@ -26,7 +26,7 @@ enum FolderFiles {
             path: folder.path)
     }
 
-    /// Makes the last component of the path; no error when it is there, and is a directory.
+    /// Creates the last component of the path. An existing directory is no error.
     static func makeDirectory(_ path: String) throws {
         do throws(Errno) { try System.mkdir(path) } catch {
             if error.code == EEXIST {
@@ -43,8 +43,8 @@ enum FolderFiles {
         }
     }
 
-    /// Makes a folder within another; no error when it is there, and is no link: it is written to and cleared, and whoever may put
-    /// a link in its place could have that done to any other.
+    /// Creates a folder within another. An existing directory is no error. A symbolic link is refused: the folder is written to and
+    /// cleared, so a planted link could have that done to any other folder.
     static func makeDirectory(_ folder: Folder) throws {
         folder.renew()
         do throws(Errno) { _ = try folder.held() } catch {
@@ -53,9 +53,9 @@ enum FolderFiles {
         }
     }
 
-    /// The names in a directory but "." and "..", as they are; none when it is not there. Names that are
-    /// not UTF-8 come repaired, and are foreign thereby.
-    /// - Parameter control: looked at on the way.
+    /// Returns the names in a directory, except "." and ".."; none if it is missing. Names that are not UTF-8 are repaired, which makes
+    /// them foreign.
+    /// - Parameter control: checked on the way.
     static func names(in folder: Folder, _ control: PacedControl = .none) throws -> [String] {
         var names: [String] = []
         try forEachName(in: folder) {
@@ -65,7 +65,7 @@ enum FolderFiles {
         return names
     }
 
-    /// As `names`, with the bytes of each.
+    /// Calls `body` with the bytes of each name that `names` returns.
     static func forEachName(in folder: Folder, _ body: (UnsafeRawBufferPointer) throws -> Void) throws {
         let directory: DirectoryStream
         do throws(Errno) { directory = try folder.stream() } catch {
@@ -77,9 +77,8 @@ enum FolderFiles {
 
     // MARK: Files
 
-    /// A regular file: its bytes, or where it has more than `ExchangeLimits.wholeFileSize`, what reads them. Throws only what
-    /// `check` throws, which is called before each further MiB, and when the process is short of something, which is not
-    /// the file's fault.
+    /// Returns a regular file: its bytes, or a reader if it has more than `ExchangeLimits.wholeFileSize`. Throws only errors of `check`,
+    /// which is called before each further MiB, and a shortage of the process, such as of descriptors or memory.
     static func fetch(_ place: DirectoryEntry, check: @escaping () throws -> Void) throws -> FetchedFile {
         switch try open(place, limit: ExchangeLimits.fileSize) {
         case .failed(let fetched): fetched
@@ -88,8 +87,8 @@ enum FolderFiles {
         }
     }
 
-    /// All of a regular file; nil when it is not there.
-    /// - Throws: why it cannot be read, and what `check` throws, which is called before each further MiB.
+    /// Returns all of a regular file; nil if it is missing.
+    /// - Throws: why it cannot be read, and errors of `check`, which is called before each further MiB.
     static func read(_ place: DirectoryEntry, limit: Int = ExchangeLimits.fileSize, check: () throws -> Void = {}) throws -> [UInt8]? {
         var fetched = FetchedFile.missing
         switch try open(place, limit: limit) {
@@ -103,7 +102,7 @@ enum FolderFiles {
         }
     }
 
-    /// No symbolic link, which could lead to files that are not the folder's.
+    /// Does not follow symbolic links, which could lead to files outside the folder.
     private static func openToRead(_ place: DirectoryEntry) throws(Errno) -> OpenFile { try OpenFile(place, O_RDONLY) }
 
     enum Opened {
@@ -126,8 +125,8 @@ enum FolderFiles {
                 return .failed(
                     .unreadable(
                         StoreError(
-                            .foreignFile, "\(path) is a symbolic link, which is not followed. Put the file itself there.", path: path)))
-            // A socket, or a device that nothing is behind.
+                            .foreignFile, "\(path) is a symbolic link, which is not followed. Replace it by the file itself.", path: path)))
+            // A socket, or a device node without a device.
             case ENXIO, ENODEV: return noFile()
             case EMFILE, ENFILE, ENOMEM: throw failure
             default: return .failed(.unreadable(failure))
@@ -147,8 +146,8 @@ enum FolderFiles {
         return .open(file)
     }
 
-    /// Makes a new file with these bytes. Removes it again when that fails, or making them fails, or `check` throws, which
-    /// is called before each further MiB.
+    /// Creates a file with these bytes. Removes it again if that fails, if producing the bytes fails, or if `check` throws, which is called
+    /// before each further MiB.
     static func writeNew(_ place: DirectoryEntry, _ data: OutgoingFile, check: () throws -> Void = {}) throws {
         let descriptor: Int32, path = place.path
         do throws(Errno) {
@@ -181,8 +180,9 @@ enum FolderFiles {
         }
     }
 
-    /// Gives a file its final name, replacing what has it: a file, a link, an empty directory.
-    /// - Throws: `.foreignFile` when it is a directory with something in it, or one of another user that we may not replace.
+    /// Gives a file its final name, replacing a file, a link or an empty directory of that name.
+    /// - Throws: `.foreignFile` if a directory with something in it has the name, or a file of another user that this process may not
+    ///   replace.
     static func publish(_ file: DirectoryEntry, as final: DirectoryEntry) throws {
         do throws(Errno) { return try file.rename(to: final) } catch {
             if error.code == EPERM, (try? final.status()) != nil {
@@ -204,26 +204,26 @@ enum FolderFiles {
         }
     }
 
-    /// No error when it is not there.
+    /// Removes a file. A missing file is no error.
     static func remove(_ place: DirectoryEntry) throws {
         do throws(Errno) { try place.unlink() } catch {
             if error != .missing { throw self.error(error, "Removing the file", place.path) }
         }
     }
 
-    /// What tells one state of a file from another, without reading it. `changed` as well, since anybody can put `modified` back.
+    /// Distinguishes states of a file without reading it. Includes `changed`, since any program can reset `modified`.
     struct Signature: Hashable {
         var inode: UInt64, size: UInt64, modified: Int64, changed: Int64
 
-        /// Whether the two may tell of one file before and after it was renamed, which changes `changed`.
+        /// Whether the two may belong to one file before and after it was renamed, which changes `changed`.
         func isRenamed(_ before: Signature) -> Bool { inode == before.inode && size == before.size && modified == before.modified }
     }
-    /// Nil when there is no regular file.
+    /// Nil if there is no regular file.
     static func signature(_ place: DirectoryEntry) -> Signature? {
         guard let status = try? place.status(), status.isRegularFile else { return nil }
         return Signature(inode: status.inode, size: status.size, modified: status.modified, changed: status.changed)
     }
-    /// Whether a file is there, and all of it as far as can be told.
+    /// Returns whether a file exists, and is complete as far as its end shows.
     static func condition(_ place: DirectoryEntry, _ kind: WholeFile) -> WholeFile.Condition {
         guard let file = try? openToRead(place), let status = try? System.status(file.descriptor), status.size > 0 else { return .cutShort }
         let size = Int(clamping: status.size), length = size <= WholeFile.readSize ? size : WholeFile.tailSize
@@ -233,8 +233,8 @@ enum FolderFiles {
         }
     }
 
-    /// Removes regular files that were last written so many seconds ago. Failures are left for another time.
-    /// - Throws: what the control throws.
+    /// Removes regular files that were last written more than `seconds` ago. Failures are ignored; a later call tries again.
+    /// - Throws: errors of the control.
     static func removeFiles(in folder: Folder, olderThan seconds: Int, _ control: PacedControl = .none) throws {
         let now = folder.now
         do {

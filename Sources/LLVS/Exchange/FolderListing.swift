@@ -1,19 +1,19 @@
 import CLLVSShims
 
-/// What is in an exchange folder, read again only when its directories have changed.
+/// The listing of an exchange folder, read again only when its directories have changed.
 ///
-/// A directory's times tell that it gained or lost a name, with two reservations: only a file system of this
-/// machine tells it at once, and one that counts time in coarse steps may give a change the time that was read
-/// just before. So they are believed on local file systems, and when they were older than two seconds.
+/// A directory's times show that it gained or lost a name, with two reservations: only a file system of this machine shows it at once, and
+/// a file system with coarse times may give a change the time that was read just before. So the times are trusted only on local file
+/// systems, and only if they are older than two seconds.
 struct FolderListing {
-    /// Seconds that a directory's times must be old by the system's clock.
+    /// The age in seconds from which a directory's times are trusted.
     static let settlingTime: Int64 = 2
-    /// The system's clock, but for tests.
+    /// The system's clock; tests replace it.
     var now: @Sendable () -> Int64 = { System.now }
     private var known: (listing: ExchangeListing, versions: System.Status, changes: System.Status)?
     private let marks = Marks()
 
-    /// Counts listings for all copies of a `FolderListing`, so that no two of them get one mark. Safe from all threads.
+    /// Counts the listings of all copies of a `FolderListing`, so that no two get one mark. Safe from all threads.
     private final class Marks: @unchecked Sendable {
         // Sendable: `lock` guards all that changes.
         private let lock = Lock(.leaf)
@@ -26,8 +26,8 @@ struct FolderListing {
         }
     }
 
-    /// With none of the two directories there, nothing is there.
-    /// - Throws: also what the control throws, which is looked at with stage `.listing`, in names.
+    /// Lists the two folders. Missing folders count as empty.
+    /// - Throws: also errors of the control, which is checked with stage `.listing`, in names.
     mutating func read(_ versions: Folder, _ changes: Folder, _ control: OperationControl = OperationControl()) throws -> ExchangeListing {
         let control = control.paced(.listing, doing: "Listing the folder \(versions.path)")
         versions.renew()
@@ -35,7 +35,8 @@ struct FolderListing {
         let before = FolderListing.status(versions).flatMap { v in FolderListing.status(changes).map { (v, $0) } }
         if let known, let before, known.versions == before.0, known.changes == before.1 { return known.listing }
         known = nil
-        // Changes first: what is published between the two passes then shows as a version, not as changes without one.
+        // Changes first: a version published between the two passes then shows as a version without changes, not as changes without a
+        // version.
         var withChanges: [VersionID] = [], listing = ExchangeListing(versions: [])
         try FolderFiles.forEachName(in: changes) { name in
             try control.step()

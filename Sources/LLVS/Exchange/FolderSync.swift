@@ -1,18 +1,18 @@
 import CLLVSShims
 
-/// Makes files of an exchange folder durable: a batch at once, where the system can.
+/// Makes files of an exchange folder durable, a batch at once if the system can.
 ///
-/// A sync costs a flush of the disk for each file, even a small one; one for the whole file system costs
-/// little more than one of those. Made before the files are written, so that it hears of their failures.
+/// A sync flushes the disk for each file, even a small one; one sync of the whole file system costs little more. Create it before the files
+/// are written, so that it sees failures to write them.
 final class FolderSync {
-    /// As many are synced one by one: other programs' writes are nothing to wait for then.
+    /// Up to so many files are synced one by one, so as not to wait for the writes of other programs.
     static let few = 4
-    /// The folder; nil where all files are synced one by one.
+    /// The folder; nil if all files are synced one by one.
     private let whole: OpenFile?
     /// Syncs done, for tests.
     private(set) var count = 0
 
-    /// - Parameter folder: that the files are in.
+    /// - Parameter folder: the folder of the files.
     init(_ folder: Folder) { whole = llvs_shim_is_local(folder.path) == 1 ? try? folder.readable() : nil }
 
     /// Makes durable the bytes of files in the folder.
@@ -21,14 +21,14 @@ final class FolderSync {
             count += 1
             if llvs_shim_syncfs(whole.descriptor) == 0 { return }
         }
-        // Also when that failed: what it tells may be about a file of somebody else.
+        // Also after a failure: it may concern a file of another program.
         for place in places {
             try check()
             try sync(place, O_RDONLY, "Syncing the file")
         }
     }
 
-    /// Makes durable the names in a directory. Some network file systems cannot, and need not.
+    /// Makes the names in a directory durable. Some network file systems cannot, and need not.
     func directory(_ folder: Folder) throws { try sync(folder.place("."), O_RDONLY | O_DIRECTORY, "Syncing the folder") }
 
     private func sync(_ place: DirectoryEntry, _ flags: Int32, _ doing: String) throws {

@@ -2,48 +2,48 @@
 ///
 ///     versions/<version id>    changes/<version id>    snapshots/…    tmp/…
 ///
-/// Files are written under `tmp/` and renamed, so that nobody sees half of one; the changes of a version
-/// before the version. A listing is one pass over two directories. Safe from all threads, also beside
-/// other processes and machines: nothing is ever locked.
+/// Files are written under `tmp/` and renamed, so that no reader sees half of one; the changes of a version before the version. A listing
+/// is one pass over two directories. Safe from all threads, also beside other processes and machines: no file is ever locked.
 public final class FolderTransport: ExchangeTransport, AddressedTransport, @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
     /// How a folder is used.
     public struct Options: Sendable {
-        /// `full`: files and names are on disk before the next step. `normal`: a power cut may leave files without their
-        /// bytes, which are then written anew by whoever has the version.
+        /// `full`: files and names are on disk before the next step. `normal`: a power cut may leave files without their bytes; a device
+        /// that has the version rewrites them.
         public var durability = Durability.full
-        /// Whether to make the folder (the last component of the path) when it is not there.
+        /// Whether to create the folder (the last component of the path) if it is missing.
         public var create = true
-        /// The path of the store whose versions go through it: the folder may not be that directory, nor lie in it.
+        /// The path of the store whose versions are exchanged. The folder may not be that directory, nor lie in it.
         public var store: String?
-        /// Called before something is written to a folder that nobody has looked at since it was empty; what it throws keeps it from that.
+        /// Called before the first write to a folder that was empty when last listed or was never examined; an error that it throws
+        /// prevents the write.
         package var look: (@Sendable (FolderTransport, _ check: @escaping () throws -> Void) throws -> Void)?
-        /// A durable folder, which is made when it is not there.
+        /// A durable folder, created if it is missing.
         public init() {}
     }
     /// The folder, as an absolute path.
     public let path: String
-    /// Each is opened once, and what is in it reached through its descriptor.
+    /// Each is opened once, and its files are reached through its descriptor.
     private let folder: Folder, versions: Folder, changes: Folder, staging: Folder, snapshots: Folder
     private let isDurable: Bool
     private let look: (@Sendable (FolderTransport, _ check: @escaping () throws -> Void) throws -> Void)?
     private let lock = Lock(.transport)
     private var state: [UInt8] = []
-    /// The store joins whatever is there.
+    /// The store joins whatever is at the place.
     private var joins = false
     private var isPrepared = false
-    /// Somebody looked whether the folder is encrypted, since it was empty.
+    /// Whether the folder was found not to be encrypted, since it was last empty.
     private var isInClear = false
-    /// Syncs that `send` did, for tests.
+    /// The syncs that `send` did, for tests.
     private(set) var syncCount = 0
     private var listing = FolderListing()
-    /// What the files were when they were found whole: they need only be looked at again when they change.
+    /// The state of each file when it was found whole. A file is checked again only when its state changes.
     private var whole: [VersionID: WholeFiles] = [:]
     private struct WholeFiles { var version: Int, changes: Int }
     private var hasMetOldForm = false
     private var changed: [ChangedFiles] = []
 
-    /// - Throws: `.notFound` when the folder is not there and may not be or cannot be made, `.notADirectory`, `.permission`.
+    /// - Throws: `.notFound` if the folder is missing and may not or cannot be created, `.notADirectory`, `.permission`.
     public init(path: String, options: Options = Options()) throws {
         guard !path.isEmpty, !path.utf8.contains(0) else {
             throw StoreError(
@@ -78,7 +78,7 @@ public final class FolderTransport: ExchangeTransport, AddressedTransport, @unch
 
     public var description: String { "the folder \(path)" }
 
-    /// Whether a folder, which need not be there yet, is a directory or lies in it, whichever links lead there.
+    /// Returns whether a folder, which may not exist yet, is the directory or lies in it, also through links.
     private static func isIn(_ directory: String, _ path: String) -> Bool {
         guard !directory.isEmpty, let home = System.resolved(directory),
             let own = System.resolved(path) ?? System.resolved(Paths.parent(of: path))
@@ -86,13 +86,13 @@ public final class FolderTransport: ExchangeTransport, AddressedTransport, @unch
         return own.utf8.elementsEqual(home.utf8) || own.utf8.starts(with: (home + "/").utf8)
     }
 
-    /// A name that is no version id never becomes a path.
+    /// A name that is no version id never becomes part of a path.
     private func file(_ folder: Folder, _ name: String) -> DirectoryEntry? { VersionID(validating: name) == nil ? nil : folder.place(name) }
 
     // MARK: Receiving
 
     public func list(_ control: OperationControl) throws -> ExchangeListing {
-        // A folder that has gone is an error; one that is empty is not.
+        // A missing folder is an error; an empty one is not.
         guard try FolderFiles.isDirectory(path) else { throw FolderFiles.error(.missing, "Listing the folder", path) }
         // The host's callback is called while the folder is read, so no lock is held then.
         var reading = lock.withLock { listing }
@@ -148,7 +148,7 @@ public final class FolderTransport: ExchangeTransport, AddressedTransport, @unch
                 staged.append(place)
             }
         }
-        // What is written here is known by its state before it can be found: nobody need read it to see whether it is what it should be.
+        // The state of each written file is recorded before the file can be found, so it need not be read to check its content.
         let written = staged.map(FolderFiles.signature)
         var states: [Int?] = written.map { _ in nil }
         func publish(_ i: Int, as final: DirectoryEntry) throws {
@@ -157,7 +157,7 @@ public final class FolderTransport: ExchangeTransport, AddressedTransport, @unch
             states[i] = after.hashValue
         }
         try sync?.files(staged) { try control.check(.sending, files.count, of: files.count, doing: "Sending to \(description)") }
-        // All changes first: a folder that is synced while we write then shows no version without its changes.
+        // All changes first: if a program syncs the folder meanwhile, it shows no version without its changes.
         for (i, file) in files.enumerated() { try publish(2 * i, as: changes.place(file.name)) }
         try sync?.directory(changes)
         for (i, file) in files.enumerated() { try publish(2 * i + 1, as: versions.place(file.name)) }
@@ -173,31 +173,31 @@ public final class FolderTransport: ExchangeTransport, AddressedTransport, @unch
         try sync?.directory(versions)
     }
 
-    /// Nothing is written in clear to what is encrypted, perhaps since it was opened.
+    /// Refuses to write in clear to an encrypted folder. It may have become encrypted since the transport was opened.
     private func refuseKeys(_ control: OperationControl) throws {
         let what = "Looking at \(description)"
         try look?(self) { try control.check(.listing, 0, of: 0, doing: what) }
         lock.withLock { isInClear = true }
     }
 
-    /// A name that nobody has, in `tmp/`.
+    /// A new random name in `tmp/`.
     private func newPlace() -> DirectoryEntry { staging.place("\(VersionID.random())") }
 
-    /// Makes the sub-folders and removes what an interrupted exchange left in `tmp/` a day ago or longer.
+    /// Creates the sub-folders, and removes files that an interrupted exchange left in `tmp/` more than a day ago.
     private func prepare(_ control: OperationControl) throws {
         let isDone = try lock.withLock {
             for inner in [versions, changes, staging] { try FolderFiles.makeDirectory(inner) }
             return isPrepared
         }
         if isDone { return }
-        // Without the lock, since the host's callback is called. Several threads may do this at once, as several processes may.
+        // Without the lock, since the host's callback is called. Several threads may do this at once, as may several processes.
         try FolderFiles.removeFiles(in: staging, olderThan: 86_400, control.paced(.listing, doing: "Clearing \(staging.path)"))
         if isDurable { try FolderSync(folder).directory(folder) }
         lock.withLock { isPrepared = true }
     }
 
-    /// Reads the files that changed since it last did, of large ones the end: that finds the empty, the cut short and
-    /// the zero-filled.
+    /// Reads the files that changed since the last call, of large ones only the end: that finds files that are empty, cut short or filled
+    /// with zeros.
     public func unusable(among names: [String], _ control: OperationControl) throws -> [String] {
         var bad: [String] = []
         // The host's callback is called between two batches, without the lock.
@@ -208,7 +208,7 @@ public final class FolderTransport: ExchangeTransport, AddressedTransport, @unch
         }
         return bad
     }
-    /// To be called with `lock` held.
+    /// Called with `lock` held.
     private func unusable(_ names: ArraySlice<String>) -> [String] {
         var bad: [String] = []
         for name in names {
@@ -227,7 +227,7 @@ public final class FolderTransport: ExchangeTransport, AddressedTransport, @unch
         }
         return bad
     }
-    /// What tells this state of the file from others, when it is whole, and its bytes.
+    /// Returns the state of the file and its size if it is whole; nil otherwise.
     private func isWhole(_ place: DirectoryEntry, _ known: Int?, _ kind: WholeFile) -> (state: Int, size: Int)? {
         guard let signature = FolderFiles.signature(place), signature.size > 0 else { return nil }
         let state = signature.hashValue
@@ -251,7 +251,7 @@ public final class FolderTransport: ExchangeTransport, AddressedTransport, @unch
         file.folder.renew()
         do { return try FolderFiles.read(file, limit: SnapshotLimits.fileSize) } catch { throw linked(file.folder) ?? error }
     }
-    /// What is wrong when a link is in the place of a folder.
+    /// Returns the error if a link is in the place of a folder.
     private func linked(_ folder: Folder) -> StoreError? {
         do throws(Errno) { _ = try folder.held() } catch {
             if error.code == ELOOP { return FolderFiles.error(error, "Using the folder", folder) }
@@ -299,13 +299,13 @@ public final class FolderTransport: ExchangeTransport, AddressedTransport, @unch
                     names.append("\(name)/\(inner)")
                 }
             } else if !status.isLink {
-                // What is behind a link is not of this exchange.
+                // The target of a link does not belong to this exchange.
                 names.append(name)
             }
         }
         return names
     }
-    /// Also one in a folder of its own.
+    /// Returns the place of a snapshot file, which may lie in a sub-folder.
     private func snapshotFile(_ name: String) throws -> DirectoryEntry {
         guard SnapshotLimits.isFileName(name) else {
             throw StoreError(.invalidArgument, "\"\(name)\" cannot be the name of a snapshot file.", path: name)
@@ -320,7 +320,7 @@ public final class FolderTransport: ExchangeTransport, AddressedTransport, @unch
         get { lock.withLock { state } }
         set {
             lock.withLock {
-                // The word is not handed back: it counts once.
+                // The word is not returned again, since it counts once.
                 if newValue.elementsEqual("new".utf8) { (state, joins) = ([], true) } else { state = newValue }
             }
         }
@@ -333,7 +333,7 @@ public final class FolderTransport: ExchangeTransport, AddressedTransport, @unch
         }
     }
 
-    /// Tells of every new name in `versions/`, whoever wrote it, this transport included.
+    /// It reports every new name in `versions/`, also those that this transport wrote.
     public var hearsItself: Bool { true }
     public func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? {
         try? FolderFiles.makeDirectory(versions) // not in a folder that we may only read

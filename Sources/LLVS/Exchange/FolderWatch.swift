@@ -1,12 +1,12 @@
 /// Notices new names in directories, on a thread of its own.
 ///
-/// By inotify where there is one, and by the directories' times of change every two seconds besides: inotify
-/// does not see what another host writes to a network file system, and watches may be used up. What
-/// comes close together is reported once. A link in the place of a directory is not followed.
+/// Uses inotify if the system has it, and checks the directories' times of change every two seconds: inotify does not see writes by other
+/// hosts to a network file system, and watches may be exhausted. Changes close together are reported once. A link in the place of a
+/// directory is not followed.
 enum FolderWatch {
-    /// - Parameter places: a directory that is missing is watched once it is there. If it is optional, that it goes is not reported.
+    /// - Parameter places: a missing directory is watched once it exists. The removal of an optional one is not reported.
     static func start(_ places: [WatchedDirectory], _ changed: @escaping @Sendable () -> Void) throws -> any ExchangeObservation {
-        // The state to compare with is that of now, not of when the thread gets to run.
+        // The baseline is the state at this moment, not when the thread begins to run.
         let watcher = try Watcher(places)
         return try ObservationThread(body: { state in watcher.run(state, changed) }, wake: { watcher.watch.signal() })
     }
@@ -14,10 +14,10 @@ enum FolderWatch {
     private final class Watcher: @unchecked Sendable {
         // Sendable: the thread of the observation owns what changes.
         let paths: [String], watch: PathWatch
-        /// What was at each of the paths when they were looked at last.
+        /// The status of each path at the last check.
         private var seen: [System.Status?]
         static let pollMilliseconds: Int32 = 2_000
-        /// How long it must be quiet after a change, so that a batch is one notification, and how often that may be waited for.
+        /// How long it must be quiet after a change, so that a batch is one notification, and how often that wait may be repeated.
         static let quietMilliseconds: UInt32 = 50, longestBurst = 10
 
         init(_ places: [WatchedDirectory]) throws {

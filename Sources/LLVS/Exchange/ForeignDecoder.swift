@@ -1,2 +1,2 @@
-/// Makes the bytes that were there of what stands behind `LLZF`; nil when that is no such data, from its beginning to its end.
+/// Decompresses the data after `LLZF`; nil if it is not, from beginning to end, such data.
 public typealias ForeignDecoder = @Sendable ([UInt8]) throws -> [UInt8]?

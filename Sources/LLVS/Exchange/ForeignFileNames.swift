@@ -1,4 +1,4 @@
-/// How another implementation makes the names of files of ids.
+/// How another implementation derives file names from ids.
 enum ForeignFileNames {
     static func split(_ name: String, _ length: Int) -> String {
         let first = name.prefix(length)
@@ -15,8 +15,8 @@ enum ForeignFileNames {
         }
         return String(decoding: out, as: UTF8.self)
     }
-    /// The other order of the two steps; the examples at hand do not tell which is meant for ids that
-    /// have a slash or colon among their first two characters.
+    /// Escapes after splitting. The known examples do not show which order is meant for ids with a slash or colon among their first two
+    /// characters.
     static func escapedAfterSplitting(_ id: String) -> String {
         let first = id.prefix(2)
         return first.endIndex == id.endIndex ? escaped(id) : escaped(String(first)) + "/" + escaped(String(id[first.endIndex...]))

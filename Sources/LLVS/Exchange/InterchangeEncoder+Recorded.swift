@@ -1,5 +1,5 @@
 extension InterchangeEncoder {
-    /// The same bytes for what a version of the store recorded, in pieces: of its values one is in memory at a time.
+    /// Returns the changes file of a version of the store, in pieces: one value at a time is in memory. The bytes are those of `changes`.
     static func changes(madeIn id: VersionID, of store: Store) throws -> OutgoingFile {
         var size = 2, isFirst = true
         try store.forEachChangeSize(madeIn: id) { change, dataSize in

@@ -2,31 +2,31 @@
 package protocol AddressedTransport: ExchangeTransport {
     /// Returns what the place is called, and whose it is if the address alone does not say that; nil: the place is not remembered.
     func placeAddress(_ check: @escaping () throws -> Void) throws -> (place: String, account: String?)?
-    /// Returns whether the caller said, since this was last asked, that the store joins whatever is at the place.
+    /// Returns whether the caller asked, since the last call, that the store join whatever is at the place.
     func takeJoin() -> Bool
 }
 
-/// What a store remembers of a place with single files.
+/// Versions by which a store recognizes a place with single files.
 struct PlaceIdentity: Equatable {
-    /// Versions of the first exchange that were both here and there. A template that two stores were copied from has them as well.
+    /// Versions of the first exchange that both sides had. A template that two stores were copied from has them as well.
     var first: [VersionID] = []
-    /// Versions that came or went later. No stranger has them.
+    /// Versions exchanged later. No other store has them.
     var later: [VersionID] = []
-    /// How many versions the place had after the first exchange, and when one was last added to these.
+    /// How many versions the place had after the first exchange, and when a version was last added to `later`.
     var firstCount = 0, lastCount = 0
 
     static let firstLimit = 16, laterLimit = 64, laterAtOnce = 4
 
     var isEmpty: Bool { first.isEmpty && later.isEmpty }
 
-    /// Returns whether versions are to be added, now that the place has `count`: not each time, since that writes a file.
+    /// Returns whether to add versions, now that the place has `count`. Not each time, since that writes a file.
     func isDue(_ count: Int) -> Bool {
         if isEmpty { return true }
         let grown = count - firstCount, before = lastCount - firstCount
         return grown > before + before / 4
     }
 
-    /// Adds versions that are both here and there, the newest first.
+    /// Adds versions that both sides have, the newest first.
     mutating func add(_ newest: [VersionID], count: Int) {
         if isEmpty {
             guard !newest.isEmpty else { return }
@@ -35,15 +35,15 @@ struct PlaceIdentity: Equatable {
         } else {
             let known = Set(first + later), fresh = newest.prefix { !known.contains($0) }.prefix(PlaceIdentity.laterAtOnce)
             later += fresh.reversed()
-            // The oldest and the newest stay: a place may be set back to an earlier state.
+            // The oldest and the newest stay: a place may be reset to an earlier state.
             while later.count > PlaceIdentity.laterLimit { later.remove(at: later.count / 2) }
         }
         lastCount = count
     }
 
     enum Match { case same, mayBe, none }
-    /// Returns whether a place with these versions is the one that is remembered.
-    /// - Returns: `mayBe` if it has versions of the first exchange alone, although there were later ones.
+    /// Returns whether a place with these versions is the remembered one.
+    /// - Returns: `mayBe` if it has versions of the first exchange only, although later ones are remembered.
     func match<IDs: Sequence>(_ listed: IDs, _ look: () throws -> Void) rethrows -> Match where IDs.Element == VersionID {
         let strong = Set(later.isEmpty ? first : later), weak = Set(later.isEmpty ? [] : first)
         var hasWeak = false, seen = 0
@@ -56,8 +56,8 @@ struct PlaceIdentity: Equatable {
         return hasWeak ? .mayBe : .none
     }
 
-    /// Returns whether one of a few of the versions can be read, though no listing has it: listings may be behind, and are so most where
-    /// all is new. To be asked where none matches.
+    /// Returns whether one of a few of the versions can be read although no listing has it: listings may be behind, mostly at a new place.
+    /// Call it if no version matches.
     /// - Parameter fetch: reads the version files with these names.
     func canBeRead(_ fetch: ([String]) throws -> [FetchedFile]) throws -> Bool {
         let strong = later.isEmpty ? first : later
@@ -72,7 +72,7 @@ struct PlaceIdentity: Equatable {
         }
     }
 
-    // MARK: Writing it down
+    // MARK: Encoding
 
     private static let format: UInt8 = 2
 
@@ -89,7 +89,7 @@ struct PlaceIdentity: Equatable {
     }
 
     init() {}
-    /// Nil for anything else: an earlier version of this library wrote that there were single files, and not which.
+    /// Nil for other formats: an earlier version of this library recorded only that there were single files, not which.
     init?(encoded bytes: [UInt8]) {
         let read: PlaceIdentity? = bytes.withUnsafeBytes { bytes in
             var reader = ByteReader(bytes), found = PlaceIdentity()
@@ -111,14 +111,14 @@ struct PlaceIdentity: Equatable {
     }
 }
 
-/// The place of an exchange with single files, as its store knows it. Refuses the place of another store.
+/// The place of an exchange with single files, as its store remembers it. Refuses the place of another store.
 struct KnownPlace {
     private var isLoaded = false
     private var identity = PlaceIdentity()
-    /// The listing that was found to be of the same place.
+    /// The listing that was found to belong to the same place.
     private var checkedMark: UInt64?
 
-    /// Refuses a listing that shows nothing of what was there before. To be called before anything is read or sent.
+    /// Refuses a listing with none of the remembered versions. Call it before anything is read or sent.
     /// - Throws: `.notFound`.
     mutating func check(
         _ listing: ExchangeListing, of transport: any ExchangeTransport, in store: Store, _ control: OperationControl, _ what: String
@@ -134,7 +134,7 @@ struct KnownPlace {
             // Another exchange of this store may have joined the place meanwhile.
             isLoaded = false
             if try !isSame(listing, in: store, address, look) {
-                // It is looked at anew each time, as long as the listing shows nothing.
+                // As long as the listing shows none of them, each call checks again.
                 checkedMark = nil
                 if try identity.canBeRead({ try transport.fetchVersions($0, control) }) { return }
                 throw PlaceIdentity.refusal(of: transport.description, isEmpty: listing.versions.isEmpty)
@@ -151,7 +151,7 @@ struct KnownPlace {
             isLoaded = true
         }
         if identity.isEmpty { return true }
-        // A version whose own file was lost still has its changes there.
+        // A version whose version file was lost may still have its changes file.
         switch try identity.match([listing.versions, listing.changesOnly].joined(), look) {
         case .same: return true
         case .none: return false
@@ -174,8 +174,8 @@ struct KnownPlace {
         }
     }
 
-    /// Remembers versions that are both here and there. To be called at the end of an exchange.
-    /// - Parameter sent: those that were sent since the listing.
+    /// Remembers versions that both sides have. Call it at the end of an exchange.
+    /// - Parameter sent: the versions sent since the listing.
     mutating func note(
         _ listing: ExchangeListing, sent: [VersionID] = [], of transport: any ExchangeTransport, in store: Store,
         _ look: @escaping () throws -> Void
@@ -189,7 +189,7 @@ struct KnownPlace {
         let before = identity
         identity.add(try store.newestOwn(in: coverage, PlaceIdentity.firstLimit, look), count: count)
         guard identity != before else { return }
-        // Nothing else relies on it, and the store may be one that takes nothing.
+        // Nothing else relies on it, and the store may be read-only.
         try? PlaceNotes.setIdentity(identity, of: store, address.place, address.account)
     }
 }
@@ -211,11 +211,11 @@ extension PlaceIdentity {
 }
 
 extension Store {
-    /// Returns covered versions that no other store makes by itself, the newest first: not the empty root, nor a first version that only
-    /// holds rules, which both have fixed timestamps.
+    /// Returns covered versions that no other store can make independently, the newest first. The empty root and a first version that only
+    /// holds rules are left out; both have fixed timestamps.
     /// - Parameters:
-    ///   - most: how many at most.
-    ///   - look: called now and then; what it throws ends the work.
+    ///   - most: the most versions to return.
+    ///   - look: called now and then; an error that it throws ends the work.
     func newestOwn(in coverage: Coverage, _ most: Int, _ look: () throws -> Void) throws -> [VersionID] {
         var found: [VersionID] = [], fixed = 0
         let latest = Clock.after(EmptyRoot.version.timestamp)
@@ -226,7 +226,7 @@ extension Store {
                 return row.state == .live && row.timestamp > latest ? dag.id(ordinal) : nil
             }
             if let own { found.append(own) } else { fixed += 1 }
-            // Versions with such timestamps are few; a store that is full of them is nobody's.
+            // A genuine store has few versions with fixed timestamps, so the search is bounded.
             if found.count == most || fixed > 10_000 { break }
         }
         return found

@@ -1,17 +1,17 @@
-/// What came to a store over direct connections lately. Of several devices that are linked to each other and to one place, whoever made a
-/// version publishes it there; the others do after ten minutes.
+/// The versions that recently came to a store over direct connections. If several devices are linked to each other and to one place, the
+/// device that made a version publishes it there; the others wait ten minutes.
 final class LateArrivals: Sendable {
     private let batches = Guarded<[(ids: [VersionID], at: Double)]>([])
-    /// Seconds for which whoever made a version has it to himself to publish it.
+    /// Seconds in which only the device that made a version publishes it.
     static let patience = 600.0
-    /// How many are kept in mind.
+    /// The most ids held.
     private static let limit = 200_000
-    /// Seconds within which what comes is one batch: so there are few, however it comes.
+    /// Arrivals within so many seconds form one batch, which keeps batches few.
     private static let together = 1.0
 
     static func of(_ store: Store) -> LateArrivals { store.attachments.object(LateArrivals.self) { LateArrivals() } }
 
-    /// Versions came over a connection.
+    /// Records versions that came over a connection.
     func note(_ ids: [VersionID], at now: Double = Clock.steady()) {
         guard !ids.isEmpty else { return }
         batches.withLock { batches in
@@ -28,12 +28,12 @@ final class LateArrivals: Sendable {
         }
     }
 
-    /// When the first of what came lately is no longer left to others.
+    /// When the first of the recent versions is no longer left to others; nil if there is none.
     func nextDue(at now: Double = Clock.steady()) -> Double? {
         batches.withLock { $0.first { now - $0.at <= LateArrivals.patience } }.map { $0.at + LateArrivals.patience + 1 }
     }
 
-    /// What is to be published, predecessors first, without what came lately and nothing else of it builds on.
+    /// Returns the versions to publish, predecessors first: without recent arrivals, unless another of the versions builds on them.
     func leftOut(of ids: [VersionID], in store: Store, at now: Double = Clock.steady()) throws -> [VersionID] {
         let lately = batches.withLock { $0.filter { now - $0.at <= LateArrivals.patience } }
         guard !lately.isEmpty else { return ids }

@@ -1,6 +1,6 @@
 /// An exchange within one process, for tests and for stores of one program.
 ///
-/// All transports of one name share one area, which lives as long as any of them. Safe from all threads.
+/// All transports of one name share one area, which exists as long as any of them. Safe from all threads.
 public final class MemoryTransport: ExchangeTransport, @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
     /// The area that it shares with all transports of this name in the process.
@@ -9,7 +9,7 @@ public final class MemoryTransport: ExchangeTransport, @unchecked Sendable {
     private let lock = Lock(.leaf)
     private var state: [UInt8] = []
 
-    /// Joins the area of that name, or begins it when no transport has it.
+    /// Joins the area of that name, or creates it if no transport has it.
     public init(name: String) {
         self.name = name
         area = Area.shared(name)
@@ -52,14 +52,14 @@ public final class MemoryTransport: ExchangeTransport, @unchecked Sendable {
         set { lock.withLock { state = newValue } }
     }
 
-    /// Told of what other transports send, not of what this one does.
+    /// Reports what other transports send, not what this one sends.
     public func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? {
         let thread = try ObservationThread(changed)
         return Observation(thread: thread, area: area, key: area.watch(thread, for: ObjectIdentifier(self)))
     }
     public func close() {}
 
-    /// Puts files there as they are, for tests of bad ones; nil removes.
+    /// Plants files as they are, for tests of bad ones; nil removes.
     func plant(_ name: String, version: [UInt8]?, changes: [UInt8]?) {
         area.lock.withLock {
             area.versions[name] = version; area.changes[name] = changes
@@ -69,7 +69,7 @@ public final class MemoryTransport: ExchangeTransport, @unchecked Sendable {
         area.lock.withLock { (area.versions[name], area.changes[name]) }
     }
 
-    /// What all transports of one name share.
+    /// The area that all transports of one name share.
     private final class Area: @unchecked Sendable {
         // Sendable: `lock` guards all that changes.
         struct Watcher {

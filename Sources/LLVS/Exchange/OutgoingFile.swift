@@ -1,7 +1,6 @@
-/// A file to be written elsewhere: whole, or in pieces that are made as they are asked for, so that a large one is never
-/// in memory as a whole.
+/// A file to be written elsewhere: whole, or in pieces that are produced on demand, so that a large file is never whole in memory.
 public struct OutgoingFile: Sendable {
-    /// Takes one piece, which is good during the call.
+    /// Receives one piece, which is valid during the call.
     public typealias Sink = (UnsafeRawBufferPointer) throws -> Void
     private enum Source {
         case bytes([UInt8])
@@ -11,15 +10,15 @@ public struct OutgoingFile: Sendable {
     /// Bytes in all.
     public let size: Int
 
-    /// A file that is in memory as a whole.
+    /// A file that is whole in memory.
     public init(_ bytes: [UInt8]) { source = .bytes(bytes); size = bytes.count }
     /// - Parameters:
     ///   - size: bytes in all.
-    ///   - pieces: hands all `size` bytes to its argument, in order; the same each time that it is called.
+    ///   - pieces: passes all `size` bytes to its argument, in order; the same at each call.
     public init(size: Int, pieces: @escaping @Sendable (Sink) throws -> Void) { source = .pieces(pieces); self.size = size }
 
-    /// Calls with each piece, in order.
-    /// - Throws: what `sink` throws, what making the pieces throws, and `.internal` when they are not `size` bytes.
+    /// Calls `sink` with each piece, in order.
+    /// - Throws: errors of `sink` and of producing the pieces, and `.internal` if they are not `size` bytes.
     public func forEachPiece(_ sink: Sink) throws {
         switch source {
         case .bytes(let bytes): try bytes.withUnsafeBytes(sink)
@@ -32,7 +31,7 @@ public struct OutgoingFile: Sendable {
         }
     }
 
-    /// All of it.
+    /// Returns all bytes.
     public func bytes() throws -> [UInt8] {
         if case .bytes(let bytes) = source { return bytes }
         var all: [UInt8] = []

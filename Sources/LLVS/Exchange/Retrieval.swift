@@ -7,19 +7,19 @@ struct Retrieval {
     let control: OperationControl
     let verifyKnown: Bool
     private(set) var result = ExchangeResult()
-    /// What cannot be added, and so holds back what depends on it.
+    /// Versions that cannot be added, and so hold back those that depend on them.
     private var failed: Set<VersionID> = []
-    /// The version files read so far. Metadata of more than `heavySize` bytes is left out and read again when its turn comes.
+    /// The version files read so far. Metadata of more than `heavySize` bytes is dropped, and read again when the version is added.
     private var versions: [VersionID: Version] = [:]
     private var heavy: Set<VersionID> = []
-    /// What the version files say of the digests of what they and the changes files hold.
+    /// The digests that the version files name, over both files.
     private var digests: [VersionID: [UInt8]] = [:]
     private(set) var memory: ExchangeMemory
     private static let heavySize = 64 << 10
-    /// Bytes of the files whose metadata is held; that of more files is left out.
+    /// Bytes of the files whose metadata is held; beyond the limit metadata is dropped.
     private var held = 0
     private static let mostHeld = 8 << 20
-    /// Problems beyond those that are told one by one.
+    /// The number of problems beyond those reported singly.
     private var furtherProblems = 0
 
     init(store: Store, transport: any ExchangeTransport, control: OperationControl, verifyKnown: Bool, memory: ExchangeMemory) {
@@ -41,7 +41,7 @@ struct Retrieval {
         if let mark = listing.mark, mark == memory.receivedMark, !verifyKnown, damaged.isEmpty { return result }
         let isSame = listing.mark != nil && listing.mark == memory.lookedMark
         memory.lookedMark = nil
-        // What is gone from there need not be kept in mind.
+        // Forget versions that the listing no longer has.
         if !isSame, !memory.broken.isEmpty || !memory.oldForm.isEmpty || !memory.waits.isEmpty {
             let there = try ids(listing.versions)
             func isThere(_ id: VersionID) throws -> Bool { try looks.step(0); return there.contains(id) }
@@ -49,13 +49,13 @@ struct Retrieval {
             memory.oldForm = try memory.oldForm.filter(isThere)
             memory.waits = try memory.waits.filter { try isThere($0.key) }
         }
-        // What was taken after all is whole there: it was only on its way the time before.
+        // A version received after all has complete files: last time they were still on their way.
         defer {
             memory.broken.subtract(result.versions)
             memory.taken.formUnion(result.versions)
             for id in result.versions { memory.waits[id] = nil }
         }
-        // A call that is cancelled goes on where it was.
+        // A cancelled call is resumed by the next one.
         var isWhole = false
         defer {
             memory.fetched = [:]
@@ -93,15 +93,15 @@ struct Retrieval {
     }
 
     private func ids(_ list: [VersionID]) throws -> Set<VersionID> {
-        // At once: growing a set of a million takes longer than a control may wait.
+        // Reserved at once: growing a set of a million takes longer than a control may wait.
         var ids = Set<VersionID>(minimumCapacity: list.count)
         for id in list { try looks.step(0); ids.insert(id) }
         return ids
     }
 
-    /// What it is doing, and a look at the control while a file is read: made once, since there are many files.
+    /// The operation for messages, and the check of the control while a file is read. Created once, since there are many files.
     private let what: String, check: () throws -> Void, looks: PacedControl
-    /// What the transport says of requests; and versions that are fetched at once.
+    /// Whether each fetch is a request, and how many versions are fetched at once.
     private let isFar: Bool, filesAtOnce: Int
 
     private mutating func problem(_ id: VersionID, _ error: StoreError) {
@@ -110,33 +110,35 @@ struct Retrieval {
         tell(ExchangeProblem(name: id.description, error: error))
     }
 
-    /// Whoever fills a folder must not fill our memory.
+    /// Bounded, since any number of bad files in a folder must not exhaust the memory.
     private mutating func tell(_ problem: ExchangeProblem, always: Bool = false) {
         if always || result.problems.count < ExchangeLimits.problemCount { result.problems.append(problem) } else { furtherProblems += 1 }
     }
 
     private mutating func unreadable(_ id: VersionID, _ error: StoreError) throws {
         if error.code == .outOfMemory { throw error }
-        // Something else is in its place, or what is there is no file of anybody.
+        // Something else is in its place, or the file is unusable for everybody.
         if [.foreignFile, .damaged].contains(error.code) { broken(id, error) } else { problem(id, error) }
     }
 
-    /// A problem that lies there until somebody writes the file anew. Of a folder full of them each is remembered once.
+    /// Adds a problem that remains until a device rewrites the file. Each such version is remembered once, in a set, since a folder may be
+    /// full of them.
     private mutating func broken(_ id: VersionID, _ error: StoreError) {
         if memory.broken.count == Retrieval.many { memory.broken.reserveCapacity(max(wantedCount, 2 * Retrieval.many)) }
         memory.broken.insert(id)
         tell(ExchangeProblem(name: id.description, error: error))
     }
-    /// From here on room is made for all at once: growing a set of a million takes longer than a control may wait.
+    /// From this count on, capacity is reserved at once: growing a set of a million takes longer than a control may wait.
     private static let many = 1 << 16
     private var wantedCount = 0
 
     // MARK: Names
 
-    /// The ids to fetch, in a fixed order; changes without a version become problems, and so do foreign names if the listing says so.
+    /// Returns the ids to fetch, in a fixed order. Changes without a version become problems, and so do foreign names if the listing says
+    /// so.
     /// - Parameters:
-    ///   - damaged: those that are here and to be fetched all the same.
-    ///   - isSame: no name came or went since a retrieve looked at all of them.
+    ///   - damaged: versions that the store has, to be fetched all the same.
+    ///   - isSame: no name came or went since a retrieve examined all of them.
     private mutating func sortOut(_ listing: ExchangeListing, _ damaged: Set<VersionID>, isSame: Bool) throws -> [VersionID] {
         var told: Set<String> = []
         for foreign in listing.foreign where listing.reportsForeign && told.insert(foreign.name).inserted {
@@ -161,14 +163,14 @@ struct Retrieval {
         }
         let paced = control.paced(.listing, doing: what)
         let unknown = try verifyKnown ? listing.versions : store.unknown(among: listing.versions, paced.look)
-        // At once: growing a set of a million takes longer than a control may wait.
+        // Reserved at once: growing a set of a million takes longer than a control may wait.
         var wanted = Set<VersionID>(minimumCapacity: unknown.count)
         for id in unknown {
             try paced.step(0)
             wanted.insert(id)
         }
         if !damaged.isEmpty { wanted.formUnion(damaged.intersection(try ids(listing.versions))) }
-        // Each once, as far as they are told one by one.
+        // Each is reported once, up to the limit.
         var waiting: Set<VersionID> = []
         for id in try store.unknown(among: listing.changesOnly, paced.look) where !wanted.contains(id) {
             try paced.step(0)
@@ -189,7 +191,7 @@ struct Retrieval {
         var ids: [VersionID] = []
         ids.reserveCapacity(wanted.count)
         for id in wanted { try paced.step(0); ids.append(id) }
-        // Letting go of a million takes a while.
+        // Freeing a million takes a while.
         wanted = []
         try paced.look()
         ids = try ids.sorted(by: <, looking: paced.look)
@@ -197,8 +199,7 @@ struct Retrieval {
         return ids
     }
 
-    /// Where a million files are broken, and none was put in the place of another, only some are looked at again each time, in turn: a
-    /// program may write them anew in their places.
+    /// If many files are broken and no name came or went, only some are retried each time, in turn: a program may rewrite them in place.
     private mutating func leaveBroken(_ wanted: inout Set<VersionID>) throws {
         let count = memory.broken.count, most = isFar ? ExchangeLimits.retryCount : ExchangeLimits.brokenCount
         guard !verifyKnown, count > most else { return }
@@ -211,8 +212,8 @@ struct Retrieval {
         }
     }
 
-    /// A version whose file was read, and which waits for another, is fetched again when that one is here or is fetched itself. Some are
-    /// fetched all the same, in turn, since somebody may have written them anew.
+    /// Removes versions whose file was read and which still wait for another. A version is fetched again if the other has arrived or is
+    /// fetched now. Some are fetched all the same, in turn, since a device may have rewritten them.
     private mutating func leaveWaiting(_ wanted: inout Set<VersionID>) throws {
         let count = memory.waits.count
         guard !verifyKnown, count > 0 else { return }
@@ -301,14 +302,14 @@ struct Retrieval {
         return nil
     }
 
-    /// Nil, and a problem, when the file cannot be read, or not be understood.
+    /// Returns nil, and adds a problem, if the file cannot be read or understood.
     private mutating func decode<R>(_ id: VersionID, _ file: FetchedFile, _ read: (InterchangeDecoder.Document) throws -> R) throws -> R? {
         guard let document = file.document(checking: check) else { return nil }
         do { return try read(document) } catch let failure as PieceFailure {
             guard failure.isOfFile else { throw failure.error }
             problem(id, failure.error)
         } catch {
-            // That is nothing of the file's: it is asked for again.
+            // The shortage is not the file's fault: it is fetched again.
             if (error as? StoreError)?.code == .outOfMemory { throw error }
             broken(id, StoreError.of(error))
         }
@@ -317,8 +318,8 @@ struct Retrieval {
 
     // MARK: Order
 
-    /// The versions read, predecessors before successors, each depth first from the smallest id; an
-    /// explicit stack, since histories are long. Those in a circle come too, and fail for lack of a predecessor.
+    /// Returns the versions read, predecessors before successors, each depth first from the smallest id. The stack is explicit, since
+    /// histories are long. Versions in a circle are included; they fail for lack of a predecessor.
     private func ordered() throws -> [VersionID] {
         var order: [VersionID] = []
         order.reserveCapacity(versions.count)
@@ -351,7 +352,7 @@ struct Retrieval {
         let paced = control.paced(.receiving, of: order.count, doing: what)
         var next = 0
         while next < order.count {
-            // Ids that can still be added, up to a batch.
+            // The next ids that can be added, up to a batch.
             var ids: [VersionID] = [], end = next
             var promised: Set<VersionID> = []
             while end < order.count, ids.count < filesAtOnce {
@@ -393,23 +394,23 @@ struct Retrieval {
     }
 
     private func missingPredecessor(of id: VersionID, _ done: Set<VersionID>, _ promised: Set<VersionID> = []) throws -> VersionID? {
-        // What the empty root holds everybody knows, whatever lies there under its id.
+        // Every store knows the content of the empty root, whatever file has its id.
         let missing = try versions[id]?.predecessors.first {
             try $0 != EmptyRoot.id && !done.contains($0) && !promised.contains($0) && !store.contains($0)
         }
-        // A version that is here has its predecessors: a file that names others is not waited with, but found to be another's.
+        // A version that the store has has its predecessors: a file that names others is not held back, but found to be another's.
         return try missing.flatMap { try store.contains(id) ? nil : $0 }
     }
 
     private mutating func add(_ files: [(VersionID, FetchedFile)], _ done: inout Set<VersionID>) throws {
         var batch: [Store.ReceivedVersion] = [], size = 0
         for (id, file) in files {
-            // Something earlier in this very batch may have failed.
+            // An earlier version of this batch may have failed.
             if let missing = try missingPredecessor(of: id, done) { holdBack(id, missing); continue }
             guard let received = try received(id, file) else { continue }
             batch.append(received)
             done.insert(id)
-            // The files bound the changes, but not what version files that were left out bring now.
+            // The files bound the changes, but not the metadata that was dropped and read again.
             size += received.version.metadata.memorySize
             if size >= ExchangeLimits.batchSize {
                 try add(batch, &done)
@@ -427,7 +428,7 @@ struct Retrieval {
         {
             let id = received.version.id
             switch addition {
-            // The empty root is the same everywhere, and no news to anybody.
+            // The empty root is the same everywhere, so it is not reported as new.
             case .added: if id != EmptyRoot.id { result.versions.append(id) }
             case .repaired: result.repaired.append(id)
             case .alreadyPresent: break
@@ -438,7 +439,7 @@ struct Retrieval {
                 } else {
                     problem(id, error)
                 }
-                // Who has the genuine one writes it anew.
+                // A device that has the genuine version rewrites it.
                 if error.code == .contentMismatch { memory.broken.insert(id) }
             }
         }

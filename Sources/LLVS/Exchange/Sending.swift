@@ -6,7 +6,7 @@ struct Sending {
     private var result = ExchangeResult()
     private var failed: Set<VersionID> = []
     private var total = 0
-    /// How many versions, one after the other, a service had lasting trouble with, and took none between.
+    /// How many versions in a row a service failed to store lastingly.
     private var troubles = 0
 
     private(set) var memory: ExchangeMemory
@@ -39,9 +39,9 @@ struct Sending {
         return result
     }
 
-    /// What has to be sent, predecessors first.
+    /// Returns the versions to send, predecessors first.
     private mutating func select(_ listing: ExchangeListing) throws -> [VersionID] {
-        // When the versions there were the versions here, and neither changed, they still are.
+        // If both sides had the same versions and neither changed since, nothing needs to be compared.
         let complete = memory.sentMark.flatMap { $0.listing == listing.mark ? $0.versions : nil }
         func look() throws { try control.check(.listing, 0, of: 0, doing: what) }
         var coverage = try store.coverage(by: listing.versions, complete: complete, look)
@@ -65,7 +65,7 @@ struct Sending {
 
     // MARK: Ids that differ by case only
 
-    /// Those to be sent that have a twin there, or among the others to be sent, where the place may take the two for one.
+    /// Versions to send whose id differs only by case from one that is listed or is also to be sent, if the place may confuse the two.
     private var twins: Set<VersionID> = []
 
     /// Ids that differ by case only.
@@ -75,15 +75,16 @@ struct Sending {
         mutating func add(_ id: VersionID) { areMany = areMany || id != first }
     }
 
-    /// A place that lists two twins holds both. A computed id has no twin: in other letters than capitals nobody takes it.
+    /// Finds the twins. A place that lists two twins holds both. A content id has no twin, since no implementation accepts it in other than
+    /// capital letters.
     private mutating func findTwins(_ listed: [VersionID], _ missing: [VersionID]) throws {
         let paced = control.paced(.listing, doing: what)
-        // Of what others list nothing is kept: they may list any number of names.
+        // The listed names are not collected, since others can put any number of them there.
         var found: [VersionID: Twins] = [:]
         for id in missing {
             try paced.step(0)
             if id.hasContentForm { continue }
-            // At once: growing takes longer than a control may wait.
+            // Reserved at once: growing takes longer than a control may wait.
             if found.isEmpty { found.reserveCapacity(missing.count) }
             found[id.folded, default: Twins(first: id)].add(id)
         }
@@ -102,7 +103,7 @@ struct Sending {
             })
     }
 
-    /// Whether the place takes the id for its twin's: then a file of this one would replace that of the other.
+    /// Returns whether the place confuses the id with its twin: then sending this file would replace the other's.
     private mutating func isTakenForItsTwin(_ id: VersionID) throws -> Bool {
         let found = try transport.fetched(
             [id.description], of: "version files", transport.fetchVersions, control.within(.sending, result.versions.count, of: total)
@@ -120,10 +121,11 @@ struct Sending {
         return true
     }
 
-    // MARK: What others put there under ids of ours
+    // MARK: Foreign files under ids of our versions
 
-    /// Remembers as broken what is there under ids of versions that are here and is none of them: somebody computed the id in advance,
-    /// or wrote over the file. Looked at are those of computed ids that are new here since the last time, and what the transport met anew.
+    /// Marks as broken the files at the place that have the id of a version of the store but are not that version: another program computed
+    /// the id in advance, or overwrote the file. Checks content ids that the store has gained since the last call, and files that are new
+    /// to the transport.
     private mutating func findForged(among listing: ExchangeListing) throws {
         let paced = control.paced(.listing, doing: what)
         for files in transport.takeChanged() {
@@ -132,7 +134,7 @@ struct Sending {
             if max(files.versionSize, files.changesSize) <= WholeFile.readSize {
                 memory.unread.insert(id)
             }
-            // A large one is not read again by each process. Its size follows from what a computed id names.
+            // A large file is not read again by each process. Its size follows from what a content id names.
             else if id.hasContentForm, try !haveOurSizes(files, id) {
                 memory.broken.insert(id)
             }
@@ -144,7 +146,7 @@ struct Sending {
         }
         let rows = store.rowCount, new = try store.contentIDs(behind: memory.checkedRows, paced.look)
         if !new.isEmpty {
-            // Of what others list nothing is kept: they may list any number of names.
+            // The listed names are not collected, since others can put any number of them there.
             var fresh = Set<VersionID>(minimumCapacity: new.count)
             for id in new {
                 try paced.step(0)
@@ -162,7 +164,7 @@ struct Sending {
             let ids = Array(left.prefix(ExchangeLimits.batchCount)), names = ids.map(\.description)
             let control = control.within(.verifying, 0, of: ids.count)
             let versions = try transport.fetched(names, of: "version files", transport.fetchVersions, control)
-            // Read at once: what comes in pieces cannot be read later.
+            // Read at once: files in pieces cannot be read after the next request.
             let asked = Array(
                 zip(ids, try zip(ids, versions).map { id, file in try read(file) { try InterchangeDecoder.versionFile($0, name: id) } }))
             var next = 0
@@ -179,8 +181,8 @@ struct Sending {
         }
     }
 
-    /// Whether the listing tells fewer bytes of a version that is here than its files can have: an upload was cut short and acknowledged.
-    /// Another implementation leaves out the digest, and writes nothing shorter otherwise.
+    /// Returns whether the listing shows fewer bytes for a version of the store than its files can have: an upload was cut short and
+    /// acknowledged. Another implementation leaves out the digest, and otherwise writes nothing shorter.
     private func areTooShort(_ files: ChangedFiles, _ id: VersionID) throws -> Bool {
         do {
             guard files.versionSize >= 0 || files.changesSize >= 0, let version = try store.version(id) else { return false }
@@ -192,7 +194,7 @@ struct Sending {
         } catch let error as StoreError where error.code == .damaged { return false }
     }
 
-    /// Whether files have the sizes of those that we would write.
+    /// Returns whether files have the sizes of those that this library would write.
     private func haveOurSizes(_ files: ChangedFiles, _ id: VersionID) throws -> Bool {
         do {
             guard let version = try store.version(id) else { return true }
@@ -202,7 +204,7 @@ struct Sending {
         } catch let error as StoreError where error.code == .damaged { return true }
     }
 
-    /// What a file there says; nil when it cannot be read or understood.
+    /// Returns the content of a file at the place; nil if it cannot be read or understood.
     private func read<R>(_ file: FetchedFile, _ read: (InterchangeDecoder.Document) throws -> R) throws -> R? {
         guard let document = file.document(checking: { [control, what] in try control.check(.verifying, 0, of: 0, doing: what) }) else {
             return nil
@@ -210,13 +212,13 @@ struct Sending {
         do { return try read(document) } catch let failure as PieceFailure {
             guard failure.isOfFile else { throw failure.error }
         } catch {
-            // That is nothing of the file's.
+            // The shortage is not the file's fault.
             if (error as? StoreError)?.code == .outOfMemory { throw error }
         }
         return nil
     }
 
-    /// Whether files can be taken for the version by a store that lacks it. Of an id that says nothing they may be another version.
+    /// Returns whether a store that lacks the version would accept the files. If the id is no content id, they may hold another version.
     private func isGenuine(_ id: VersionID, _ file: InterchangeDecoder.VersionFile?, _ changes: FetchedFile) throws -> Bool {
         guard var version = file?.version, let changes = try read(changes, { try InterchangeDecoder.changes($0, of: id) }) else {
             return false
@@ -277,7 +279,7 @@ struct Sending {
         do { try transport.send(batch, control.within(.sending, result.versions.count, of: total)) } catch let error as StoreError
             where error.code == .foreignFile || error.circumstance == .oneFile
         {
-            // One of them has no room; nobody has said which.
+            // One of them cannot be stored; the error does not say which.
             if ids.count == 1 {
                 troubles = error.circumstance == .oneFile && (error.isOfServer || error.isRefusal) ? troubles + 1 : 0
                 guard troubles < StoreError.manyOfServer else { throw error.ofAll }
@@ -322,7 +324,7 @@ struct Sending {
         }
     }
 
-    /// Whether a predecessor could not be sent: then this is a problem as well.
+    /// Returns whether a predecessor could not be sent: then this version is a problem as well.
     private mutating func isHeldBack(_ version: Version) -> Bool {
         guard let held = version.predecessors.first(where: failed.contains) else { return false }
         problem(
@@ -339,7 +341,7 @@ struct Sending {
         return isHeldBack(version)
     }
 
-    /// The changes may be made only now, so that damage among them shows only now.
+    /// The changes may be produced only now, so damage in them may show only now.
     private mutating func sendAlone(_ files: ExchangeFiles, _ id: VersionID) throws {
         do {
             var batch = [files], ids = [id]
@@ -349,7 +351,7 @@ struct Sending {
         }
     }
 
-    /// Nil, and a problem, when the version cannot be sent.
+    /// Returns nil, and adds a problem, if the version cannot be sent.
     private mutating func files(of id: VersionID) throws -> ExchangeFiles? {
         do {
             guard let version = try store.version(id) else { return nil }
@@ -380,22 +382,22 @@ struct Sending {
 }
 
 extension StoreError {
-    /// The same, and no error of one file alone.
+    /// The same error, no longer limited to one file.
     fileprivate var ofAll: StoreError {
         var error = self
         if error.circumstance == .oneFile { error.circumstance = nil }
         return error
     }
 
-    /// Whether a server failed, after all tries. One that says how long it wants to be left alone says it of all that it is asked.
+    /// Whether a server failed, after all retries. False for a rate limit, which applies to all requests.
     var isOfServer: Bool {
         code == .transport && retryAfter == nil && (isFailureOfService || (500...599).contains(httpStatus))
     }
-    /// Whether a server refused it, and may take other files: by what is in them, or by their size.
+    /// Whether a server refused this file, for its content or size, and may accept others.
     var isRefusal: Bool {
         [.permission, .tooLarge, .transport].contains(code) && retryAfter == nil
             && [400, 403, 406, 413, 415, 422, 451].contains(httpStatus)
     }
-    /// So many files with which a server failed, and none that it took, are trouble of the server.
+    /// After so many failed files in a row, the failure is the server's, not the files'.
     static let manyOfServer = 8
 }

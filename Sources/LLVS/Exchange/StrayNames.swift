@@ -1,11 +1,11 @@
 /// Names in an exchange folder that are no version ids.
 enum StrayNames {
-    /// Whether a name is one that file-syncing programs and desktops leave behind, which is no news to
-    /// anybody: dotfiles (`.DS_Store`, `.syncthing.NAME.tmp`, `.NAME.icloud`), conflict copies
-    /// (`NAME.sync-conflict-…`, `NAME (conflicted copy)`, `NAME (2)`), `desktop.ini`, `Thumbs.db`.
+    /// Returns whether a name is one that syncing programs and desktops leave behind, and so is not worth reporting: dotfiles (`.DS_Store`,
+    /// `.syncthing.NAME.tmp`, `.NAME.icloud`), conflict copies (`NAME.sync-conflict-…`, `NAME (conflicted copy)`, `NAME (2)`),
+    /// `desktop.ini`, `Thumbs.db`.
     ///
-    /// A conflict copy can be passed over without loss: both sides of it are files of one version, and
-    /// the one that kept the name is complete or is written anew by whoever has the version.
+    /// A conflict copy can be ignored without loss: both copies are files of one version, and the one that kept the name is complete or is
+    /// rewritten by a device that has the version.
     static func isExpected(_ name: String) -> Bool {
         let bytes = Array(name.utf8)
         if bytes.first == UInt8(ascii: ".") { return true }
@@ -14,16 +14,16 @@ enum StrayNames {
         return isNumberedCopy(bytes)
     }
 
-    /// Whether a name that could be a version id is that of a copy which a syncing program made of a version file: `ID-COMPUTER`,
+    /// Returns whether a name that could be a version id is a syncing program's copy of a version file: `ID-COMPUTER`,
     /// `ID_conflict-20240102`.
-    /// - Parameter id: of the version that the file holds.
+    /// - Parameter id: the id of the version in the file.
     static func isCopy(_ name: VersionID, of id: VersionID) -> Bool {
         if name == id { return false }
         let name = Array(name.description.utf8), id = Array(id.description.utf8)
         return name.count > id.count && name.starts(with: id) && [UInt8(ascii: "-"), UInt8(ascii: "_")].contains(name[id.count])
     }
 
-    /// "NAME (2)"
+    /// Matches "NAME (2)".
     private static func isNumberedCopy(_ name: [UInt8]) -> Bool {
         guard name.last == UInt8(ascii: ")"), let open = name.lastIndex(of: UInt8(ascii: "(")), open > 1,
             name[open - 1] == UInt8(ascii: " ")

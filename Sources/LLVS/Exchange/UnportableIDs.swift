@@ -1,20 +1,22 @@
-/// Which value ids another implementation, which makes file names of them, cannot hold or tell apart (docs/interchange.md).
+/// The value ids that another implementation cannot hold or cannot distinguish, since it derives file names from them
+/// (docs/interchange.md).
 struct UnportableIDs {
-    /// Ids beyond ASCII, by what is the same for Unicode: those of all heads, and those met since.
+    /// Ids beyond ASCII, keyed by text, which compares by Unicode equivalence: those of all heads, and those met since.
     private var known: [String: [UInt8]]?
-    /// Each is told once.
+    /// The ids already reported.
     private var told: Set<[UInt8]> = []
 
-    /// Why the id cannot be held there; nil when it can, or that was told before.
+    /// Returns why another implementation cannot hold the id; nil if it can, or if that was reported before.
     mutating func reason(_ id: UnsafeRawBufferPointer, in store: Store, _ control: PacedControl) throws -> String? {
         guard let reason = try UnportableIDs.reason(id) ?? twin(id, in: store, control) else { return nil }
         return told.insert(Array(id)).inserted ? reason : nil
     }
 
-    /// For ids that make another implementation fail, rather than read another value or write to another place.
+    /// For ids at which another implementation fails. (At others it reads another value, or writes to another place.)
     static let whatFails = "It fails there, and retrieves neither the version nor those that build on it"
 
-    /// Two keys of one version's metadata that another implementation takes for one: the same characters, composed in another way.
+    /// Returns two keys of one version's metadata that another implementation cannot distinguish: the same characters, composed in another
+    /// way.
     static func twinKeys(_ metadata: Metadata) -> (String, String)? {
         var seen: [String: [UInt8]] = [:]
         guard metadata.entries.contains(where: { $0.key.contains { $0 >= 0x80 } }) else { return nil }
@@ -25,10 +27,10 @@ struct UnportableIDs {
         return nil
     }
 
-    /// Why another implementation fails at the id; nil when it does not.
+    /// Returns why another implementation fails at the id; nil if it does not.
     static func failure(_ id: UnsafeRawBufferPointer) -> String? {
         if id.contains(0) { return "it holds a NUL, which no file name can hold" }
-        // Escaped, one byte takes at most nine.
+        // Escaping makes at most nine bytes of one.
         guard id.count > longestName / 9 else { return nil }
         let longest = parts(String(decoding: id, as: UTF8.self)).map(\.count).max() ?? 0
         return longest > longestName ? "it would take \(longest) bytes in a file name, and \(longestName) are the most" : nil
@@ -40,7 +42,7 @@ struct UnportableIDs {
             .map { Substring($0).utf8 }
     }
 
-    /// What is wrong with the id by itself.
+    /// Returns what is wrong with the id by itself.
     static func reason(_ id: UnsafeRawBufferPointer) -> String? {
         if let failure = failure(id) { return "\(failure). \(whatFails)" }
         let text = String(decoding: id, as: UTF8.self)
@@ -62,8 +64,8 @@ struct UnportableIDs {
         return "another id has the same characters, composed in another way, and file systems take the two for one"
     }
 
-    /// Those beyond ASCII at all heads. Of one head after another only what it holds that the one before did not: those that were built on
-    /// one version come one after the other.
+    /// Returns the ids beyond ASCII at all heads. For each head only the difference from the one before is read; heads are ordered so that
+    /// those built on one version follow each other.
     private static func ids(of store: Store, _ control: PacedControl) throws -> [String: [UInt8]] {
         var ids: [String: [UInt8]] = [:], before: MapNode?
         let heads = store.lock.withRead { store.dag.headOrdinals.map { (behind: store.dag.rows[Int($0)].first, ordinal: $0) } }

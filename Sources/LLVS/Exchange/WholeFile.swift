@@ -1,27 +1,28 @@
-/// Whether a file of an exchange is all there, and of the form that all implementations read, without knowing what should be in it.
+/// Whether a file of an exchange is complete, and of the form that all implementations read, judged without knowing its content.
 ///
-/// A JSON document that is cut short is none any more, wherever it was cut: so a file is read and passed over. Of a large one only
-/// the end is looked at, where no file that is whole ends otherwise; the converse does not hold, but nearly.
+/// A JSON document that is cut short anywhere is invalid, so a small file is parsed. Of a large one only the end is checked: no complete
+/// file ends otherwise, though a file cut short may, rarely, end the same way.
 package enum WholeFile: Sendable {
     case version, changes
 
-    /// Files of up to so many bytes are read.
+    /// Files of up to so many bytes are parsed.
     package static let readSize = 64 << 10
-    /// Of larger ones so many bytes at the end.
+    /// How many bytes are checked at the end of larger ones.
     static let tailSize = 64
 
-    /// What a file looks like.
+    /// The condition of a file.
     package enum Condition: Sendable {
         case whole, cutShort
-        /// All there, but other implementations cannot read it: the digest stands beside the version, as we wrote it before.
+        /// Complete, but other implementations cannot read it: the digest is beside the version, as earlier versions of this library wrote
+        /// it.
         case oldForm
     }
 
     package func isWhole(_ bytes: UnsafeRawBufferPointer, of size: Int) -> Bool { condition(bytes, of: size) == .whole }
 
     /// - Parameters:
-    ///   - bytes: all of the file, or its last ones.
-    ///   - size: of the file.
+    ///   - bytes: the whole file, or its end.
+    ///   - size: the size of the file.
     package func condition(_ bytes: UnsafeRawBufferPointer, of size: Int) -> Condition {
         if bytes.count < size {
             let last = bytes.reversed().filter { !JSONString.isSpace($0) }.prefix(2)

@@ -1,26 +1,27 @@
-/// The best common ancestors of each step of a fold: of the first version and the second one, of both and the third one, and so on. They
-/// are known before the fold begins: behind the result are the versions so far and what is behind them, whatever the merges on the way
-/// come to.
+/// The best common ancestors of each step of a fold: of the first version and the second, of both and the third, and so on. They are known
+/// before the fold begins: the ancestors of a result are the versions folded so far and their ancestors, whatever the merges in between
+/// yield.
 ///
-/// A walk back from a version ends where it meets what those before it hold, so each version is walked over once. Of those that it meets,
-/// the ones behind others are no best ancestors; 64 are looked for at once, for as many versions as name no more, in one pass from the
-/// lowest of them on.
+/// A walk back from a version ends at versions that were reached before, so each version is visited once. The versions where it ends are
+/// the candidates; those that are ancestors of others are dropped. Up to 64 candidates are checked at once, of as many versions as have no
+/// more of them, in one pass upwards from the lowest.
 struct FoldedBases: HistoryPass {
     private let versions: [UInt32]
-    /// What was met of each version, later the best of that; nil for one that is behind those before it.
+    /// For each version the candidates met, later only the best of them; nil for a version that is an ancestor of those before it.
     private var met: [[UInt32]?] = []
-    /// What is behind the versions so far, and what the walk of this one has come to.
+    /// The ancestry of the versions so far, and what the walk of the current one has visited.
     private var held = OrdinalSet(), own = OrdinalSet()
     private var walked: [UInt32] = [], next = 0, common: Set<UInt32> = []
-    /// The first version of those that are looked at together, and the end of these; the end is the first before they are chosen.
+    /// The versions checked together: from `from` up to `end`. Equal while none are chosen.
     private var from = 0, end = 0
-    /// The ancestors that are looked for, by their bits, and from the lowest on which of them each version is, or has behind it.
+    /// A bit for each candidate; and for each version from the lowest candidate on, the bits of the candidates that it is or descends from.
     private var bits: [UInt32: UInt64] = [:], behind: [UInt64] = [], lowest = 0, highest = 0
     private static let most = 64
 
     init(_ versions: [UInt32]) { self.versions = versions }
 
-    /// For each version its best common ancestors with those before it, newest first; nil when it is one of these or behind one.
+    /// Returns for each version its best common ancestors with those before it, newest first; nil for a version that is one of these or
+    /// their ancestor.
     mutating func go(_ steps: Int, in dag: History) -> [[UInt32]?]? {
         var left = steps
         while met.count < versions.count { guard meet(versions[met.count], &left, dag) else { return nil } }
@@ -32,7 +33,7 @@ struct FoldedBases: HistoryPass {
         return met.map { $0?.sorted(by: dag.isNewer) }
     }
 
-    /// Walks back from a version; false when it is not at its end.
+    /// Walks back from a version; false if not finished.
     private mutating func meet(_ version: UInt32, _ left: inout Int, _ dag: History) -> Bool {
         if walked.isEmpty {
             if held.contains(version) { met.append(nil); return true }
@@ -60,7 +61,7 @@ struct FoldedBases: HistoryPass {
         return true
     }
 
-    /// Chooses the versions that are looked at next: until their ancestors are too many. Those that met one alone need no look.
+    /// Chooses the versions to check next, up to the limit of candidates. A version with a single candidate needs no check.
     private mutating func choose() {
         bits = [:]
         lowest = .max
@@ -70,7 +71,7 @@ struct FoldedBases: HistoryPass {
             if candidates.count > 1 {
                 if candidates.count + bits.count > FoldedBases.most, end > from { return }
                 for ordinal in candidates where bits[ordinal] == nil {
-                    // Of too many, which are looked at alone, there are no bits.
+                    // A version with more candidates than bits is checked alone, without bits.
                     bits[ordinal] = bits.count < FoldedBases.most ? 1 << UInt64(bits.count) : 0
                     lowest = min(lowest, Int(ordinal))
                     highest = max(highest, Int(ordinal))
@@ -81,13 +82,14 @@ struct FoldedBases: HistoryPass {
         }
     }
 
-    /// Takes those away that are behind others; false when it is not at its end.
+    /// Drops candidates that are ancestors of others; false if not finished.
     private mutating func look(_ left: inout Int, _ dag: History) -> Bool {
         guard !bits.isEmpty else { return true }
         let isOne = bits.count > FoldedBases.most
         if behind.isEmpty { behind.reserveCapacity(highest - lowest + 1) }
-        // Predecessors have lower ordinals, so all that a version has behind it is known. Of one version that met many, the highest first:
-        // a version is behind one of them when one that is, or is one of them, names it.
+        // Predecessors have lower ordinals, so the entries of a version's predecessors are complete. With too many candidates for bits,
+        // walks down from the highest instead: a version is an ancestor of a candidate if a candidate, or an ancestor of one, names it as
+        // predecessor.
         while behind.count <= highest - lowest {
             if left <= 0 { return false }
             left -= 1

@@ -1,23 +1,23 @@
-/// Which step of a fold changed an id last. Steps are not stored yet, so `KeyHistoryIndex` does not tell of them; and each stands on the
-/// one before, so that all of them would be gone back over for each id that is looked up at the last one.
+/// Finds the step of a fold that changed an id last. `KeyHistoryIndex` does not cover steps, since they are not stored yet; and each step
+/// builds on the one before, so without this each lookup at the last step would walk back over all of them.
 ///
-/// Guarded by the lock of the history. A dictionary entry for each id that a step changed.
+/// Guarded by the lock of the history. One dictionary entry for each id that a step changed.
 final class FoldedKeys {
-    /// That a step changed an id; `before` is the entry of the same hash before it, -1 where there is none.
+    /// Records that a step changed an id. `before` is the previous entry with the same hash, -1 if there is none.
     private struct Entry {
         var step: Int
         var before: Int
     }
     private var entries: [Entry] = []
-    /// By hashes, the entry of the last step that changed such an id.
+    /// Maps a hash to its last entry.
     private var last: [UInt32: Int] = [:]
-    /// Steps of which nobody knows by heart which ids they changed.
+    /// Steps whose changed ids are not recorded.
     private var others: [Int] = []
-    /// Each on the one before.
+    /// The steps, each built on the one before.
     private var steps: [UInt32] = []
     private var places: [UInt32: Int] = [:]
 
-    /// A step is staged. One that does not stand on the one before begins a line of its own.
+    /// Adds a staged step. A step that does not build on the last one begins a new line.
     func add(_ step: UInt32, in dag: History) {
         if let top = steps.last, dag.rows[Int(step)].first != top { clear() }
         let place = steps.count
@@ -39,14 +39,14 @@ final class FoldedKeys {
     }
 
     enum Found {
-        /// It may have changed the id; none between has.
+        /// This version may have changed the id; none in between has.
         case version(UInt32)
-        /// None of the steps has changed it: one behind this one may, which the first step stands on.
+        /// No step changed the id; a version at or before this one may have. It is the version that the first step builds on.
         case behind(UInt32)
     }
 
-    /// The nearest step at or behind `ordinal` that may have changed an id of that hash; nil when `ordinal` is none of the steps. O(1) for
-    /// the last one.
+    /// Returns the nearest step, from `ordinal` back, that may have changed an id of that hash; nil if `ordinal` is no step. O(1) for the
+    /// last step.
     func nearest(_ hash: UInt32, at ordinal: UInt32, in dag: History) -> Found? {
         guard let place = places[ordinal] else { return nil }
         var at = last[hash] ?? -1

@@ -1,5 +1,5 @@
-/// Walks over the DAG, each in one go (`HistoryPass` has them in stretches). All use explicit stacks and touch only what lies between
-/// the versions asked about; generations order the walks, never timestamps.
+/// Walks over the DAG, each in one go (`HistoryPass` has resumable ones). All use explicit stacks and visit only versions between those
+/// asked about. Generations order the walks, never timestamps.
 extension History {
     /// Whether `a` is reachable from `b` by going back at least one step.
     func isAncestor(_ a: UInt32, of b: UInt32) -> Bool {
@@ -7,13 +7,13 @@ extension History {
         return search.finish(in: self)
     }
 
-    /// All best common ancestors of two sets of versions, newest first.
+    /// Returns all best common ancestors of two sets of versions, newest first.
     func bestCommonAncestors(_ left: [UInt32], _ right: [UInt32]) -> [UInt32] {
         var common = CommonAncestors(left, right)
         return common.finish(in: self)
     }
 
-    /// Whether `a` is an ancestor of one of several versions; nil when no more than so many steps do not tell.
+    /// Returns whether `a` is an ancestor of one of several versions; nil if `steps` steps do not decide it.
     func isAncestor(_ a: UInt32, of versions: [UInt32], within steps: Int) -> Bool? {
         let floor = rows[Int(a)].generation
         var stack = versions.filter { rows[Int($0)].generation > floor }, left = steps
@@ -30,8 +30,8 @@ extension History {
         return false
     }
 
-    /// All versions that can be reached from the given ones, these included: every version after all its
-    /// predecessors (predecessors first). Among equals the smaller ordinal first.
+    /// Returns all versions reachable from the given ones, including these, each after its predecessors. Among equals the smaller ordinal
+    /// comes first.
     func topologicalOrder(from starts: [UInt32]? = nil) -> [UInt32] {
         var members: [UInt32] = []
         if let starts {
@@ -54,7 +54,7 @@ extension History {
         return live
     }
 
-    /// Predecessors first. A version's generation is above those of all its predecessors; among equal ones, canonical order.
+    /// Sorts predecessors first. A version's generation is above those of all its predecessors; equal ones are in canonical order.
     func inTopologicalOrder(_ members: [UInt32]) -> [UInt32] {
         members.sorted { a, b in
             let x = rows[Int(a)].generation, y = rows[Int(b)].generation
@@ -72,7 +72,7 @@ struct GenerationQueue {
     }
 
     var isEmpty: Bool { heap.isEmpty }
-    /// What `pop` would take.
+    /// The element that `pop` would remove.
     var first: UInt32? { heap.first?.ordinal }
 
     mutating func push(_ ordinal: UInt32, _ generation: UInt32) {

@@ -1,29 +1,29 @@
-/// The DAG of all versions, in compact arrays: each version has an ordinal in this process.
+/// The DAG of all versions, in compact arrays. Each version has an ordinal, valid in this process.
 ///
-/// Not safe by itself: the store guards it with a reader-writer lock. Nothing here touches the disk.
-/// A version is hidden or staged until it is stored, then live; dead when its commit failed, or when
-/// a cache told of it whose record is damaged.
+/// Not thread-safe: the store guards it with a reader-writer lock. It does no I/O. A version is hidden or staged until it is stored, then
+/// live. It is dead if its commit failed, or if a cache listed it but its record is damaged.
 final class History {
     static let none = UInt32.max
 
     private(set) var rows: ContiguousArray<Row> = []
     private var keyHashes = KeyHashes()
-    /// How many hashes there are of versions that changed several ids.
+    /// The number of hashes of versions that changed several ids.
     var manyKeyCount: Int { keyHashes.manyCount }
     private var texts: [UInt32: VersionID] = [:]
-    /// Those of them by their ids in one case: which of the ordinals have it.
+    /// The text ids folded to one case, with the ordinals that have them.
     private var foldedTexts: [VersionID: [UInt32]] = [:]
     private var table = OrdinalTable()
-    /// Bytes of what finds versions, beside the rows: by their ids, and by the ids that they changed.
+    /// Bytes of the tables that find versions by id and by changed ids, without the rows.
     var sizeOfTables: Int { table.size + keyHashes.size }
     private(set) var branchNames: [BranchName] = []
     private var branchOrdinals: [BranchName: UInt32] = [:]
     /// Live versions without live successors.
     private(set) var headOrdinals: Set<UInt32> = []
-    /// Live versions without a branch that no other one has among its ancestors; nil while there is no branch, and these are the heads.
+    /// Live versions without a branch that are no ancestor of another version without one; nil while there is no branch, when these are the
+    /// heads.
     private var unbranchedTips: Set<UInt32>?
     private(set) var liveCount = 0
-    /// The row under which the empty root is read while the history does not hold it.
+    /// The row of the empty root while the history does not contain it.
     private(set) var virtualRoot: UInt32?
 
     // MARK: Finding
@@ -34,7 +34,7 @@ final class History {
         return VersionID(high: row.high, low: row.low)
     }
 
-    /// The ordinal of a live version.
+    /// Returns the ordinal of a live version.
     @inline(__always)
     func ordinal(of id: VersionID) -> UInt32? {
         if id.text == nil {
@@ -46,7 +46,7 @@ final class History {
         return table.find(OrdinalTable.hash(id)) { rows[Int($0)].state == .live && self.id($0) == id }
     }
 
-    /// As `ordinal(of:)`, but a staged version is found, too, when there is no live one.
+    /// As `ordinal(of:)`, but finds a staged version if there is no live one.
     func ordinalIncludingStaged(of id: VersionID) -> UInt32? {
         ordinal(of: id) ?? table.find(OrdinalTable.hash(id)) { rows[Int($0)].state == .staged && self.id($0) == id }
     }
@@ -56,8 +56,9 @@ final class History {
         table.find(OrdinalTable.hash(id)) { rows[Int($0)].state == .hidden && self.id($0) == id } != nil
     }
 
-    /// A version, live or being made, whose id differs from this one by case only. Asked only when one is made under an id of the caller's.
-    /// - Complexity: O(versions whose ids do).
+    /// Returns a version, live or being made, whose id differs from this one by case only. Called only when a version is made under an id
+    /// of the caller.
+    /// - Complexity: O(versions whose ids differ by case only).
     func caseInsensitiveCollision(of id: VersionID) -> VersionID? {
         let folded = id.folded
         func counts(_ ordinal: UInt32) -> Bool { rows[Int(ordinal)].state != .dead && self.id(ordinal) != id }
@@ -77,7 +78,7 @@ final class History {
         table.reserve(count)
     }
 
-    /// Replaces the segment numbers of all places by those of this process; false when one has none.
+    /// Replaces the segment numbers of all places by those of this process; false if one has none.
     func renumberSegments(_ numbers: [UInt32]) -> Bool {
         for i in rows.indices where rows[i].state == .live {
             let old = Int(rows[i].place.segment)
@@ -87,12 +88,12 @@ final class History {
         return true
     }
 
-    /// Writes down where the records of a segment are by now.
+    /// Updates the places of the records of a segment after they moved.
     func moveRecords(of segment: UInt32, _ place: (RecordPlace) -> RecordPlace) {
         for i in rows.indices where rows[i].place.segment == segment { rows[i].place = place(rows[i].place) }
     }
 
-    /// Makes room for one more version, as far as that takes much memory.
+    /// Reserves memory for one more version.
     /// - Throws: `.outOfMemory`; then nothing has changed.
     func preallocate() throws {
         try Memory.check()
@@ -101,15 +102,15 @@ final class History {
         try table.preallocate()
     }
 
-    /// Adds a version, hidden. Its predecessors are in already; who adds many makes room before.
+    /// Adds a version, hidden. Its predecessors must be present. Call `reserve` before adding many.
     /// - Parameters:
-    ///   - clock: what its maker's clock showed, where it says so.
-    ///   - storedAt: what this device's clock showed when the version was stored, where that bounds when it, or an ancestor, was made.
+    ///   - clock: the time of its maker's clock, if the version records it.
+    ///   - storedAt: the time of this device's clock when the version was stored, if that bounds when it or an ancestor was made.
     func append(
         id: VersionID, timestamp: Double, valueDataSize: UInt64, first: UInt32, second: UInt32, branch: BranchName?,
         place: RecordPlace, checksum: UInt32, changeCount: Int, traits: Traits, clock: Double? = nil, storedAt: Double? = nil
     ) -> UInt32 {
-        // Those before it were here already then.
+        // Its predecessors existed by then.
         if let storedAt { lower([first, second], to: storedAt) }
         var made = claimed(timestamp: timestamp, clock: clock, first: first, second: second)
         if let storedAt { made = min(made, storedAt) }
@@ -138,8 +139,8 @@ final class History {
         return ordinal
     }
 
-    /// Adds a version of a history that is being taken up, live at once; false when its id is there already, or a
-    /// predecessor is none that is live. `findHeads` must follow the last one.
+    /// Adds a version of a history that is being loaded, live at once; false if its id is present, or if a predecessor is not live. Call
+    /// `findHeads` after the last one.
     func appendLive(
         id: VersionID, timestamp: Double, valueDataSize: UInt64, first: UInt32, second: UInt32, branch: BranchName?,
         place: RecordPlace, checksum: UInt32, changeCount: Int, traits: Traits, made: Double
@@ -157,7 +158,7 @@ final class History {
         return true
     }
 
-    /// Keeps the ordinal of a version that was given up from being another's.
+    /// Adds a dead row, so that the ordinal of a discarded version is not reused.
     func appendHole() {
         rows.append(
             Row(
@@ -170,8 +171,8 @@ final class History {
         keyHashes.appendRow()
     }
 
-    /// Lets nothing among these versions and their ancestors have been made later than at `limit`.
-    /// - Complexity: the versions that were.
+    /// Limits the times at which these versions and their ancestors were made to `limit`.
+    /// - Complexity: the versions with later times.
     func lower(_ ordinals: [UInt32], to limit: Double) {
         var open = ordinals.filter { $0 != History.none }
         while let at = open.popLast() {
@@ -194,17 +195,17 @@ final class History {
         for i in rows.indices where rows[i].state == .live { noteTip(UInt32(truncatingIfNeeded: i)) }
     }
 
-    /// A version is live; its predecessors were before it.
+    /// Updates the tips after a version became live; its predecessors were live before.
     private func noteTip(_ ordinal: UInt32) {
         guard rows[Int(ordinal)].branch == History.none else {
-            // Without a branch until now: the heads before this one.
+            // There was no branch until now, so the tips are the heads before this version.
             if unbranchedTips == nil { unbranchedTips = headOrdinals }
             return
         }
         guard unbranchedTips != nil, id(ordinal) != EmptyRoot.id else { return }
         unbranchedTips?.insert(ordinal)
-        // Behind it the ways lead back to the first versions without a branch, over those with one that are not known to be behind such a
-        // one.
+        // Walks back to the nearest ancestors without a branch, which stop being tips, through versions with a branch that are not yet
+        // known to have a descendant without one.
         var behind = [rows[Int(ordinal)].first, rows[Int(ordinal)].second]
         while let at = behind.popLast() {
             guard at != History.none, !rows[Int(at)].traits.contains(.isBehindUnbranched) else { continue }
@@ -230,7 +231,7 @@ final class History {
         link(ordinal)
     }
 
-    /// Makes a version one of the successors of its predecessors.
+    /// Links a version as a successor of its predecessors.
     private func link(_ ordinal: UInt32) {
         let i = Int(ordinal)
         let (first, second) = (rows[i].first, rows[i].second)
@@ -244,29 +245,29 @@ final class History {
         }
     }
 
-    /// Lets those who know its id read an unpublished version, whose record is at `place` for now.
+    /// Makes an unpublished version readable by its id, with its record at `place` for now.
     func stage(_ ordinal: UInt32, _ place: RecordPlace, _ checksum: UInt32) {
         rows[Int(ordinal)].state = .staged
         rows[Int(ordinal)].place = place
         rows[Int(ordinal)].checksum = checksum
     }
 
-    /// The row of the empty root, which is not stored: its record is at `place` for good.
+    /// Makes this the row of the empty root, which is not stored: its record stays at `place`.
     func makeVirtual(_ ordinal: UInt32, _ place: RecordPlace, _ checksum: UInt32) {
         stage(ordinal, place, checksum)
         rows[Int(ordinal)].state = .virtual
         virtualRoot = ordinal
     }
 
-    /// Points an unpublished version at other predecessors.
+    /// Gives an unpublished version other predecessors.
     func redirect(_ ordinal: UInt32, _ replaced: [UInt32: UInt32]) {
         let i = Int(ordinal)
         rows[i].first = replaced[rows[i].first] ?? rows[i].first
         rows[i].second = replaced[rows[i].second] ?? rows[i].second
     }
 
-    /// The ordinal that an unpublished version is to be published under: another one when a predecessor that it was pointed at came
-    /// later, since rows come after their predecessors.
+    /// Returns the ordinal for publishing an unpublished version. If a new predecessor has a higher ordinal, the version is moved behind
+    /// it, since rows come after those of their predecessors.
     func behindPredecessors(_ ordinal: UInt32) -> UInt32 {
         let row = rows[Int(ordinal)]
         func isBehind(_ predecessor: UInt32) -> Bool { predecessor == History.none || predecessor <= ordinal }
@@ -283,16 +284,16 @@ final class History {
         return moved
     }
 
-    /// The record of a live version is another from now on.
+    /// Sets a new record for a live version.
     func move(_ ordinal: UInt32, to place: RecordPlace, checksum: UInt32) {
         rows[Int(ordinal)].place = place
         rows[Int(ordinal)].checksum = checksum
-        // What could not be read of the old one may name other ids.
+        // The parts of the old record that could not be read may name other ids.
         rows[Int(ordinal)].traits.remove(.keysAreKnown)
     }
 
-    /// Takes live versions out again, with all live ones that build on them: what told of them was wrong. Their ordinals stay theirs.
-    /// - Returns: which they are, each after its predecessors.
+    /// Withdraws live versions, with all live ones that build on them, since their source was wrong. Their ordinals are not reused.
+    /// - Returns: the withdrawn versions, each after its predecessors.
     /// - Complexity: O(rows).
     func withdraw(_ ordinals: [UInt32]) -> [UInt32] {
         var gone: [UInt32] = [], isGone = [Bool](repeating: false, count: rows.count), wrong = OrdinalSet()
@@ -315,7 +316,7 @@ final class History {
         return gone
     }
 
-    /// Gives up an unpublished version.
+    /// Discards an unpublished version.
     func drop(_ ordinal: UInt32) { rows[Int(ordinal)].state = .dead }
 
     private func intern(_ branch: BranchName) -> UInt32 {
@@ -326,12 +327,12 @@ final class History {
         return ordinal
     }
 
-    // MARK: Which ids were changed
+    // MARK: Changed ids
 
     static func keyHash(_ key: UnsafeRawBufferPointer) -> UInt32 { Bytes.crc32c(key) }
 
-    /// Keeps in mind which ids a version changed. `hash` gives the hashes of as many as it has changes, in order of the ids, by
-    /// their numbers.
+    /// Records the hashes of the ids that a version changed. `hash` returns the hash of the n-th id, in the order of the ids. `count` must
+    /// be the number of changes.
     func noteKeys(_ ordinal: UInt32, count: Int, _ hash: (Int) -> UInt32) {
         let i = Int(ordinal)
         guard count == Int(rows[i].changeCount), !rows[i].traits.contains(.keysAreKnown) else { return }
@@ -339,21 +340,21 @@ final class History {
         rows[i].traits.insert(.keysAreKnown)
     }
 
-    /// The hashes of the ids that a version changed; nil when they are not known.
+    /// Returns the hashes of the ids that a version changed; nil if unknown.
     func keyHashes(of ordinal: UInt32) -> ContiguousArray<UInt32>.SubSequence? {
         let i = Int(ordinal), row = rows[i]
         if row.changeCount == 0 { return [] }
         return row.traits.contains(.keysAreKnown) ? keyHashes.of(i, count: Int(row.changeCount)) : nil
     }
 
-    /// Whether a version changed an id of that hash, as far as that is known.
+    /// Returns whether a version may have changed an id of that hash; true if unknown.
     func mayHaveChanged(_ ordinal: UInt32, _ hash: UInt32) -> Bool {
         let row = rows[Int(ordinal)]
         if row.changeCount == 1, row.traits.contains(.keysAreKnown) { return keyHashes.single(Int(ordinal)) == hash }
         return keyHashes(of: ordinal)?.contains(hash) ?? true
     }
 
-    /// Live versions, from one on, whose keys could be kept in mind and are not.
+    /// Returns live versions, from `start` on, whose key hashes are not recorded and could be.
     func ordinalsOfUnknownKeys(from start: UInt32) -> [UInt32] {
         var found: [UInt32] = [], room = MapPolicy.mostIndexed - keyHashes.manyCount
         for i in min(Int(start), rows.count)..<rows.count {
@@ -368,7 +369,7 @@ final class History {
         return found
     }
 
-    // MARK: Asking
+    // MARK: Queries
 
     func branch(_ ordinal: UInt32) -> BranchName? {
         let branch = rows[Int(ordinal)].branch
@@ -385,7 +386,7 @@ final class History {
         var edge = rows[Int(ordinal)].firstEdge
         while edge != History.none {
             let successor = edge / 2
-            // Both edges of a version that had one predecessor twice are beside each other.
+            // The two edges of a version with the same predecessor twice are adjacent.
             if out.last != successor { out.append(successor) }
             edge = edge & 1 == 0 ? rows[Int(successor)].nextEdgeOfFirst : rows[Int(successor)].nextEdgeOfSecond
         }
@@ -398,20 +399,20 @@ final class History {
         return x.timestamp != y.timestamp ? x.timestamp > y.timestamp : id(a) > id(b)
     }
 
-    /// The heads of what carries no branch, in no order: versions without one that no other such version has among its ancestors. A
-    /// version on a branch is often built on one of them, which stays one.
+    /// The heads without a branch, in no order: versions without a branch that are no ancestor of another such version. If a version on a
+    /// branch is built on one of them, that one remains a head here.
     var unbranchedHeadOrdinals: Set<UInt32> { unbranchedTips ?? headOrdinals }
 
-    /// Whether a version carries it, or did.
+    /// Returns whether a version has or had this branch.
     func hasBranch(_ branch: String) -> Bool { branchOrdinals[BranchName(branch)] != nil }
 
-    /// Those that carry the branch. O(heads), but no more than a number is looked at of those of other branches.
+    /// Returns the heads on the branch. O(heads), but for heads of other branches only a number is compared.
     func headsInNoOrder(onBranch branch: String) -> [UInt32] {
         guard let number = branchOrdinals[BranchName(branch)] else { return [] }
         return headOrdinals.filter { rows[Int($0)].branch == number }
     }
 
-    /// Bytes that the arrays take, about.
+    /// The approximate size of the arrays in bytes.
     var memorySize: Int {
         rows.capacity * MemoryLayout<Row>.stride + rows.capacity * 6 + keyHashes.memory + texts.count * 300
     }

@@ -17,15 +17,15 @@
 ///     persisted map = 0 u8 when there is none; else 1 u8 · id of the flat map (16 bytes) · row of its version varint
 ///             · row + 1 of the version that it is patched to, 0 for none, varint · size of the patch varint · patch
 ///
-/// The number of a row is the ordinal of its version in the process that takes it up, and in all that go on from there:
-/// flat map and patch name versions so. Rows come after their predecessors. Whatever does not add up makes the whole index void. The
-/// storage's envelope carries the checksum.
+/// The number of a row is the ordinal of its version in the process that loads the index, and in all later ones that load its successors:
+/// flat map and patch name versions by it. Rows come after those of their predecessors. Any inconsistency invalidates the whole index. The
+/// checksum is in the storage's envelope.
 enum HistoryIndex {
     private static let magic: UInt64 = 0x3658_4948_5356_4C4C
 
     private static let hole: UInt8 = 255
 
-    /// The caller holds the store's lock for reading, at least.
+    /// Encodes the history. The caller holds the store's lock, at least for reading.
     static func encode(_ history: History, _ persisted: PersistedMap?, mark: [UInt8], place: (RecordPlace) -> RecordPlace = { $0 })
         -> [UInt8]
     {
@@ -78,9 +78,9 @@ enum HistoryIndex {
         return out.bytes
     }
 
-    /// Calls `resume` with the storage's mark, which answers this process's numbers for its segments, and fills a
-    /// new history. Nil when the index is void.
-    /// - Throws: what the control throws, which is asked at each row.
+    /// Decodes a history. Calls `resume` with the storage's mark; it returns this process's numbers for the segments. Returns nil if the
+    /// index is invalid.
+    /// - Throws: errors of the control, which is checked at each row.
     static func decode(
         _ bytes: [UInt8], _ control: PacedControl = .none, resume: ([UInt8]) -> [UInt32]?
     ) throws -> (history: History, persisted: PersistedMap?)? {
@@ -97,7 +97,7 @@ enum HistoryIndex {
                 branches.append(name)
             }
             guard let count = reader.count(atMost: reader.remaining) else { return nil }
-            // Read all of it before the storage is told to go on behind it.
+            // The index is decoded whole before the storage is told to resume after it.
             let history = History()
             do { try history.reserve(count) } catch { return nil }
             var end: UInt64 = 0, time: UInt64 = 0

@@ -1,23 +1,23 @@
-/// A walk over the DAG that goes a stretch at a time, so that whoever waits for the store's lock, and whoever wants to stop the
-/// walk, gets a turn. What it has met stays true between two stretches: rows only come, and those of stored versions stay.
+/// A walk over the DAG in steps, so that between two steps others can take the store's lock, or stop the walk. Its findings stay valid
+/// between steps: rows are only added, and those of stored versions do not change.
 protocol HistoryPass {
     associatedtype Outcome
-    /// Goes on by about so many versions; nil when it is not at its end.
+    /// Visits about `steps` more versions. Returns the outcome, or nil if not finished.
     mutating func go(_ steps: Int, in dag: History) -> Outcome?
 }
 
 extension HistoryPass {
-    /// All of it at once.
+    /// Runs it to its end at once.
     mutating func finish(in dag: History) -> Outcome {
         while true { if let outcome = go(.max, in: dag) { return outcome } }
     }
 }
 
-/// Whether a version is an ancestor of another: reachable by going back at least one step.
+/// Finds whether a version is an ancestor of another: reachable by going back at least one step.
 struct AncestorSearch: HistoryPass {
     let ancestor: UInt32
     private let descendant: UInt32
-    /// Where a walk along a line of one predecessor each has come to; nil behind its end.
+    /// The position of the walk while each version has one predecessor; nil after its end, or after a merge.
     private var line: UInt32?
     private var seen: Set<UInt32> = [], stack: [UInt32] = []
 
@@ -27,7 +27,7 @@ struct AncestorSearch: HistoryPass {
         if ancestor == descendant { return false }
         let floor = dag.rows[Int(ancestor)].generation
         var left = steps
-        // A line is walked without remembering it.
+        // While versions have one predecessor, no set of visited ones is needed.
         while var at = line {
             if left <= 0 { return nil }
             left -= 1
@@ -56,24 +56,24 @@ struct AncestorSearch: HistoryPass {
     }
 }
 
-/// Which of two sides reach a version, as far as a walk by generation has found out.
+/// Which of the two sides reach a version, as far as the walk by generation has found.
 private struct Side: OptionSet {
     let rawValue: UInt8
     static let left = Side(rawValue: 1), right = Side(rawValue: 2), stale = Side(rawValue: 4)
     static let both: Side = [.left, .right]
 }
 
-/// All best common ancestors of two sets of versions: common ancestors (or members of both) that are not
-/// ancestors of another common ancestor. Newest first in canonical order.
+/// Finds all best common ancestors of two sets of versions: common ancestors (or members of both) that are not ancestors of another common
+/// ancestor. Newest first in canonical order.
 ///
-/// Source: git's paint-down-to-common (commit-reach.c), walked by generation: when a version is taken all
-/// its descendants in the walk have been, so the first common ones met are the best.
+/// Source: git's paint-down-to-common (commit-reach.c), walked by generation: when a version is dequeued, all its descendants in the walk
+/// have been, so the first common ones met are the best.
 struct CommonAncestors: HistoryPass {
     private var left: [UInt32], right: [UInt32]
     private var isOnLines: Bool
     private var marks: [UInt32: Side] = [:]
     private var queue = GenerationQueue()
-    /// Entries of the queue that are not stale: reached from the left alone, from the right alone, and from both.
+    /// Numbers of queue entries that are not stale: reached from the left alone, from the right alone, and from both.
     private var open = (left: 0, right: 0, both: 0)
     private var found: [UInt32] = []
 
@@ -85,8 +85,8 @@ struct CommonAncestors: HistoryPass {
     mutating func go(_ steps: Int, in dag: History) -> [UInt32]? {
         var budget = steps
         if isOnLines {
-            // Lines of one predecessor each, back to where they meet or part: the higher goes back, so none is passed that is
-            // an ancestor of the other, or the other itself.
+            // While versions have one predecessor, the higher of the two steps back until they meet. So no step passes an ancestor of the
+            // other, or the other itself.
             while left[0] != right[0] {
                 if budget <= 0 { return nil }
                 budget -= 1
@@ -102,7 +102,7 @@ struct CommonAncestors: HistoryPass {
             for ordinal in left { paint(ordinal, .left, dag) }
             for ordinal in right { paint(ordinal, .right, dag) }
         }
-        // If one side has nothing left but ancestors of what was found, the other side cannot meet it in anything better.
+        // If all remaining entries of one side are ancestors of those found, the sides cannot meet in a better one.
         while open.both > 0 || open.left > 0 && open.right > 0, let ordinal = queue.first {
             if budget <= 0 { return nil }
             budget -= 1
@@ -139,21 +139,21 @@ struct CommonAncestors: HistoryPass {
     }
 }
 
-/// Whether every version that can be reached from exactly one of the two, of which none is an ancestor of the
-/// other, is a merge. Walked by generation as above, so that it costs by what lies between the two and their
-/// bases, whatever their shape. (Of the steps of a fold `SettledSteps` tells.)
+/// Finds whether every version reachable from exactly one of the two is a merge. Neither may be an ancestor of the other. Walks by
+/// generation as above, so the cost is bounded by the versions between the two and their bases, whatever their shape. (For the steps of a
+/// fold use `SettledSteps`.)
 struct MergesOnly: HistoryPass {
     private let a: UInt32, b: UInt32
     private var marks: [UInt32: Side] = [:]
     private var queue = GenerationQueue()
-    /// Entries of the queue that one side alone reaches, as far as is known.
+    /// The number of queue entries that one side alone reaches, as far as known.
     private var open = 0
 
     init(_ a: UInt32, _ b: UInt32) { self.a = a; self.b = b }
 
     mutating func go(_ steps: Int, in dag: History) -> Bool? {
         if marks.isEmpty {
-            // Mostly one of the two is no merge itself, which takes no walk to see.
+            // Usually one of the two is no merge itself, and no walk is needed.
             if dag.rows[Int(a)].second == History.none || dag.rows[Int(b)].second == History.none { return false }
             paint(a, .left, dag)
             paint(b, .right, dag)

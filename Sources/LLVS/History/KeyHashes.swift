@@ -1,13 +1,13 @@
-/// Hashes of the ids that versions changed, by the rows of the versions: one number for each row, and those of versions that changed
-/// several ids one after the other.
+/// Hashes of the ids that versions changed. Each row has one number: the hash if the version changed one id, otherwise an index into the
+/// hashes of all versions that changed several.
 struct KeyHashes {
-    /// The hash of a version that changed one id; of others, where theirs begin in `many`. Of rows that were not set it means nothing.
+    /// The hash of the only changed id, or the index in `many` where the hashes begin. Undefined for rows that were not set.
     private var ofRows: ContiguousArray<UInt32> = []
     private var many: ContiguousArray<UInt32> = []
 
-    /// How many hashes there are of versions that changed several ids.
+    /// The number of hashes of versions that changed several ids.
     var manyCount: Int { many.count }
-    /// In bytes: of the hashes, and of the arrays that they are in.
+    /// Bytes of the hashes, and of the arrays that hold them.
     var size: Int { (ofRows.count + many.count) * MemoryLayout<UInt32>.stride }
     var memory: Int { (ofRows.capacity + many.capacity) * MemoryLayout<UInt32>.stride }
 
@@ -16,7 +16,7 @@ struct KeyHashes {
     mutating func preallocate() throws { try Memory.grow(&ofRows, "The history") }
     mutating func appendRow() { ofRows.append(0) }
 
-    /// False when there are none, or too many: they are not kept.
+    /// Sets the hashes of a row; false if there are none, or too many to record.
     mutating func set(_ row: Int, count: Int, _ hash: (Int) -> UInt32) -> Bool {
         guard count > 0, count <= MapPolicy.longestIndexed else { return false }
         if count == 1 {
@@ -29,12 +29,12 @@ struct KeyHashes {
         return true
     }
 
-    /// The hashes of a row that was set with so many.
+    /// Returns the hashes of a row that was set with `count` of them.
     func of(_ row: Int, count: Int) -> ContiguousArray<UInt32>.SubSequence {
         if count == 1 { return ofRows[row...row] }
         let start = Int(ofRows[row])
         return many[start..<start + count]
     }
-    /// The hash of a row that was set with one.
+    /// Returns the hash of a row that was set with one.
     @inline(__always) func single(_ row: Int) -> UInt32 { ofRows[row] }
 }

@@ -1,38 +1,39 @@
-/// Which version changed an id last, on the way from any version back along first predecessors: so that what prevailed under
-/// a single id is found without the maps of the versions between.
+/// Finds the version that last changed an id, from any version back along first predecessors. So the value under a single id is found
+/// without the maps of the versions in between.
 ///
-/// An id is known by its hash. Whoever asks looks into the record of the version that is answered, and asks on from the
-/// one behind it when it does not name the id. Never changes once made; safe from all threads. What was added since
-/// has to be walked over. 8 bytes for each change and for each version.
+/// An id is represented by its hash. The caller reads the record of the version returned; if it does not name the id, the caller asks again
+/// from that version's first predecessor. Immutable; safe from all threads. Versions added since have to be walked over. 8 bytes for each
+/// change and for each version.
 ///
 /// Source of the jumps: E. Myers, "An applicative random-access stack", Information Processing Letters 17 (1983).
 final class KeyHistoryIndex: Sendable {
     /// Hash of an id × 2³² + ordinal of a version that changed it; ascending.
     private let changes: ContiguousArray<UInt64>
-    /// Versions of which nobody knows by heart which ids they changed; ascending.
+    /// Versions whose changed ids are not recorded; ascending.
     private let others: ContiguousArray<UInt32>
-    /// For each version, how many first predecessors are behind it, and one of them further back: itself where there is none.
+    /// For each version the number of first predecessors before it, and one of them further back, the jump; the version itself if there is
+    /// none.
     private let steps: ContiguousArray<(depth: UInt32, jump: UInt32)>
-    /// The ordinals below this are in it.
+    /// The index covers the ordinals below this.
     let end: UInt32
 
-    /// Bytes that it takes.
+    /// The bytes of its arrays.
     var memory: Int { changes.count * 8 + others.count * 4 + steps.count * 8 }
 
-    /// What has to be copied of a history before it can be sorted; taken while nobody changes that.
+    /// A copy of the rows that the index needs. Made while the history cannot change, and sorted afterwards.
     struct Rows {
         fileprivate var changes: ContiguousArray<UInt64> = []
         fileprivate var others: ContiguousArray<UInt32> = []
         fileprivate var steps: ContiguousArray<(depth: UInt32, jump: UInt32)> = []
 
-        /// All versions behind those of `index`, up to the first that is being stored.
+        /// Copies the rows after those of `index`, up to the first that is being stored.
         init(_ history: History, behind index: KeyHistoryIndex?) {
             steps = index?.steps ?? []
             steps.reserveCapacity(history.rows.count)
             for i in steps.count..<max(steps.count, history.rows.count) {
                 let row = history.rows[i], ordinal = UInt32(truncatingIfNeeded: i)
                 guard row.isSettled else { break }
-                // One that was given up is behind no other; it may have been pointed at predecessors that came after it.
+                // A discarded version has no descendants; its predecessors may have higher ordinals.
                 guard row.state == .live else { steps.append((0, ordinal)); continue }
                 if let hashes = history.keyHashes(of: ordinal) {
                     for hash in hashes { changes.append(UInt64(hash) << 32 | UInt64(ordinal)) }
@@ -47,7 +48,7 @@ final class KeyHistoryIndex: Sendable {
         }
     }
 
-    /// A version that changed several ids of one hash is in it once.
+    /// A version that changed several ids of one hash is listed once.
     init(_ rows: Rows, behind index: KeyHistoryIndex?) {
         let new = KeyHistoryIndex.sorted(rows.changes), old = index?.changes ?? []
         var changes = ContiguousArray<UInt64>()
@@ -64,7 +65,7 @@ final class KeyHistoryIndex: Sendable {
         end = UInt32(truncatingIfNeeded: rows.steps.count)
     }
 
-    /// By hashes; what has one hash stays in the order in which it is. O(changes): a radix sort.
+    /// Sorts by hash; entries of one hash keep their order. O(changes): a radix sort.
     private static func sorted(_ changes: ContiguousArray<UInt64>) -> ContiguousArray<UInt64> {
         var from = changes, to = changes
         for shift in [32, 43, 54] {
@@ -83,15 +84,15 @@ final class KeyHistoryIndex: Sendable {
     }
 
     enum Found {
-        /// It may have changed the id; none between has.
+        /// This version may have changed the id; none in between has.
         case version(UInt32)
         case none
-        /// Too many others would have to be looked at.
+        /// Too many other versions would have to be checked.
         case tooMany
     }
 
-    /// The nearest version at or behind `ordinal`, which is below `end`, that may have changed an id of that hash. O(log changes) when
-    /// no other branches change the same id.
+    /// Returns the nearest version, from `ordinal` back, that may have changed an id of that hash. `ordinal` must be below `end`. O(log
+    /// changes) if no other branches change the same id.
     func nearest(_ hash: UInt32, at ordinal: UInt32, in history: History) -> Found {
         let key = UInt64(hash) << 32
         var found: UInt32?, tries = 0
@@ -113,14 +114,14 @@ final class KeyHistoryIndex: Sendable {
         return found.map { .version($0) } ?? .none
     }
 
-    /// All versions that may have changed an id of that hash, in no order: those that are known to, and those that nobody knows of.
+    /// Returns all versions that may have changed an id of that hash, in no order, including those whose changed ids are not recorded.
     func all(_ hash: UInt32) -> [UInt32] {
         let key = UInt64(hash) << 32
         let known = changes[KeyHistoryIndex.lowerBound(changes, key)..<KeyHistoryIndex.upperBound(changes, key | UInt64(UInt32.max))]
         return known.map { UInt32(truncatingIfNeeded: $0) } + others
     }
 
-    /// Along first predecessors; a version counts as its own. O(log versions).
+    /// Follows first predecessors; a version counts as its own ancestor. O(log versions).
     private func isAncestor(_ wanted: UInt32, of ordinal: UInt32, in history: History) -> Bool {
         var at = ordinal
         while at > wanted {
@@ -132,7 +133,7 @@ final class KeyHistoryIndex: Sendable {
         return at == wanted
     }
 
-    /// The first index whose element is not below, or is above.
+    /// Return the first index whose element is not below `wanted`, and the first whose element is above.
     private static func lowerBound<T: Comparable>(_ list: ContiguousArray<T>, _ wanted: T) -> Int { partition(list) { $0 < wanted } }
     private static func upperBound<T: Comparable>(_ list: ContiguousArray<T>, _ wanted: T) -> Int { partition(list) { $0 <= wanted } }
     @inline(__always)

@@ -1,14 +1,14 @@
-/// When a version was made, as far as that can be told. The timestamp puts versions in order, so it is later than those of the ancestors,
-/// however wrong the clocks of those who made them were; this is what clocks showed.
+/// When a version was made, as far as known. The timestamp orders versions, so it is later than those of the ancestors, however wrong their
+/// makers' clocks were. This time is what the clocks showed.
 enum MadeTime {
-    /// Under which a version carries what its maker's clock showed, where its timestamp is ahead of that: seconds since 2001-01-01 UTC, a
-    /// JSON number. The id of the version covers it, and other implementations carry it along.
+    /// The metadata key of the maker's clock, set if the timestamp is ahead of it: seconds since 2001-01-01 UTC, a JSON number. The
+    /// version's id covers it, and other implementations preserve it.
     static let clockKey = Array("__llvs_clock".utf8)
-    /// Seconds by which clocks may differ without a word.
+    /// Seconds by which clocks may differ without a report.
     static let tolerance = 60.0
-    /// Seconds ahead of this device's clock from which on people are told of it.
+    /// Seconds ahead of this device's clock from which a version is reported.
     static let farAhead = 3_600.0
-    /// A clock that shows less is known to be wrong: 2026-01-01, in seconds since 2001-01-01 UTC.
+    /// A clock that shows an earlier time is known to be wrong: 2026-01-01, in seconds since 2001-01-01 UTC.
     static let earliest = 788_918_400.0
 
     static func json(_ time: Double) -> [UInt8] {
@@ -17,7 +17,7 @@ enum MadeTime {
         return out
     }
 
-    /// What the metadata of a version say that its maker's clock showed; nil for anything but one JSON number.
+    /// Returns the clock in the metadata of a version; nil for anything but one JSON number.
     static func clock(_ metadata: Metadata) -> Double? {
         guard !metadata.isEmpty, let bytes = metadata[clockKey], bytes.count <= 64 else { return nil }
         return bytes.withUnsafeBytes { text in
@@ -27,8 +27,8 @@ enum MadeTime {
 }
 
 extension History {
-    /// What a version itself says: its maker's clock. One that stands right behind the timestamp of its newest predecessor, as merges do,
-    /// and has no clock of its own, was made when that was.
+    /// Returns the time that a version claims: its maker's clock. A version without one whose timestamp directly follows that of its newest
+    /// predecessor, as with merges, claims the time of that predecessor.
     func claim(timestamp: Double, clock: Double?, first: UInt32, second: UInt32) -> Double {
         if let clock { return min(clock, timestamp) }
         var newest = first
@@ -39,7 +39,7 @@ extension History {
         return rows[Int(newest)].made
     }
 
-    /// The latest of what a version says and when its predecessors were made.
+    /// Returns the latest of the time that a version claims and the times at which its predecessors were made.
     func claimed(timestamp: Double, clock: Double?, first: UInt32, second: UInt32) -> Double {
         var time = claim(timestamp: timestamp, clock: clock, first: first, second: second)
         for predecessor in [first, second] where predecessor != History.none { time = max(time, rows[Int(predecessor)].made) }
@@ -47,13 +47,13 @@ extension History {
     }
 }
 
-/// The timestamp of a version that was made here, and what its metadata say of the clock.
+/// The timestamp of a version made here, and the clock in its metadata.
 struct GivenTime {
     var timestamp: Double
     var clock: [UInt8]?
     init(_ version: Version) { (timestamp, clock) = (version.timestamp, version.metadata[MadeTime.clockKey]) }
 
-    /// A version that is asked for again gets what it had, unless its maker says what the clock showed.
+    /// Gives a version that is made again the same time, unless its metadata name a clock.
     func give(to version: inout Version) {
         version.timestamp = timestamp
         if version.metadata[MadeTime.clockKey] == nil { version.metadata[MadeTime.clockKey] = clock }

@@ -1,11 +1,11 @@
-/// All versions that are behind some, these included, while one after another is added: each version is walked over once, however many
-/// are added.
+/// The union of the ancestries of versions, including themselves, extended one version at a time. Each version is visited once, however
+/// many are added.
 struct MergedAncestry {
     private var versions = OrdinalSet()
 
     func contains(_ ordinal: UInt32) -> Bool { versions.contains(ordinal) }
 
-    /// What there is, so that who adds to it has it alone.
+    /// Moves the set out, so that the caller can change it without a copy.
     mutating func taken() -> MergedAncestry {
         defer { versions = OrdinalSet() }
         return self
@@ -42,11 +42,11 @@ struct MergedAncestry {
     }
 }
 
-/// The versions that some bring beside what another holds: these and their ancestors without that one and its ancestors, each after its
-/// predecessors. O(versions behind all of them).
+/// The versions that some have and another lacks: these and their ancestors, without that one and its ancestors, each after its
+/// predecessors. O(the ancestries of all).
 struct Brought: HistoryPass {
     private var held = OrdinalSet(), stack: [UInt32]
-    /// Those that are walked back from once what is held is known; nil since then.
+    /// The starts of the second walk, after that of `other`; nil once it runs.
     private var heads: [UInt32]?
     private var found: [UInt32] = []
 
@@ -77,14 +77,14 @@ struct Brought: HistoryPass {
     }
 }
 
-/// Which of up to 64 versions others have among their ancestors, up to another one. O(versions since the first of them).
+/// Finds which of up to 64 versions are ancestors of others, up to another one. O(versions since the first of them).
 struct LaterVersions: HistoryPass {
-    /// What was found: a bit for each of the versions asked about, for each version from the first of them on.
+    /// The result: for each version from the first of them on, a bit for each of the versions asked about.
     struct Found {
         fileprivate let first: UInt32
         fileprivate let bits: [UInt64]
 
-        /// Which of the versions asked about are ancestors of one: a bit for each, in their order.
+        /// Returns which of the versions asked about are ancestors of this one: a bit for each, in their order.
         func ancestors(of ordinal: UInt32) -> UInt64 {
             guard ordinal >= first, Int(ordinal - first) < bits.count else { return 0 }
             return bits[Int(ordinal - first)]
@@ -105,7 +105,7 @@ struct LaterVersions: HistoryPass {
     }
 
     mutating func go(_ steps: Int, in dag: History) -> Found? {
-        // Predecessors have lower ordinals; what came since is none of those asked about.
+        // Predecessors have lower ordinals. Versions added since are not asked about.
         let end = min(max(Int(first), Int(last)) + 1, dag.rows.count)
         if bits.isEmpty { bits.reserveCapacity(max(0, end - Int(first))) }
         var left = steps
@@ -125,7 +125,7 @@ struct LaterVersions: HistoryPass {
     }
 }
 
-/// Those of some versions that have one among their ancestors. O(versions since).
+/// Finds which of some versions have `ancestor` among their ancestors. O(versions since).
 struct Descendants: HistoryPass {
     private let ordinals: [UInt32]
     private var later: LaterVersions
@@ -140,7 +140,7 @@ struct Descendants: HistoryPass {
     }
 }
 
-/// Those of some versions that others have among their ancestors. O(versions since the first of them).
+/// Finds which of some versions are ancestors of others. O(versions since the first of them).
 struct Ancestors: HistoryPass {
     private let ordinals: Set<UInt32>
     private let floor: UInt32
@@ -171,7 +171,7 @@ struct Ancestors: HistoryPass {
 }
 
 extension History {
-    /// Those of the versions that have `ancestor` among their ancestors. O(versions since).
+    /// Returns those of the versions that have `ancestor` among their ancestors. O(versions since).
     func descendants(of ancestor: UInt32, among ordinals: [UInt32]) -> Set<UInt32> {
         var pass = Descendants(of: ancestor, among: ordinals)
         return pass.finish(in: self)

@@ -1,4 +1,4 @@
-/// What a version is put in order by: by generation, so that it comes after its predecessors, then canonically.
+/// The sort key of a version: its generation, so that it comes after its predecessors, then canonical order.
 struct OrderKey {
     let generation: UInt32
     let timestamp: Double
@@ -17,14 +17,14 @@ struct OrderKey {
 }
 
 extension History {
-    /// To be put in order when the lock is not held any more.
+    /// Returns sort keys, which can be sorted after the lock is released.
     func orderKeys(_ ordinals: [UInt32]) -> [OrderKey] {
         ordinals.map { OrderKey(generation: rows[Int($0)].generation, timestamp: rows[Int($0)].timestamp, id: id($0), ordinal: $0) }
     }
 }
 
 extension [OrderKey] {
-    /// In order.
-    /// - Parameter look: called now and then; what it throws ends the work.
+    /// Returns the keys sorted.
+    /// - Parameter look: called now and then; an error that it throws ends the work.
     func sorted(looking look: () throws -> Void) rethrows -> [OrderKey] { try sorted(by: OrderKey.isBefore, looking: look) }
 }

@@ -1,4 +1,4 @@
-/// A set of ordinals: a bit for each.
+/// A set of ordinals, as a bitmap.
 struct OrdinalSet {
     private var bits: [UInt64] = []
 

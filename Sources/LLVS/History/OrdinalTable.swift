@@ -1,9 +1,9 @@
-/// Finds the ordinal of a version by its id: open addressing over 32-bit ordinals, so that 100,000
-/// versions cost a megabyte. The ids themselves are kept by the history.
+/// Finds the ordinal of a version by its id: open addressing over 32-bit ordinals, so 100,000 versions take a megabyte. The history holds
+/// the ids.
 ///
 /// Keyed by a secret per process: ids from outside cannot be made to collide.
 struct OrdinalTable: ~Copyable {
-    /// Memory of our own rather than an array, whose references readers on all threads would count.
+    /// Allocated memory instead of an array, whose reference count readers on all threads would change.
     private var slots = OrdinalTable.memory(64)
     private var mask = 63
     private var used = 0
@@ -16,8 +16,8 @@ struct OrdinalTable: ~Copyable {
     /// Bytes.
     var size: Int { (mask + 1) * MemoryLayout<UInt32>.stride }
 
-    /// One for each half: whoever knows a factor makes ids that fall into one place. And one that brings the upper bits down, odd: one of
-    /// the factors may happen to end in many zeros.
+    /// One secret for each half: anybody who knows a factor can make ids that collide. An odd factor spreads the upper bits down, since a
+    /// random factor may end in many zeros.
     private static let secret = SystemRandomNumberGenerator.word(), other = SystemRandomNumberGenerator.word()
     private static let spreading = SystemRandomNumberGenerator.word() | 1
 
@@ -42,7 +42,7 @@ struct OrdinalTable: ~Copyable {
         return nil
     }
 
-    /// Makes room in an empty table.
+    /// Reserves capacity in an empty table.
     mutating func reserve(_ count: Int) {
         guard used == 0 else { return }
         var size = 64
@@ -52,12 +52,12 @@ struct OrdinalTable: ~Copyable {
         mask = size - 1
     }
 
-    /// Throws `.outOfMemory` when the table has to grow for one more, and cannot.
+    /// Throws `.outOfMemory` if the table must grow for one more and cannot.
     func preallocate() throws {
         if (used + 1) * 4 > (mask + 1) * 3 { try Memory.expect((mask + 1) * 8, "The history") }
     }
 
-    /// `hashOf` gives the hash of an ordinal that is in the table already.
+    /// Inserts an ordinal. `hashOf` returns the hash of an ordinal that is in the table already.
     mutating func insert(_ ordinal: UInt32, hash: UInt64, hashOf: (UInt32) -> UInt64) {
         if (used + 1) * 4 > (mask + 1) * 3 {
             let old = UnsafeMutableBufferPointer(start: slots, count: mask + 1)

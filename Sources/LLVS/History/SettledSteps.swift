@@ -1,31 +1,30 @@
-/// Which steps of a fold bring together versions that differ in merges only: whether every version that can be reached from exactly one
-/// of the two, the result so far and the next head, is a merge. It is known before the fold begins: behind the result are the heads so
-/// far and what is behind them, whatever the merges on the way come to.
+/// Finds the steps of a fold whose two versions, the result so far and the next head, differ in merges only: every version reachable from
+/// exactly one of the two is a merge. Known before the fold begins: the ancestors of a result are the heads so far and their ancestors,
+/// whatever the merges in between yield.
 ///
-/// Two versions differ in merges only when the same versions that are no merges are behind both. Enough of these are looked at: the
-/// first ones on all ways back from the heads, since all others are behind one of them. Which of them are behind a version
-/// follows from its predecessors; 64 of them are looked for at once. So the merges on top are walked over once, and what came since
-/// the lowest of 64 once for these.
+/// Two versions differ in merges only if the same non-merge versions are in both ancestries. It suffices to compare the first non-merge
+/// versions on each way back from the heads, since all others are their ancestors. 64 of them are compared at once, each version's bits
+/// following from its predecessors'. So the merges on top are visited once, and the versions since the lowest of 64 once for these.
 struct SettledSteps: HistoryPass {
     private let heads: [UInt32]
-    /// Where a group of heads begins, which are folded apart from the others.
+    /// Whether a group of heads begins here, which is folded apart from the others.
     private let begins: [Bool]
     private var outcome: [Bool]
-    /// What the walk back from the heads comes to next.
+    /// The versions that the walk back from the heads visits next.
     private var stack: [UInt32], seen = OrdinalSet()
-    /// The first versions that are no merges; when the walk is at its end the highest first.
+    /// The first non-merge versions on the ways back; sorted, highest first, once the walk has ended.
     private var others: [UInt32] = [], isAtEnd = false
-    /// Those of them that were not looked for yet begin here.
+    /// The index of the first of `others` that is not yet compared.
     private var next = 0
-    /// Which of 64 a version is, or has behind it, for each from the lowest of them on.
+    /// For each version from the lowest of the 64 on: which of them it is or descends from.
     private var behind: [UInt64] = []
-    /// Those of the 64 that the walk up from the lowest has not met yet end here.
+    /// Where those of the 64 end that the walk up from the lowest has not met yet.
     private var untold = 0
 
     /// - Parameter heads: in the order of the fold, none an ancestor of another.
     init(_ heads: [UInt32]) { self.init([heads]) }
 
-    /// Of several folds at once, so that what is behind all of them is walked over once.
+    /// For several folds at once, so that common ancestors are visited once.
     init(_ groups: [[UInt32]]) {
         heads = groups.flatMap { $0 }
         begins = groups.flatMap { $0.indices.map { $0 == 0 } }
@@ -33,14 +32,14 @@ struct SettledSteps: HistoryPass {
         stack = heads
     }
 
-    /// For each head, whether the step that folds it in is such a one; of the first of a group, false.
+    /// Returns for each head whether the step that folds it in differs in merges only; false for the first of a group.
     mutating func go(_ steps: Int, in dag: History) -> [Bool]? {
         var left = steps
         if !isAtEnd {
             guard findOthers(&left, dag) else { return nil }
             isAtEnd = true
         }
-        // Heads that are no merges are the highest: mostly they tell of all.
+        // Heads that are no merges are the highest, and usually decide all.
         while next < others.count, outcome.contains(true) {
             let group = others[next..<min(next + 64, others.count)]
             guard fill(group, &left, dag) else { return nil }
@@ -67,7 +66,7 @@ struct SettledSteps: HistoryPass {
         return true
     }
 
-    /// Finds what of some others is behind each version, and holds the heads against each other; false when it is not at its end.
+    /// Computes the bits of each version for one group, and compares the heads; false if not finished.
     private mutating func fill(_ group: ArraySlice<UInt32>, _ left: inout Int, _ dag: History) -> Bool {
         let lowest = Int(group.last ?? 0), end = Int(heads.max() ?? 0) + 1
         if behind.isEmpty {

@@ -1,7 +1,6 @@
-/// The versions that a walk back through history comes to next: the highest generation first, among equal ones the newest.
+/// The queue of a walk back through history: the highest generation first, among equal ones the newest.
 ///
-/// So a version comes after all its descendants in the walk, however often it was put in, and what was said of it each time is
-/// known when it comes.
+/// So a version comes after all its descendants in the walk, however often it was pushed, with everything that was pushed about it.
 struct WalkQueue {
     private struct Element {
         var ordinal: UInt32
@@ -12,10 +11,10 @@ struct WalkQueue {
     /// Elements that are not hidden.
     private var visible = 0
 
-    /// Whether all that can still be reached is to be left out.
+    /// Whether all versions that can still be reached are hidden.
     var isDone: Bool { visible == 0 }
 
-    /// - Parameter isHidden: it and its ancestors are to be left out.
+    /// - Parameter isHidden: leaves out the version and its ancestors.
     mutating func push(_ ordinal: UInt32, isHidden: Bool, in history: History) {
         heap.append(Element(ordinal: ordinal, generation: history.rows[Int(ordinal)].generation, isHidden: isHidden))
         if !isHidden { visible += 1 }
@@ -26,7 +25,7 @@ struct WalkQueue {
         }
     }
 
-    /// The next version, once, and whether it is to be left out; its predecessors are put in.
+    /// Returns the next version, once, and whether it is hidden; pushes its predecessors.
     mutating func next(in history: History) -> (ordinal: UInt32, isHidden: Bool)? {
         guard var next = pop(history) else { return nil }
         Work.versions.count()

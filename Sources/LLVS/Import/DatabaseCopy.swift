@@ -1,9 +1,9 @@
-/// A copy of a database of somebody else's, and of its log, in a folder of our own.
+/// A private copy of a foreign database and its log, in a folder of its own.
 ///
-/// SQLite opens what it finds under a name. The owner may put a pipe or a link there, hold a lease on the file, or cut the shared memory
-/// short: each could stop or end this process. So SQLite never opens the owner's files. They are copied, each by one descriptor.
+/// SQLite opens whatever has the name. The owner may put a pipe or a link there, hold a lease on the file, or truncate the shared memory;
+/// each could block or crash this process. So SQLite never opens the owner's files. They are copied, each through one descriptor.
 final class DatabaseCopy {
-    /// What it is a copy of.
+    /// The path of the original.
     let original: String
     let path: String
     private let folder: Folder
@@ -12,10 +12,10 @@ final class DatabaseCopy {
     private static let pieceSize = 256 << 10
     private static let doing = "Copying the database"
 
-    /// Nil when there is no such file.
-    /// - Parameter places: for the folder, without its last part: the first that can be used is.
-    /// - Parameter control: looked at for each piece.
-    /// - Throws: `.busy` when it was written to again and again while it was copied, or is open in this process.
+    /// Copies the database. Returns nil if there is no such file.
+    /// - Parameter places: path prefixes for the copy's folder; the first usable one is used.
+    /// - Parameter control: checked for each piece.
+    /// - Throws: `.busy` if it was written to repeatedly during the copying, or is open in this process.
     static func make(of database: DirectoryEntry, in places: [String], _ control: PacedControl) throws -> DatabaseCopy? {
         guard FolderFiles.signature(database) != nil else { return nil }
         try SQLiteLibrary.checkProcess(doing, database.path)
@@ -47,7 +47,7 @@ final class DatabaseCopy {
         let name = try posix("Naming a folder", place) { () throws(Errno) in try RandomName.random().hex }
         let wanted = DirectoryEntry(place + ".import-" + name)
         return try posix("Making the folder", wanted.path) { () throws(Errno) in
-            // Without links on the way, so that SQLite need not follow any.
+            // The path is resolved first, so that SQLite need not follow links.
             guard let above = System.resolved(wanted.folder.path) else { throw Errno(ENOENT) }
             let folder = Folder(above).folder(wanted.name)
             try folder.make(mode: 0o700)
@@ -57,7 +57,7 @@ final class DatabaseCopy {
 
     deinit { folder.remove() }
 
-    /// Whether nobody wrote to it meanwhile.
+    /// Copies the files; false if they changed meanwhile.
     private func fill(from database: DirectoryEntry, _ control: PacedControl) throws -> Bool {
         try SQLiteConnection.checkJournal(database)
         let file = try DatabaseFile(database, DatabaseCopy.doing), log = database.folder.place(database.name + "-wal")
@@ -73,7 +73,7 @@ final class DatabaseCopy {
         let copy = try posix("Making the copy", place.path) { () throws(Errno) in
             try OpenFile(place, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
         }
-        // Holes stay holes: what is claimed takes no space.
+        // Holes stay holes, so a huge sparse file takes no space.
         while at < size, let data = System.nextData(file.descriptor, from: at), data < size {
             at = data
             let count = Int(min(UInt64(buffer.count), size - at))

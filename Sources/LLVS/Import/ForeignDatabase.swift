@@ -1,4 +1,4 @@
-/// A table of the other implementation's SQLite stores, for reading: `Zone(key, version, data)`, from a copy.
+/// A table of the other implementation's SQLite stores: `Zone(key, version, data)`. Reads a copy.
 final class ForeignDatabase {
     private let copy: DatabaseCopy
     private let connection: SQLiteConnection
@@ -6,7 +6,7 @@ final class ForeignDatabase {
     private let query: String
     private var path: String { copy.original }
 
-    /// - Parameter control: looked at while SQLite works and waits.
+    /// - Parameter control: checked while SQLite works and waits.
     init(_ copy: DatabaseCopy, _ control: PacedControl) throws {
         self.copy = copy; self.control = control
         let connection = try Waiting.looking(at: control) { try SQLiteConnection(copy.path, .copy, of: copy.original) }
@@ -22,7 +22,7 @@ final class ForeignDatabase {
                     + "of the first two, or with views or triggers; and so no part of a store that can be imported. Check the path.",
                 path: copy.original)
         }
-        // Bound as bytes, since an id may hold a NUL. By the index or not at all: a table without one would be read for each row.
+        // Bound as bytes, since an id may hold a NUL. The index is required: without one, each query would scan the table.
         query =
             "SELECT data, length(data) > \(Limits.valueSize) FROM Zone INDEXED BY \"\(index)\" WHERE key = (CAST(?1 AS TEXT) COLLATE "
             + "BINARY) AND version = (CAST(?2 AS TEXT) COLLATE BINARY)"
@@ -30,8 +30,8 @@ final class ForeignDatabase {
 
     deinit { connection.close() }
 
-    /// The index by which rows are found; nil where the table is another, or anything would be computed or run. The file is somebody
-    /// else's: nothing that its schema says is run, and no cell is believed to be where it says.
+    /// Returns the name of the index that finds rows; nil if the table has another form, or if its schema would compute or run anything.
+    /// The file is foreign, so nothing in its schema is run and no cell is trusted to be where it claims.
     private static func key(_ connection: SQLiteConnection) throws -> String? {
         func rows(_ sql: String, _ row: @escaping (SQLiteStatement) -> Void) throws {
             try connection.query(
@@ -54,7 +54,7 @@ final class ForeignDatabase {
             columns.append(text($0, 1))
             isOurs = isOurs && $0.integer(6) == 0
         }
-        // Before 3.26 there is no such word, and no computed column.
+        // SQLite before 3.26 has neither this pragma nor computed columns.
         if columns.isEmpty { try rows("PRAGMA table_info(Zone)") { columns.append(text($0, 1)) } }
         guard isOurs, columns.sorted() == ["data", "key", "version"] else { return nil }
         var indexes: [String] = []
@@ -67,7 +67,7 @@ final class ForeignDatabase {
         }
     }
 
-    /// Nil when there is no such row.
+    /// Returns the data of a row; nil if there is none.
     func data(_ key: String, _ version: String) throws -> [UInt8]? {
         var found: [UInt8]?
         let key = Array(key.utf8), version = Array(version.utf8)

@@ -1,32 +1,33 @@
-/// The files of a store directory of the other implementation, wherever they are: in a directory, or in a zip.
+/// The files of a store directory of the other implementation, in a directory or in a zip.
 ///
 /// Names are relative to the store directory, with `/` between folders. Used by one thread at a time.
 protocol ForeignFiles: AnyObject {
-    /// For messages: where the store is.
+    /// The path of the store, for messages.
     var path: String { get }
-    /// All of a file; nil when there is none.
-    /// - Parameter limit: bytes that are read at most.
-    /// - Parameter control: looked at before each further MiB.
+    /// Returns all of a file; nil if it is missing.
+    /// - Parameter limit: the most bytes to read.
+    /// - Parameter control: checked before each further MiB.
     func read(_ file: String, atMost limit: Int, _ control: PacedControl) throws -> [UInt8]?
-    /// Whether there is such a folder.
-    /// - Parameter control: looked at on the way, as in `names`.
+    /// Returns whether the folder exists.
+    /// - Parameter control: checked on the way, as in `names`.
     func hasFolder(_ name: String, _ control: PacedControl) throws -> Bool
-    /// The files in a folder and in its folders, without those that file systems and syncing programs leave: "AB/CDEF.json", "notes.txt".
+    /// Returns the files in a folder and its sub-folders, without those that file systems and syncing programs leave behind:
+    /// "AB/CDEF.json", "notes.txt".
     func names(in folder: String, _ control: PacedControl) throws -> [String]
-    /// A copy of the database of that name, for SQLite; nil when there is none.
+    /// Returns a copy of the database of that name, for SQLite; nil if it is missing.
     func database(_ file: String, _ control: PacedControl) throws -> DatabaseCopy?
 }
 
-/// Those in a directory.
+/// The files in a directory.
 final class ForeignDirectory: ForeignFiles {
     let path: String
-    /// The one that the caller named, and those in it that were used last. No link in them is followed.
+    /// The folder that the caller named, and the sub-folders used last. No link inside is followed.
     private let top: Folder
     private var folders: [String: Folder] = [:]
-    /// Where copies of databases are made.
+    /// Path prefixes for copies of databases.
     private let copies: [String]
 
-    /// - Parameter copies: where copies of databases may be made: paths to which a name is added.
+    /// - Parameter copies: path prefixes for copies of databases; a name is appended.
     /// - Throws: `.notFound`, `.notADirectory`, `.invalidArgument`.
     init(path: String, copies: [String]) throws {
         self.path = path; self.copies = copies
@@ -41,7 +42,7 @@ final class ForeignDirectory: ForeignFiles {
     }
 
     func read(_ file: String, atMost limit: Int, _ control: PacedControl) throws -> [UInt8]? {
-        // No file system holds a NUL; and "..", which an id may be, leads out of the store.
+        // File names cannot hold a NUL; and "..", which an id may be, would lead out of the store.
         guard !file.utf8.contains(0), let place = place(file) else { return nil }
         if let status = try? place.status() { try OpenDatabases.checkIsClosed(status, "Reading the file", place.path) }
         return try FolderFiles.read(place, limit: limit, check: control.look)
@@ -74,7 +75,7 @@ final class ForeignDirectory: ForeignFiles {
         try place(file).flatMap { try DatabaseCopy.make(of: $0, in: copies, control) }
     }
 
-    /// Nil for what is none of the store: a name such as "..".
+    /// Nil for names that would leave the store, such as "..".
     private func place(_ file: String) -> DirectoryEntry? {
         let parts = ForeignDirectory.parts(file)
         guard let name = parts.last, !parts.contains(where: { $0.isEmpty || $0 == "." || $0 == ".." }) else { return nil }
@@ -86,7 +87,7 @@ final class ForeignDirectory: ForeignFiles {
         let path = parts.joined(separator: "/")
         if let known = folders[path] { return known }
         let made = folder(parts.dropLast()).folder(name)
-        // Each holds a descriptor.
+        // Bounded, since each folder holds a descriptor.
         if folders.count >= 32 { folders = [:] }
         folders[path] = made
         return made
@@ -97,7 +98,7 @@ final class ForeignDirectory: ForeignFiles {
 }
 
 extension DirectoryEntry {
-    /// Nil when there is nothing.
+    /// Returns the status; nil if there is no file.
     fileprivate func look() throws -> System.Status? {
         do throws(Errno) { return try status() } catch {
             if error.code == ENOENT { return nil }

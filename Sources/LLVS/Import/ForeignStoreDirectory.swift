@@ -4,24 +4,22 @@
 ///     values/<id, split likewise>/<first of the version id>/<rest>.json    bytes of a value
 ///     maps/__llvs_values/<key, split>/<first of the version id>/<rest>.json  a node of the index
 ///
-/// In ids and keys `/` is written `LLVSSLASH` and `:` `LLVSCOLON`; what has 2 characters or fewer is not
-/// split. Characters are Swift's (grapheme clusters), since that is what wrote them. Each version has a
-/// root node, under the key `__llvs_root`, that names the leaf nodes which prevail at it; equal names are
-/// the same node, so that two versions are compared by what differs.
+/// In ids and keys `/` is written `LLVSSLASH` and `:` `LLVSCOLON`. Names of 2 characters or fewer are not split. Characters are Swift's
+/// (grapheme clusters), as in the program that wrote them. Each version has a root node, under the key `__llvs_root`, that names its leaf
+/// nodes. Equal names denote the same node, so comparing two versions reads only the nodes that differ.
 ///
-/// Values and nodes may lie in databases instead, `values/zone.sqlite` and `maps/__llvs_values/zone.sqlite`, under their ids and
-/// keys as they are. On Apple systems what has more than 64 bytes is `LLZF` and the same compressed by LZFSE, for which the host has a
-/// decoder.
+/// Values and nodes may lie in databases instead, `values/zone.sqlite` and `maps/__llvs_values/zone.sqlite`, under unchanged ids and keys.
+/// On Apple systems data of more than 64 bytes is stored as `LLZF` and the data compressed by LZFSE, which the host's decoder reads.
 struct ForeignStoreDirectory {
     private let files: any ForeignFiles
     private let decode: ForeignDecoder?
     private let values: ForeignDatabase?
     private let maps: ForeignDatabase?
-    /// Looked at by whatever goes through names, nodes and rows.
+    /// Checked while names, nodes and rows are read.
     let control: PacedControl
     var path: String { files.path }
 
-    /// - Throws: `.notAStore`, `.unsupported` for a store that is one SQLite database.
+    /// - Throws: `.notAStore`; `.unsupported` if the store is one SQLite database.
     init(_ files: any ForeignFiles, decode: ForeignDecoder?, _ control: PacedControl = .none) throws {
         self.files = files; self.decode = decode; self.control = control
         func database(_ file: String) throws -> ForeignDatabase? {
@@ -38,12 +36,12 @@ struct ForeignStoreDirectory {
 
     // MARK: Files
 
-    /// Nil when there is none.
+    /// Nil if it is missing.
     func versionFile(_ id: VersionID) throws -> [UInt8]? {
         try read("versions/\(ForeignFileNames.split(id.description, 2)).json", atMost: SnapshotLimits.versionFileSize)
     }
 
-    /// The ids of all version files; names that are none come as they are.
+    /// Returns the ids of all version files; names that are no ids are returned unchanged.
     func versionNames() throws -> [String] {
         try files.names(in: "versions", control).map { name in
             try control.step(0)
@@ -87,14 +85,15 @@ struct ForeignStoreDirectory {
         return nil
     }
 
-    /// Bytes of a node of the index that are read at most. A root names a leaf for each of 4 KB or so.
+    /// The most bytes read of a node of the index. A root names a leaf for every 4 KB or so.
     private static let nodeSize = 128 << 20
 
     private func read(_ file: String, atMost limit: Int) throws -> [UInt8]? {
         try files.read(file, atMost: limit, control).map { try decoded($0, "\(path)/\(file)") }
     }
 
-    /// What does not decode to its end only happens to begin so.
+    /// Decodes data that begins with `LLZF`. Data that does not decode to its end only happens to begin that way, and is returned
+    /// unchanged.
     private func decoded(_ bytes: [UInt8], _ name: String) throws -> [UInt8] {
         guard bytes.starts(with: "LLZF".utf8) else { return bytes }
         guard let decode else {
@@ -113,7 +112,7 @@ struct ForeignStoreDirectory {
 }
 
 extension ForeignStoreDirectory {
-    /// Which node of the index.
+    /// The name of a node of the index.
     struct NodeName: Hashable {
         var key: [UInt8]
         var version: VersionID
@@ -124,7 +123,7 @@ extension ForeignStoreDirectory {
     struct Node {
         var nodes: [NodeName] = []
         var values: [Value.Reference] = []
-        /// What it names, and itself.
+        /// The number of entries, counting the node itself.
         var entryCount: Int { 1 + nodes.count + values.count }
 
         /// `{"children":{"nodes":[{"key","version"}]}}` or `{"children":{"values":[{"valueReference":{"valueId","storedVersionId"}}]}}`

@@ -1,12 +1,12 @@
-/// The files of a store directory in a zip: at its top, or in a folder there, as systems pack a directory.
+/// The files of a store directory in a zip: at its top, or in a single folder there, as systems pack a directory.
 final class ForeignZip: ForeignFiles {
     private let archive: ZipArchive
-    /// What precedes the names: "", or "store/".
+    /// The prefix of the names: "", or "store/".
     private let prefix: String
     var path: String { archive.source }
 
-    /// Goes by the store at the top when there is one, and else by the only one in a folder, so that everybody reads the same.
-    /// - Throws: `.snapshotDamaged` when there is no store, or more than one.
+    /// Uses the store at the top if there is one, otherwise the only one in a folder, so that all readers choose the same.
+    /// - Throws: `.snapshotDamaged` if there is no store, or more than one.
     init(_ archive: ZipArchive, _ control: PacedControl = .none) throws {
         self.archive = archive
         let folders = Array("/versions/".utf8)

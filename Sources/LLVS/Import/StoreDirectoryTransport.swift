@@ -1,16 +1,16 @@
-/// Shows a store directory of the other implementation as if it were the other side of an exchange that
-/// one can only receive from: what a version changed is told by comparing its index with its first predecessor's.
+/// Presents a store directory of the other implementation as the other side of an exchange, for receiving only. The changes of a version
+/// are found by comparing its index with its first predecessor's.
 final class StoreDirectoryTransport: ExchangeTransport, @unchecked Sendable {
-    // Sendable: one exchange uses it, which lets one call at a time through.
+    // Sendable: used by one exchange, which admits one call at a time.
     private let directory: ForeignStoreDirectory
     private var nodes: [ForeignStoreDirectory.NodeName: ForeignStoreDirectory.Node] = [:]
-    /// How many nodes are kept at most; a version shares nearly all of its nodes with its predecessor.
+    /// The most nodes cached; a version shares nearly all of its nodes with its predecessor.
     private static let nodeCount = 20_000
     private static let depthLimit = 16
-    /// Those that were read, and how many entries they have together; how many entries were gone through to compare versions.
+    /// The nodes that were read, their number of entries, and the number of entries visited to compare versions.
     private var met: Set<ForeignStoreDirectory.NodeName> = [], entriesMet = 0, entriesCompared = 0
-    /// A node differs between a version and its predecessor because one of the two wrote it. So each is gone through a few times; somebody
-    /// who wants to keep an import busy has all versions name a few large ones in turn.
+    /// A node differs between a version and its predecessor because one of the two wrote it, so each is visited only a few times. A
+    /// malicious store could make all versions name a few large nodes in turn, so the visits are bounded.
     private static let mostComparisons = 16, freeComparisons = 1 << 20
 
     init(_ directory: ForeignStoreDirectory) { self.directory = directory }
@@ -46,7 +46,7 @@ final class StoreDirectoryTransport: ExchangeTransport, @unchecked Sendable {
                 size += bytes?.count ?? 0
             } catch {
                 let error = StoreError.of(error)
-                // What the host's decoder throws, and what is no fault of the file.
+                // Errors of the host's decoder, and errors that are not the file's fault.
                 if [.user, .cancelled, .outOfMemory, .busy].contains(error.code) { throw error }
                 files.append(.unreadable(error))
             }
@@ -55,7 +55,7 @@ final class StoreDirectoryTransport: ExchangeTransport, @unchecked Sendable {
         return files
     }
 
-    // MARK: What a version changed
+    // MARK: Changes of a version
 
     func changes(of version: Version) throws -> [Value.Change] {
         let (here, before) = try difference(version.id, version.predecessors.first)
@@ -71,14 +71,14 @@ final class StoreDirectoryTransport: ExchangeTransport, @unchecked Sendable {
         }
         let removed = before.keys.filter { here[$0] == nil }
         if !removed.isEmpty {
-            // A removal that the second predecessor shows too came from there.
+            // If the second predecessor lacks the value too, the removal came from it.
             let second = version.predecessors.count > 1 ? try difference(version.id, version.predecessors[1]).before : nil
             for id in removed { changes.append(second.map { $0[id] == nil } ?? false ? .preserveRemoval(id) : .remove(id)) }
         }
         return changes
     }
 
-    /// What the nodes show in which two versions differ.
+    /// Returns the values in the nodes that differ between two versions.
     private func difference(_ version: VersionID, _ base: VersionID?) throws -> (here: [ValueID: VersionID], before: [ValueID: VersionID]) {
         let here = try node(.root(version)), before = try base.map { try node(.root($0)) }
         let names = Set(here.nodes), namesBefore = Set(before?.nodes ?? [])
@@ -89,7 +89,8 @@ final class StoreDirectoryTransport: ExchangeTransport, @unchecked Sendable {
         VersionID]
     {
         var values: [ValueID: VersionID] = [:]
-        // Each node once, however often it is named: what names all of the next level many times would never end.
+        // Each node is visited once, however often it is named; otherwise a store whose nodes name all of the next level many times would
+        // take forever.
         var seen = shared
         var open = [(node: root, depth: 0)]
         while let (node, depth) = open.popLast() {
@@ -126,7 +127,7 @@ final class StoreDirectoryTransport: ExchangeTransport, @unchecked Sendable {
         return node
     }
 
-    // MARK: What there is not
+    // MARK: Unsupported
 
     private var unsupported: StoreError {
         StoreError(.unsupported, "\(description) can only be imported from. Send to an exchange instead.", path: directory.path)

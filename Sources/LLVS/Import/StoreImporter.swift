@@ -1,19 +1,19 @@
-/// Brings the versions of a store directory of the other implementation into a store.
+/// Imports the versions of a store directory of the other implementation into a store.
 public enum StoreImporter {
-    /// Adds every version of the store at `directory` that is not in `store`, under the same id, with the
-    /// same time stamp, metadata and state. The directory is only read.
+    /// Adds every version of the store at `directory` that is not in `store`, under the same id, with the same timestamp, metadata and
+    /// state. The directory is only read.
     ///
-    /// Goes by the directory's index of what prevails where. A version that shows bytes stored in another
-    /// one records a `preserve`. May be repeated; works like `Exchange.retrieve` in all else: what cannot be
-    /// imported is a problem in the result and holds back only what depends on it.
+    /// Uses the directory's index of prevailing values. A version whose state has bytes that another version stored records a `preserve`.
+    /// May be repeated. In all else it works like `Exchange.retrieve`: a version that cannot be imported is a problem in the result and
+    /// holds back only those that depend on it.
     /// - Parameters:
     ///   - directory: the path of the store's directory, which is only read.
-    ///   - store: what the versions are added to.
-    ///   - decode: for what is compressed (`LLZF`); called on this thread, with what follows those four bytes. What it gives nil for is
-    ///     taken as it is. Without one such files are problems with the code `.unsupported`.
+    ///   - store: the store that receives the versions.
+    ///   - decode: decodes compressed data (`LLZF`); called on this thread with the bytes after those four. If it returns nil, the data is
+    ///     used unchanged. Without a decoder such files are problems with the code `.unsupported`.
     ///   - control: as for `Exchange.retrieve`.
-    /// - Throws: `.notFound`, `.notADirectory`, `.notAStore`; `.unsupported` for a store that is one SQLite database; `.cancelled`;
-    ///   what `decode` throws with the code `.user`; what keeps the store from adding.
+    /// - Throws: `.notFound`, `.notADirectory`, `.notAStore`; `.unsupported` for a store that is one SQLite database; `.cancelled`; errors
+    ///   of `decode` with the code `.user`; errors that keep the store from adding.
     public static func importStore(
         at directory: String, into store: Store, decode: ForeignDecoder? = nil, _ control: OperationControl = OperationControl()
     ) throws -> ExchangeResult {
@@ -29,7 +29,7 @@ public enum StoreImporter {
         return try Exchange(store: store, transport: StoreDirectoryTransport(found)).retrieve(control)
     }
 
-    /// A database that is the store, or is at the top of it.
+    /// Returns the path of a database that is the store, or lies at its top.
     private static func database(_ path: String, _ control: PacedControl) throws -> String? {
         guard !path.isEmpty, !path.utf8.contains(0) else { return nil }
         let folder = Folder(path)
@@ -49,8 +49,8 @@ public enum StoreImporter {
         return got == start.count && bytes == start
     }
 
-    /// Where copies of databases are made: beside the store, which has room for what is imported, else where the system has temporary
-    /// files.
+    /// Returns where copies of databases are made: beside the store, which has room for imported data, otherwise in the system's temporary
+    /// folder.
     private static func copies(for store: Store) -> [String] {
         let temporary = (getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp") + "/llvs"
         let path = (store.storage as? FileStorage)?.path ?? (store.storage as? SQLiteStorage)?.path

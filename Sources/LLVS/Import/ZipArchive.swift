@@ -2,21 +2,20 @@ import CLLVSShims
 
 /// The entries of a zip file (APPNOTE 6.3), by name; for reading. No name in it is ever used as a path.
 ///
-/// Strict: what its central directory says must be true of the file, to the byte, and entries lie apart. Stored and deflated
-/// entries, also of zip64; others are refused when they are read. In memory are the names and places of the entries, and one entry at a
-/// time.
+/// Strict: the central directory must describe the file to the byte, and entries must not overlap. Reads stored and deflated entries, also
+/// of zip64; reading others throws. In memory are the names and places of the entries, and one entry at a time.
 final class ZipArchive {
-    /// For messages: where the archive came from.
+    /// The source of the archive, for messages.
     let source: String
     private let file: OpenFile
-    /// Where the central directory begins: entries lie before it.
+    /// Where the central directory begins. Entries lie before it.
     private var directoryStart: UInt64 = 0
     private(set) var entries: [[UInt8]: Entry] = [:]
 
     struct Entry {
         fileprivate var header: UInt64
         fileprivate var compressedSize: UInt64
-        /// Bytes once it is inflated.
+        /// Bytes after inflating.
         var size: UInt64
         fileprivate var method: UInt16
         fileprivate var flags: UInt16
@@ -24,11 +23,11 @@ final class ZipArchive {
     }
 
     private static let endSize = 22, recordSize = 46, localSize = 30, locatorSize = 20, end64Size = 56
-    /// No deflated byte stands for more than so many.
+    /// The most bytes that one deflated byte can yield.
     private static let mostPerByte: UInt64 = 1_032
 
     /// - Parameter size: bytes of the file.
-    /// - Throws: `.snapshotDamaged`, `.foreignSnapshot` for what is in several parts, `.io`.
+    /// - Throws: `.snapshotDamaged`, `.foreignSnapshot` for an archive in several parts, `.io`.
     init(_ file: OpenFile, size: UInt64, source: String, _ control: PacedControl = .none) throws {
         self.file = file; self.source = source
         try readDirectory(size, control)
@@ -53,7 +52,7 @@ final class ZipArchive {
             throw unsupported("is one part of several")
         }
         var endStart = tailStart + UInt64(at)
-        // A writer that does not know the sizes beforehand writes the longer end also if the short one has room.
+        // A writer that does not know the sizes beforehand writes the zip64 end even if the short one has room.
         if let place = try locator(before: endStart) {
             endStart -= UInt64(ZipArchive.locatorSize)
             guard place <= endStart, endStart - place >= UInt64(ZipArchive.end64Size) else { throw damaged("its end lies nowhere") }
@@ -71,7 +70,7 @@ final class ZipArchive {
         entries.reserveCapacity(Int(min(end.count, 1 << 20)))
         var position = end.offset, left = end.count
         while left > 0 {
-            // As many records as fit; a record has at most 46 bytes and three fields of 64 KiB.
+            // A window of records; a record has at most 46 bytes and three fields of 64 KiB.
             let window = try bytes(at: position, Int(min(endStart - position, 256 << 10)))
             let used = try window.withUnsafeBytes { raw -> Int in
                 var reader = ByteReader(raw), used = 0
@@ -90,13 +89,13 @@ final class ZipArchive {
         try checkPlaces()
     }
 
-    /// Where the record is that the last one has no room for; nil if there is none.
+    /// Returns the offset of the zip64 end record; nil if there is none.
     private func locator(before end: UInt64) throws -> UInt64? {
         guard end >= UInt64(ZipArchive.locatorSize) else { return nil }
         return try bytes(at: end - UInt64(ZipArchive.locatorSize), ZipArchive.locatorSize).withUnsafeBytes { ByteReader($0).locator() }
     }
 
-    /// Where the last record of a zip begins, whose comment ends with the file.
+    /// Returns the offset of the end record, whose comment ends with the file.
     private static func end(_ tail: UnsafeRawBufferPointer) -> Int? {
         guard tail.count >= endSize else { return nil }
         return stride(from: tail.count - endSize, through: 0, by: -1).first { i in
@@ -105,7 +104,7 @@ final class ZipArchive {
         }
     }
 
-    /// Nil when the record is not whole in what the reader has.
+    /// Reads a record of the directory; nil if the reader does not hold it whole.
     private func record(_ reader: inout ByteReader) throws -> ([UInt8], Entry)? {
         guard reader.remaining >= ZipArchive.recordSize else { return nil }
         var next = reader
@@ -144,7 +143,7 @@ final class ZipArchive {
         return (Array(name), entry)
     }
 
-    /// Each lies before the directory, and behind the one before.
+    /// Checks that each entry lies before the directory and after the one before.
     private func checkPlaces() throws {
         var end: UInt64 = 0
         for (name, entry) in entries.sorted(by: { $0.value.header < $1.value.header }) {
@@ -160,10 +159,10 @@ final class ZipArchive {
 
     // MARK: Entries
 
-    /// The bytes of an entry; nil when there is none of that name.
+    /// Returns the bytes of an entry; nil if there is none of that name.
     /// - Throws: `.snapshotDamaged`, `.foreignSnapshot` for one that is encrypted or compressed in another way, `.tooLarge`,
     ///   `.outOfMemory`, `.io`.
-    /// - Parameter control: looked at for each MiB.
+    /// - Parameter control: checked for each MiB.
     func read(_ name: [UInt8], atMost limit: Int, _ control: PacedControl = .none) throws -> [UInt8]? {
         guard let entry = entries[name] else { return nil }
         guard entry.size <= UInt64(limit) else {
@@ -193,7 +192,7 @@ final class ZipArchive {
                 while done == 0 {
                     let rest = UnsafeRawBufferPointer(rebasing: from[read...]), room = min(size - count, OperationControl.bytesPerCheck)
                     var taken = 0
-                    // Behind the last byte only the end may come.
+                    // After the last byte only the end of the stream may follow.
                     let made =
                         room > 0
                         ? llvs_shim_inflate_more(
@@ -209,7 +208,7 @@ final class ZipArchive {
         }
     }
 
-    /// Where the bytes of an entry begin, and whether they can be had.
+    /// Returns where the bytes of an entry begin. Throws if they cannot be read.
     private func dataStart(_ name: [UInt8], _ entry: Entry) throws -> UInt64 {
         let shown = String(decoding: name, as: UTF8.self)
         guard entry.flags & 0x2041 == 0 else { throw unsupported("holds \"\(shown)\" encrypted") }
@@ -255,13 +254,13 @@ final class ZipArchive {
     }
 }
 
-/// What the end of a zip says of its directory.
+/// The fields of an end record about the directory.
 private struct ZipEnd {
     var count: UInt64, size: UInt64, offset: UInt64
-    /// Bytes of the record itself, where it says so.
+    /// Bytes of the record itself, if it has that field.
     var recordSize: UInt64 = 0
 
-    /// Whether the longer record says the same, as far as this one has room.
+    /// Returns whether the zip64 record agrees with this one, in the fields that fit here.
     func agrees(with long: ZipEnd) -> Bool {
         (count == UInt16.max || count == long.count) && (size == UInt32.max || size == long.size)
             && (offset == UInt32.max || offset == long.offset)
@@ -269,7 +268,7 @@ private struct ZipEnd {
 }
 
 extension ByteReader {
-    /// Behind its signature. Nil for a zip of several parts.
+    /// Reads an end record after its signature. Nil for a zip of several parts.
     fileprivate func endRecord() -> ZipEnd? {
         var reader = self
         guard let disk = reader.integer(UInt16.self), let first = reader.integer(UInt16.self), let here = reader.integer(UInt16.self),
@@ -280,7 +279,7 @@ extension ByteReader {
         guard needs64 || (disk == 0 && first == 0 && here == count) else { return nil }
         return ZipEnd(count: UInt64(count), size: UInt64(size), offset: UInt64(offset))
     }
-    /// Where the record is that `endRecord` has no room for.
+    /// Reads a zip64 locator: returns the offset of the zip64 end record.
     fileprivate func locator() -> UInt64? {
         var reader = self
         guard reader.integer(UInt32.self) == 0x0706_4B50, reader.integer(UInt32.self) == 0, let place = reader.integer(UInt64.self),

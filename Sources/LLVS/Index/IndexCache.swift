@@ -1,22 +1,22 @@
-/// The trees of indexes that are in memory, within a budget. What was asked for least lately goes first, but never what came last.
+/// The trees of indexes in memory, within a budget. Evicts the least recently used first, but never the newest.
 ///
 /// Guarded by the lock of its `IndexProvider`.
 final class IndexCache {
-    /// An index at a version: entries, which are a key and the id of a value that has it, in order. Immutable but for what the cache notes.
+    /// An index at a version: its entries in order, each a key and the id of a value that has it. Immutable except for the cache's fields.
     final class Tree: @unchecked Sendable {
-        // Sendable: what changes is the cache's, whose lock guards it.
+        // Sendable: the mutable fields belong to the cache, whose lock guards them.
         let digest: [UInt8]
         /// The version, in this process's history.
         let ordinal: UInt32
         /// Nil when it is empty.
         let root: MapNode?
-        /// How the entries differ from those of `root`; nil: they are these.
+        /// The differences between the entries and those of `root`; nil if there are none.
         let overlay: IndexOverlay?
-        /// Values at the version whose ids begin with the prefix of the index.
+        /// The number of values at the version whose ids begin with the prefix of the index.
         let values: Int
-        /// Differences of versions that were gone through since a file of it was read or written.
+        /// The number of version differences applied since a file of the index was read or written.
         let changes: Int
-        /// The tree that it was made from, which it shares nodes with, as long as that is kept.
+        /// The tree that it was made from and shares nodes with, while the cache holds that.
         fileprivate var basis: Tree?
         fileprivate var dependents: [Tree] = []
         /// Bytes that it does not share with its basis.
@@ -34,11 +34,11 @@ final class IndexCache {
             self.values = values
         }
 
-        /// The same, of which there is a file now.
+        /// The same tree, marked as saved in a file.
         var asSaved: Tree { Tree(digest, ordinal, root, overlay, values: values) }
     }
 
-    /// The least that a tree costs.
+    /// The minimal cost of a tree.
     private static let leastCost = 1 << 10
 
     private let account: MemoryAccount
@@ -48,7 +48,7 @@ final class IndexCache {
     private var count = 0
 
     init(_ account: MemoryAccount) { self.account = account }
-    // Trees hold what they were made from, and that holds them.
+    // Trees and their bases refer to each other.
     deinit { _ = removeAll() }
 
     func find(_ digest: [UInt8], _ ordinal: UInt32) -> Tree? {
@@ -57,7 +57,7 @@ final class IndexCache {
         return tree
     }
 
-    /// The tree of the same index at the version that came nearest in time to this one. O(trees of the index).
+    /// Returns the tree of the same index whose version is nearest in the order of ordinals. O(trees of the index).
     func nearest(_ digest: [UInt8], _ ordinal: UInt32) -> Tree? {
         func distance(_ other: UInt32) -> UInt32 { other < ordinal ? ordinal - other : other - ordinal }
         return trees[digest]?.values.min { a, b in
@@ -66,7 +66,7 @@ final class IndexCache {
         }
     }
 
-    /// Keeps a tree; answers what is let go of for it, to be released without the lock.
+    /// Stores a tree. Returns the evicted trees, for release outside the lock.
     func store(_ tree: Tree, on basis: Tree?) -> [Tree] {
         guard trees[tree.digest]?[tree.ordinal] == nil else { return [] }
         trees[tree.digest, default: [:]][tree.ordinal] = tree
@@ -78,7 +78,7 @@ final class IndexCache {
         return trim(but: tree)
     }
 
-    /// Puts a tree in the place of one with the same entries.
+    /// Replaces a tree by one with the same entries.
     func replace(_ tree: Tree, with other: Tree) -> [Tree] {
         guard trees[tree.digest]?[tree.ordinal] === tree else { return [] }
         let basis = tree.basis
@@ -98,7 +98,7 @@ final class IndexCache {
         cost += tree.cost
     }
 
-    /// Some at a time, so that looking for them pays.
+    /// Evicts an eighth of the budget at a time, so that the sorting pays.
     private func trim(but newest: Tree) -> [Tree] {
         let budget = account.indexes
         guard cost > budget else { return [] }
@@ -111,7 +111,7 @@ final class IndexCache {
         return gone
     }
 
-    /// What it shared with those made from it is theirs alone from now on.
+    /// Nodes that it shared with trees made from it count as theirs from now on.
     private func forget(_ tree: Tree) {
         trees[tree.digest]?[tree.ordinal] = nil
         if trees[tree.digest]?.isEmpty ?? false { trees[tree.digest] = nil }
@@ -127,7 +127,7 @@ final class IndexCache {
         tree.dependents = []
     }
 
-    /// Forgets all; answers it, to be released without the lock.
+    /// Removes all trees. Returns them, for release outside the lock.
     func removeAll() -> [Tree] {
         let gone = trees.values.flatMap(\.values)
         for tree in gone {
@@ -140,6 +140,6 @@ final class IndexCache {
         return gone
     }
 
-    /// Trees that are kept, for tests.
+    /// The number of trees, for tests.
     var treeCount: Int { count }
 }

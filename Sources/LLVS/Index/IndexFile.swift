@@ -1,19 +1,19 @@
-/// An index at one version, as bytes of a cache: what a later process begins with, instead of reading all values.
+/// An index at one version, encoded for a cache, so that a later process need not read all values.
 ///
 ///     "LLVSIDX2" · bytes of the definition (varint) · the definition, canonical JSON · version id · checksum of its record u32
 ///     · values · entries (varints) · for each entry, in order: bytes shared with the one before · further bytes (varints) · these
 ///     · CRC-32C of all before
 ///
-/// A version id says what the version holds; the checksum of its record keeps a store apart from another that gave the same id to something
-/// else. What does not add up in any way is not there.
+/// A version id usually determines the content of the version; the checksum of its record distinguishes stores that gave one id to
+/// different versions. An inconsistent file is ignored.
 struct IndexFile {
     private static let magic = Array("LLVSIDX2".utf8)
-    /// Key and id.
+    /// The most bytes of an entry: key and id.
     private static let mostEntry = 5_120 + 1_024
-    /// All entries together have at most so many times the bytes of the file: more are neither written nor read, since a small file of long
-    /// entries that share nearly all of their bytes would take any memory.
+    /// The entries together have at most so many times the bytes of the file. Larger indexes are neither written nor read: otherwise a
+    /// small file of long entries that share nearly all of their bytes could take any amount of memory.
     private static let mostExpansion = 64
-    /// Entries are put into the tree when they have so many bytes.
+    /// Entries are inserted into the tree in batches of about so many bytes.
     private static let stretch = 4 << 20
 
     let version: VersionID
@@ -21,13 +21,13 @@ struct IndexFile {
     let root: MapNode?
     let values: Int
 
-    /// The cache of an index.
+    /// The name of the cache of an index.
     static func name(_ digest: [UInt8]) -> String {
         let digits = Array("0123456789abcdef".utf8)
         return "index-" + String(decoding: digest.prefix(16).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
     }
 
-    /// Nil where there is to be no file.
+    /// Encodes a tree; nil if its file is not to be written.
     static func bytes(
         of tree: IndexCache.Tree, _ definition: IndexDefinition, _ version: VersionID, _ checksum: UInt32
     ) throws -> [UInt8]? {
@@ -56,7 +56,7 @@ struct IndexFile {
         return out.bytes
     }
 
-    /// What the bytes say that they are an index of; nil for other bytes.
+    /// Returns the definition in the bytes of a file; nil for other bytes.
     static func definition(of bytes: [UInt8]) -> IndexDefinition? {
         bytes.withUnsafeBytes { bytes in
             var reader = ByteReader(bytes)
@@ -67,8 +67,8 @@ struct IndexFile {
         }
     }
 
-    /// Nil for bytes that are no index of that definition.
-    /// - Throws: what the control throws, `.outOfMemory`.
+    /// Nil if the bytes are no index of that definition.
+    /// - Throws: errors of the control, `.outOfMemory`.
     init?(_ bytes: [UInt8], _ definition: IndexDefinition, _ control: PacedControl) throws {
         let end = bytes.count - 4
         var head = ByteWriter()
@@ -82,7 +82,7 @@ struct IndexFile {
             var reader = ByteReader(body)
             guard reader.take(head.bytes.count) != nil, let version = reader.versionID(),
                 let checksum = reader.integer(UInt32.self), let values = reader.count(atMost: Int(UInt32.max)),
-                // Each has two bytes at least.
+                // Each takes at least two bytes.
                 let count = reader.count(atMost: body.count / 2)
             else { return nil }
             var root: MapNode?, arena = KeyArena(), last: [UInt8] = [], size = 0, stretch = 0
@@ -95,7 +95,7 @@ struct IndexFile {
                 guard let shared = reader.count(atMost: last.count), let rest = reader.count(atMost: IndexFile.mostEntry - shared),
                     let more = reader.take(rest)
                 else { return nil }
-                // Behind the one before.
+                // Entries must ascend.
                 guard i == 0 || rest > 0 && (shared == last.count || more[0] > last[shared]) else { return nil }
                 last.replaceSubrange(shared..., with: more)
                 guard IndexFile.isEntry(last, definition) else { return nil }
@@ -115,7 +115,7 @@ struct IndexFile {
         (version, checksum, root, values) = read
     }
 
-    /// Whether it is a key, and an id that may have it.
+    /// Returns whether it is a key followed by an id that may have it.
     private static func isEntry(_ entry: [UInt8], _ definition: IndexDefinition) -> Bool {
         entry.withUnsafeBytes { entry in
             let size = IndexKey.size(entry, parts: definition.parts, folds: definition.folds)
@@ -125,16 +125,16 @@ struct IndexFile {
     }
 }
 
-/// The indexes in the caches of a store: one version of each. Derived, and passed over in doubt.
+/// The indexes in the caches of a store: one version of each. Derived, and ignored if doubtful.
 enum IndexFiles {
-    /// Fewer values than this are read again sooner than a file is written.
+    /// For fewer values no file is written, since reading them again is cheap.
     static let fewestValues = 256
-    /// After changes of so large a part of the values the file is written anew.
+    /// The file is rewritten after changes to this fraction of the values.
     private static let changedPart = 8
     private static let list = "indexes", mostFiles = 16
 
-    /// What is kept of an index, if it is good for this store; what is not good for any is removed.
-    /// - Throws: what the control throws, `.outOfMemory`.
+    /// Returns the cached tree of an index if it is valid for this store. Removes a file that is invalid for any store.
+    /// - Throws: errors of the control, `.outOfMemory`.
     static func tree(_ definition: IndexDefinition, in store: Store, _ control: PacedControl) throws -> IndexCache.Tree? {
         guard definition.isLasting else { return nil }
         let name = IndexFile.name(definition.digest)
@@ -147,8 +147,9 @@ enum IndexFiles {
         return IndexCache.Tree(definition.digest, ordinal, file.root, values: file.values)
     }
 
-    /// Writes a tree, where that pays: `changes` were made to it since a file of it was read or written; nil: it was made of all values.
-    /// - Returns: whether a file of it is there now.
+    /// Writes a tree if it is worth it. `changes` is the number of changes since a file of it was read or written; nil if it was made from
+    /// all values.
+    /// - Returns: whether a file was written.
     static func save(_ tree: IndexCache.Tree, _ definition: IndexDefinition, changes: Int?, in store: Store) -> Bool {
         let isMuch = changes.map { $0 >= max(fewestValues, tree.values / changedPart) } ?? (tree.values >= fewestValues)
         let storage = store.storage
@@ -166,7 +167,7 @@ enum IndexFiles {
         return true
     }
 
-    /// The names of all that are there, as far as that is noted.
+    /// Returns the names of all files in the list.
     static func names(in store: Store) -> [String] {
         (((try? store.storage.cacheGet(list)) ?? nil) ?? []).split(separator: UInt8(ascii: "\n")).prefix(mostFiles)
             .map { String(decoding: $0, as: UTF8.self) }.filter { $0.hasPrefix("index-") }
@@ -176,7 +177,7 @@ enum IndexFiles {
         store.lock.withRead { store.dag.rows[Int(ordinal)].checksum }
     }
 
-    /// Remembers which files there are, the last first, and removes those that were written longest ago.
+    /// Adds a file to the list, newest first, and removes the files that were written longest ago.
     private static func note(_ name: String, in storage: any Storage) {
         let known = ((try? storage.cacheGet(list)) ?? nil) ?? []
         var names = known.split(separator: UInt8(ascii: "\n")).map { String(decoding: $0, as: UTF8.self) }

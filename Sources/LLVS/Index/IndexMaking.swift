@@ -1,22 +1,23 @@
-/// Makes the tree of an index at a version. Used by one thread.
+/// Builds the tree of an index at a version. Used by one thread.
 struct IndexMaking {
     private let store: Store
     private let definition: IndexDefinition
     private let control: PacedControl
 
-    /// Values that are read together, and bytes of them.
+    /// How many values are read together, and their bytes.
     private static let mostRead = 512, mostReadBytes = 1 << 20
-    /// Bytes of entries that are sorted together, and those that come from the values of one piece of work: a few values may have many.
+    /// The bytes of entries sorted together, and the bytes of entries from the values of one work item: a few values may have many.
     private static let mostSorted = 16 << 20, mostOfPiece = 2 << 20
-    /// So few differences are always gone through; more only up to a part of the values.
+    /// Up to so many differences are always applied; more are applied only if they are at most this fraction of the values.
     private static let fewDifferences = 64, largestPart = 4
-    /// From so many lookups on a map pays.
+    /// From so many lookups on, making a map pays.
     private static let fewLookups = 16
-    /// So many changes of entries are put into the tree at once; more stay beside it until a further tree is made from it.
+    /// Up to so many changes of entries are inserted into the tree at once. More form an overlay until another tree is made from this one.
     private static let fewChanges = 16
-    /// Common bytes of entries from which on a leaf holds any number of them: ids behind one long key are to be told apart.
+    /// If entries share more leading bytes than this, a leaf holds any number of them. It is large enough to separate ids after one long
+    /// key.
     static let deepestPrefix = 1_536
-    /// Entries lead to nothing: an id says which value, and the version which bytes.
+    /// Entries carry no data: the id names the value, and the version determines its bytes.
     static let slot = MapEntry(version: 0, size: 0, bodyOffset: 0)
 
     init(_ store: Store, _ definition: IndexDefinition, _ control: PacedControl) {
@@ -26,7 +27,7 @@ struct IndexMaking {
     }
 
     /// - Parameter basis: the same index at another version, without an overlay, if there is one.
-    /// - Returns: the tree, and what it shares nodes with.
+    /// - Returns: the tree, and the tree that it shares nodes with.
     func tree(_ ordinal: UInt32, from basis: IndexCache.Tree?) throws -> (IndexCache.Tree, IndexCache.Tree?) {
         if let basis, let changed = try changed(basis, to: ordinal) { return (changed, basis) }
         return (try whole(ordinal), nil)
@@ -34,7 +35,7 @@ struct IndexMaking {
 
     // MARK: From all values
 
-    /// Whatever is there of other versions.
+    /// Builds the tree from all values, ignoring trees of other versions.
     func whole(_ ordinal: UInt32) throws -> IndexCache.Tree {
         let map = try store.maps.map(ordinal, control)
         var root: MapNode?, arena = KeyArena(), values = 0, walk = PrefixWalk(map, definition.prefix)
@@ -67,12 +68,12 @@ struct IndexMaking {
         return IndexCache.Tree(definition.digest, ordinal, root, values: values)
     }
 
-    /// Callbacks of the host, which give keys or read values, are called on the thread that asked.
+    /// The host's callbacks, which compute keys or read values, run on the calling thread.
     private var threads: Int { definition.callback != nil || store.storage is CallbackStorage ? 1 : SharedThreads.most }
 
     // MARK: From another version
 
-    /// The tree at another version by what differs; nil when that is no less work, or cannot be.
+    /// Builds the tree from that of another version by applying the differences; nil if that is no less work, or impossible.
     private func changed(_ basis: IndexCache.Tree, to ordinal: UInt32) throws -> IndexCache.Tree? {
         do {
             let differences = try store.differences(
@@ -81,7 +82,7 @@ struct IndexMaking {
             guard differences.count <= max(IndexMaking.fewDifferences, basis.values / IndexMaking.largestPart) else { return nil }
             return try apply(differences, to: basis, ordinal)
         } catch let error as StoreError where error.code == .damaged {
-            // An old value perhaps: those of the version itself will tell.
+            // The damaged value may be an old one. Reading the values of the version itself will show.
             return nil
         }
     }
@@ -99,7 +100,7 @@ struct IndexMaking {
             var count = 0, bytes = 0
             while let difference = left.first, count < IndexMaking.mostRead, bytes < IndexMaking.mostReadBytes {
                 let id = difference.id.bytes
-                // Of each id what was, and what is: one of both may not be there.
+                // For each id the old and the new value; one of them may be absent.
                 let old = difference.kind == .insert ? nil : try id.withUnsafeBytes { try before.lookup($0) }
                 try reading.append(id, old)
                 try reading.append(id, difference.entry)
@@ -127,8 +128,8 @@ struct IndexMaking {
         }
     }
 
-    /// What changes in the tree, of values that are told in pairs, the old and the new; nil where a key that is to be taken away is not in
-    /// it, or one that is to be put there is: then it is not what it should be.
+    /// Returns the changes to the tree. Values come in pairs, old and new. Returns nil if a key to remove is absent from the tree, or a key
+    /// to add is present: then the tree is wrong.
     private static func changes(_ reading: IndexReading, _ root: MapNode?, _ control: PacedControl) throws -> KeyArena? {
         var arena = KeyArena(), was: [[UInt8]] = [], entry: [UInt8] = [], isWhole = true
         try reading.forEach(control) { i, id, keys in
@@ -144,7 +145,7 @@ struct IndexMaking {
         return isWhole ? arena : nil
     }
 
-    /// Calls with the keys that are in one list alone, which are both in order: `true` for those of the second.
+    /// Calls `body` with the keys that only one of two sorted lists has: `true` for those of the second.
     private static func forEachDifference(_ a: [[UInt8]], _ b: [[UInt8]], _ body: ([UInt8], Bool) -> Void) {
         var i = 0, j = 0
         while i < a.count || j < b.count {

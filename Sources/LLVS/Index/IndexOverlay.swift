@@ -1,16 +1,16 @@
-/// Entries by which an index differs from the tree of another version, in order. To look into both takes hardly longer than into a tree,
-/// and to put a thousand entries into a tree takes longer than all else of the first question at a version far away.
+/// The entries by which an index differs from the tree of another version, in order. Lookups in both take hardly longer than in a tree,
+/// whereas inserting a thousand entries would dominate the first query at a distant version.
 final class IndexOverlay: @unchecked Sendable {
-    // Sendable: it does not change.
-    /// Keys that lie in `memory`, each once; without an entry what is not there any more.
+    // Sendable: immutable.
+    /// Keys that lie in `memory`, each once. A change without an entry is a removal.
     let changes: [MapChange]
-    /// How many entries there are more by those before each, and by all.
+    /// For each position the balance of additions and removals before it; at the end that of all.
     private let more: [Int32]
     private let memory: UnsafeMutableRawBufferPointer
-    /// Bytes that it takes.
+    /// The bytes that it takes.
     let cost: Int
 
-    /// - Parameter sorted: the changes, each of which makes a difference to the tree.
+    /// - Parameter sorted: the changes, each of which differs from the tree.
     init(_ sorted: ArraySlice<MapChange>) throws {
         let size = sorted.reduce(0) { $0 + $1.key.count }
         try Memory.expect(sorted.count * (MemoryLayout<MapChange>.stride + 4), "Comparing two versions of an index")
@@ -30,7 +30,7 @@ final class IndexOverlay: @unchecked Sendable {
     }
     deinit { Memory.release(memory) }
 
-    /// The changes within bounds.
+    /// Returns the range of changes within the bounds.
     fileprivate func range(from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?) -> Range<Int> {
         let start = first(notBelow: low), end = high.map { first(notBelow: $0) } ?? changes.count
         return start..<max(start, end)
@@ -45,21 +45,21 @@ final class IndexOverlay: @unchecked Sendable {
         return low
     }
 
-    /// How many entries there are more within bounds than in the tree.
+    /// Returns how many more entries lie within the bounds than in the tree.
     fileprivate func more(from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?) -> Int {
         let range = range(from: low, to: high)
         return Int(more[range.upperBound]) - Int(more[range.lowerBound])
     }
 }
 
-/// The entries of an index, whatever tells them.
+/// The entries of an index, from its tree and overlay.
 extension IndexCache.Tree {
-    /// How many entries are within bounds. O(key length + log n).
+    /// Returns the number of entries within the bounds. O(key length + log n).
     func count(from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?) -> Int {
         (root?.count(from: low, to: high) ?? 0) + (overlay?.more(from: low, to: high) ?? 0)
     }
 
-    /// Calls with each entry within bounds, in order or backwards, until `body` answers false.
+    /// Calls `body` with each entry within the bounds, in order or backwards, until it returns false.
     func forEach(
         from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, isBackwards: Bool, _ body: (UnsafeRawBufferPointer) -> Bool
     ) {
@@ -98,7 +98,7 @@ extension IndexCache.Tree {
         }
     }
 
-    /// The same with all entries in its tree.
+    /// Returns the same tree with all entries in its nodes.
     func withoutOverlay() throws -> IndexCache.Tree {
         guard let overlay else { return self }
         try Memory.expect(overlay.changes.count * 64, "Making an index")

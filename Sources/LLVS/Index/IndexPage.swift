@@ -1,10 +1,10 @@
-/// One page of what a question to an index found: entries in the order that was asked for.
+/// One page of the result of an index query: entries in the requested order.
 public struct IndexPage: Sendable {
-    /// Texts one behind the other, each with a NUL behind it that its size does not count.
+    /// Texts in a row, each followed by a NUL that its size does not count.
     public struct Column: Sendable {
-        /// All of them.
+        /// The bytes of all texts.
         public private(set) var bytes: [UInt8] = []
-        /// How many bytes each has, without its NUL.
+        /// The number of bytes of each text, without its NUL.
         public private(set) var sizes: [UInt64] = []
 
         mutating func append(_ text: some Collection<UInt8>) {
@@ -23,17 +23,17 @@ public struct IndexPage: Sendable {
         }
     }
 
-    /// How many entries the question is about, pages aside; nil where that was not asked.
+    /// The number of entries that match, over all pages; nil if it was not requested.
     public internal(set) var total: UInt64?
-    /// The ids of the values; of one with several keys perhaps several times.
+    /// The ids of the values. A value with several keys may appear several times.
     public internal(set) var ids = Column()
-    /// The tuples as JSON arrays, strings as they are spelled in the values; empty where they were not asked for.
+    /// The tuples as JSON arrays, with strings as spelled in the values; empty if not requested.
     public internal(set) var keys = Column()
-    /// The values, a row for each entry; nil where they were not asked for.
+    /// The values, a row for each entry; nil if not requested.
     public internal(set) var values: ValueBatch?
-    /// Where the next page begins; empty when this one is the last. It holds good for ever, at this version and at others.
+    /// Where the next page begins; empty if this page is the last. Valid indefinitely, at this version and at others.
     public internal(set) var cursor: [UInt8] = []
-    /// How many entries there are.
+    /// The number of entries.
     public var count: Int { ids.sizes.count }
 
     ///     cursor = 01 · first 8 bytes of the digest · key · id           of the last entry

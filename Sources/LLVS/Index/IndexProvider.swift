@@ -1,19 +1,20 @@
 import CLLVSShims
 
-/// The tree of an index at a version: from memory, or made from the nearest version that has one and what differs, or from all values.
+/// Provides the tree of an index at a version: from memory, or built from the nearest version that has one and the differences, or from all
+/// values.
 ///
-/// One for each store. Safe from all threads; no lock is held while values are read. Two threads that ask for one tree: the second waits
-/// for the first.
+/// One per store. Safe from all threads; no lock is held while values are read. If two threads request one tree, the second waits for the
+/// first.
 final class IndexProvider: @unchecked Sendable {
-    // Sendable: `lock` guards what changes.
+    // Sendable: `lock` guards the mutable state.
     private struct Place: Hashable {
         let digest: [UInt8]
         let ordinal: UInt32
     }
 
-    /// A tree that is being made. Where the host's progress callback never returns, it is not made any more.
+    /// A tree under construction. Abandoned if the host's progress callback never returns.
     private final class Making: HostCallMark, @unchecked Sendable {
-        // Sendable: it never changes, but for what the runtime does to a weak reference.
+        // Sendable: immutable, except for what the runtime does to the weak reference.
         let place: Place
         let thread = llvs_shim_thread_number()
         private weak var provider: IndexProvider?
@@ -28,11 +29,11 @@ final class IndexProvider: @unchecked Sendable {
     private let ended = Condition()
     private let cache: IndexCache
     private var running: [Making] = []
-    /// What rules declare, by the version that stored them.
+    /// The declarations in rules, by the version that stored them.
     private let declared = Guarded<[UInt32: IndexDeclarations]>([:])
     private static let mostDeclarations = 16
 
-    /// That of a store.
+    /// Returns the provider of a store.
     static func of(_ store: Store) -> IndexProvider {
         store.attachments.object(IndexProvider.self) { IndexProvider(store.maps.account) }
     }
@@ -43,19 +44,19 @@ final class IndexProvider: @unchecked Sendable {
     }
     deinit { GivingWay.remove(self) }
 
-    /// Forgets all trees: they are made again when they are asked for.
+    /// Evicts all trees. They are rebuilt on demand.
     func removeAll() {
         let gone = lock.withLock { cache.removeAll() }
         withExtendedLifetime(gone) {}
     }
 
-    /// Trees in memory and the bytes they take, for tests.
+    /// The number of trees in memory and their bytes, for tests.
     var kept: (trees: Int, bytes: Int) { lock.withLock { (cache.treeCount, cache.cost) } }
 
     // MARK: Trees
 
-    /// - Throws: `.damaged` with the id of a value that cannot be read, `.busy` from within a callback of the call that makes it, what the
-    ///   control throws, `.outOfMemory`.
+    /// - Throws: `.damaged` with the id of a value that cannot be read, `.busy` from within a callback of the call that builds it, errors
+    ///   of the control, `.outOfMemory`.
     func tree(_ definition: IndexDefinition, _ ordinal: UInt32, in store: Store, _ control: PacedControl) throws -> IndexCache.Tree {
         let place = Place(digest: definition.digest, ordinal: ordinal)
         while true {
@@ -75,13 +76,13 @@ final class IndexProvider: @unchecked Sendable {
         }
     }
 
-    /// Keeps a tree that another thread may have made, too; answers the one that is kept.
+    /// Caches a tree, unless another thread has cached it meanwhile, and returns it.
     private func keep(_ tree: IndexCache.Tree, on basis: IndexCache.Tree?) -> IndexCache.Tree {
         let gone = lock.withLock { cache.store(tree, on: basis) }
         return withExtendedLifetime(gone) { tree }
     }
 
-    /// A tree that others are made from. It takes the place of one with an overlay: each of them would make it again.
+    /// Returns a tree from which others can be built. It replaces a tree with an overlay, which would otherwise be merged again for each.
     private func withoutOverlay(_ tree: IndexCache.Tree) throws -> IndexCache.Tree {
         guard tree.overlay != nil else { return tree }
         let whole = try tree.withoutOverlay(), gone = lock.withLock { cache.replace(tree, with: whole) }
@@ -90,25 +91,25 @@ final class IndexProvider: @unchecked Sendable {
 
     private enum Claimed {
         case kept(IndexCache.Tree)
-        /// To be made here, best from that one.
+        /// The caller must build it, best from the given tree.
         case own(Making, IndexCache.Tree?)
-        /// Another thread was making it, a moment ago.
+        /// Another thread was building it a moment ago.
         case others
     }
 
-    /// How long another thread is waited for before the control is looked at.
+    /// Seconds to wait for another thread between checks of the control.
     private static let turn = 0.02
 
     private func claim(_ place: Place, isComputed: Bool) throws -> Claimed {
         try lock.withLock {
             if let tree = cache.find(place.digest, place.ordinal) { return .kept(tree) }
             let thread = llvs_shim_thread_number(), isMaking = running.contains { $0.thread == thread }
-            // A callback that gives keys would be called for one version after the other, each call within the one before.
+            // A callback that computes keys would be called for one version after the other, each call nested in the one before.
             if running.contains(where: { $0.thread == thread && $0.place.digest == place.digest && (isComputed || $0.place == place) }) {
                 throw StoreError(
                     .busy, "An index was asked for from within a callback of the call that makes it. Ask after that has returned.")
             }
-            // From within a callback nobody is waited for, who may be waiting for this thread: it is made twice.
+            // A thread inside a callback waits for no other, which may be waiting for it; the tree is then built twice.
             if !isMaking, running.contains(where: { $0.place == place }) {
                 _ = ended.wait(lock, until: Clock.steady() + IndexProvider.turn)
                 return .others
@@ -128,7 +129,7 @@ final class IndexProvider: @unchecked Sendable {
 
     // MARK: Declarations
 
-    /// What is declared at a version.
+    /// Returns the indexes declared at a version.
     func declarations(at ordinal: UInt32, in store: Store) throws -> IndexDeclarations {
         guard let entry = try store.schemaEntry(at: ordinal) else { return IndexDeclarations() }
         if let known = declared.withLock({ $0[entry.version] }) { return known }

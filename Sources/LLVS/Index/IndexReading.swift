@@ -1,6 +1,6 @@
-/// Reads some values together, in the order in which they lie, and finds the keys of each.
+/// Reads a batch of values, in the order in which they are stored, and finds the keys of each.
 final class IndexReading: @unchecked Sendable {
-    // Sendable: one thread at a time uses it: who adds values, and then who reads them.
+    // Sendable: used by one thread at a time, first the one that adds values, then the one that reads them.
     private let store: Store
     private let definition: IndexDefinition
     private let batch = ValueBatch(isSeparated: false)
@@ -16,18 +16,18 @@ final class IndexReading: @unchecked Sendable {
         scan = IndexScan(definition)
     }
 
-    /// - Parameter entry: where the bytes are; nil: there is no value.
+    /// - Parameter entry: the place of the bytes; nil: there is no value.
     func append(_ id: [UInt8], _ entry: MapEntry?) throws { try id.withUnsafeBytes { try append($0, entry) } }
 
     func append(_ id: UnsafeRawBufferPointer, _ entry: MapEntry?) throws {
         guard var entry, IndexTuples.absence(of: id, in: definition) == nil else { return try filling.append(id, nil) }
         if entry.size == MapEntry.unknownSize { entry = try store.maps.stored(id, in: entry.version) ?? entry }
-        // A larger value is not parsed: it counts as no JSON.
+        // A larger value is not parsed: it counts as not JSON.
         let isLarge = definition.callback == nil && entry.size != MapEntry.unknownSize && Int(entry.size) > JSONTreeParser.sizeLimit
         try filling.append(id, isLarge ? nil : entry)
     }
 
-    /// Calls with the number of each value, in the order in which they came, its id and its keys, each once.
+    /// Calls `body` with the number of each value, in the order in which they were added, its id, and its distinct keys.
     /// - Throws: `.damaged` for a value that cannot be read.
     func forEach(_ control: PacedControl, _ body: (Int, UnsafeRawBufferPointer, [[UInt8]]) throws -> Void) throws {
         let work = DocumentControl { try control.look() }
@@ -39,7 +39,7 @@ final class IndexReading: @unchecked Sendable {
         }
     }
 
-    /// Calls with the key and the id of each entry, some perhaps twice. May be called again.
+    /// Calls `body` with the key and the id of each entry, possibly with duplicates. May be called again.
     /// - Throws: `.damaged` for a value that cannot be read.
     func forEachEntry(_ control: PacedControl, _ body: ([UInt8], UnsafeRawBufferPointer) throws -> Void) throws {
         var key: [UInt8] = []
@@ -49,8 +49,8 @@ final class IndexReading: @unchecked Sendable {
         }
     }
 
-    /// Calls with each key of a value, some perhaps twice.
-    /// - Parameter key: memory for it.
+    /// Calls `body` with each key of a value, possibly with duplicates.
+    /// - Parameter key: a buffer for the key.
     @inline(__always)
     private func forEachKey(
         of id: UnsafeRawBufferPointer, _ data: UnsafeRawBufferPointer, _ work: DocumentControl, _ key: inout [UInt8],
@@ -72,7 +72,7 @@ final class IndexReading: @unchecked Sendable {
         }
     }
 
-    /// The entries of all values; nil where they have more bytes than that.
+    /// Returns the entries of all values; nil if they exceed `most` bytes.
     func entries(most: Int, _ control: PacedControl) throws -> KeyArena? {
         var arena = KeyArena()
         do {
@@ -85,7 +85,7 @@ final class IndexReading: @unchecked Sendable {
         return arena
     }
 
-    /// Calls with the number of each value, its id, and the bytes of each that may be in the index; nil for others.
+    /// Calls `body` with the number of each value, its id and its bytes; nil instead of bytes if the value cannot be in the index.
     func forEachValue(
         _ control: PacedControl, _ body: (Int, UnsafeRawBufferPointer, UnsafeRawBufferPointer?) throws -> Void
     ) throws {
@@ -106,7 +106,7 @@ final class IndexReading: @unchecked Sendable {
         }
     }
 
-    /// In order, each once.
+    /// Returns the keys sorted, without duplicates.
     static func distinct(_ keys: [[UInt8]]) -> [[UInt8]] {
         var out: [[UInt8]] = []
         for key in keys.sorted(by: { Bytes.compare($0, $1) < 0 }) where out.last != key { out.append(key) }

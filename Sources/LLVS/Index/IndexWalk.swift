@@ -1,4 +1,4 @@
-/// Goes through the entries of an index that a question means. Used by one thread.
+/// Walks the entries of an index that match a query. Used by one thread.
 struct IndexWalk {
     private let store: Store
     private let definition: IndexDefinition
@@ -8,10 +8,10 @@ struct IndexWalk {
     private let question: IndexQuestion
     private let bounds: (low: [UInt8], high: [UInt8]?)
     private let control: PacedControl
-    /// Bytes that a key has at most in which it differs from one that it is compared with: more of it is never made.
+    /// The most bytes that matter when a key is compared; the rest of a long key is never built.
     private let most: Int
 
-    /// Entries that are looked at together.
+    /// How many entries are read together.
     private static let stretch = 1_024
 
     private struct Entry {
@@ -19,7 +19,7 @@ struct IndexWalk {
         let keySize: Int
         var key: ArraySlice<UInt8> { bytes[..<keySize] }
         var id: ArraySlice<UInt8> { bytes[keySize...] }
-        /// Of a key that was cut, where it is asked for.
+        /// The tuple of a cut key, if requested.
         var tuple: [UInt8]?
         var isCut: Bool { bytes.withUnsafeBytes { IndexKey.isCut($0) } }
     }
@@ -43,7 +43,7 @@ struct IndexWalk {
         map = looksAtValues || hasCutKeys || question.wantsValues ? try store.maps.map(tree.ordinal, control) : nil
     }
 
-    /// Whether entries that lie within the bounds may not be meant: cut keys at a long bound, and values that are met again.
+    /// Whether entries within the bounds may not match: cut keys at a long bound, and further entries of a value that is wanted once.
     private let looksAtValues: Bool
     private let isUnique: Bool
 
@@ -53,7 +53,7 @@ struct IndexWalk {
         let limit = PageLimits.count(question.limit)
         var page = IndexPage(), found: [Entry] = [], last = after, isAll = false
         if question.wantsCount { page.total = try total() }
-        // Where few of those looked at are meant, more are looked at together: a value with many of them is read for all at once.
+        // If few of the entries match, more are read together: then a value with many of them is read once for all.
         var more = 1
         while !isAll, found.count <= limit {
             let (entries, isEnd) = try entries(after: last, atMost: min(max(limit + 1 - found.count, more), IndexWalk.stretch))
@@ -63,7 +63,7 @@ struct IndexWalk {
             found += looksAtValues ? try meant(entries) : entries
         }
         var isLast = found.count <= limit
-        // (More than one too many may have been looked at.)
+        // The last batch may exceed the limit by more than one.
         if !isLast { found.removeLast(found.count - limit) }
         if question.wantsValues {
             let values = try values(found)
@@ -97,7 +97,7 @@ struct IndexWalk {
             "The callback of an index of \(store.description) gave a value other keys than before. Let it look at the id and bytes alone.")
     }
 
-    /// How many entries are meant.
+    /// Returns the number of entries that match.
     private func total() throws -> UInt64 {
         guard looksAtValues else { return withBounds(after: nil) { UInt64(max(0, tree.count(from: $0, to: $1))) } }
         var total = 0, last: [UInt8]?, isAll = false
@@ -110,9 +110,9 @@ struct IndexWalk {
         return UInt64(total)
     }
 
-    /// Calls with bounds that hold all that is meant.
+    /// Calls `body` with bounds that include all matches.
     private func withBounds<R>(after: [UInt8]?, _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer?) -> R) -> R {
-        // What is cut may belong to a long bound with which it agrees as far as it goes.
+        // A cut key may match a long bound if they agree as far as the key goes.
         let kept = IndexKey.limit - 1
         var low = Array(bounds.low.prefix(kept)), high = bounds.high
         if let long = high, long.count > kept { high = IndexKey.behind(Array(long[..<kept])) }
@@ -129,7 +129,7 @@ struct IndexWalk {
         }
     }
 
-    /// The next entries within the bounds, and whether these are all.
+    /// Returns the next entries within the bounds, and whether these are all.
     private func entries(after: [UInt8]?, atMost most: Int) throws -> ([Entry], Bool) {
         try control.look()
         var found: [Entry] = [], isBroken = false
@@ -142,7 +142,7 @@ struct IndexWalk {
             return found.count < most
         }
         withBounds(after: after) { low, high in
-            // A bound that was passed leaves nothing.
+            // Beyond the other bound nothing is left.
             if let high, Bytes.compare(low, high) >= 0 { return }
             tree.forEach(from: low, to: high, isBackwards: question.isBackwards, add)
         }
@@ -152,7 +152,7 @@ struct IndexWalk {
 
     // MARK: Values
 
-    /// Those of some entries that are meant, which their values tell.
+    /// Returns the entries that match, which only their values show.
     private func meant(_ entries: [Entry]) throws -> [Entry] {
         var found: [Entry] = [], open: [Int] = []
         var answers = entries.map { entry in entry.bytes.withUnsafeBytes { IndexKey.isWithin(key($0, entry), bounds.low, bounds.high) } }
@@ -170,7 +170,7 @@ struct IndexWalk {
         UnsafeRawBufferPointer(rebasing: bytes[..<entry.keySize])
     }
 
-    /// Whether a key before anything is cut off is meant.
+    /// Returns whether an uncut key matches.
     private func isMeant(_ whole: [UInt8]) -> Bool {
         Bytes.compare(whole, bounds.low) >= 0 && (bounds.high.map { Bytes.compare(whole, $0) < 0 } ?? true)
     }
@@ -187,14 +187,14 @@ struct IndexWalk {
         }
     }
 
-    /// A key of a value before it is cut, as far as it is ever compared; the tuple is good during the call.
+    /// An uncut key of a value, as far as it is ever compared. The tuple is valid during the call.
     private struct Tuple {
         let whole: [UInt8]
         let parts: [IndexPart]
         func tuple() -> [UInt8] { IndexKey.tuple(parts) }
     }
 
-    /// Calls with the numbers of those entries that are of one value, and all tuples of that.
+    /// Groups the entries by value, and calls `body` with the numbers of each group and all tuples of its value.
     private func forEachTuples(_ numbers: [Int], of entries: [Entry], _ body: ([Int], [Tuple]) throws -> Void) throws {
         var places: [ArraySlice<UInt8>: Int] = [:], values: [(id: [UInt8], same: [Int])] = []
         for i in numbers {
@@ -221,10 +221,10 @@ struct IndexWalk {
             }
         }
     }
-    /// Values whose tuples are made anew.
+    /// How many values are read together to compute their tuples.
     private static let readTogether = 64
 
-    /// The values of some entries, as far as their bytes go.
+    /// Returns the values of the first entries, up to the limit of bytes.
     private func values(_ entries: [Entry]) throws -> ValueBatch {
         let batch = ValueBatch(isSeparated: false)
         var filling = BatchFilling(store, batch, byteLimit: question.byteLimit > 0 ? question.byteLimit : PageLimits.bytes)

@@ -1,18 +1,17 @@
 extension Store {
-    /// Reads every record and every value, and reports what is damaged, and what is lost. Changes nothing but caches that turn out to
-    /// be wrong, which are removed. Others may read and commit meanwhile.
+    /// Reads every record and every value, and reports which are damaged and which are lost. Changes nothing except removing wrong caches.
+    /// Others may read and commit meanwhile.
     ///
-    /// What is found is remembered by this handle: its next retrieve asks for those versions, and makes them whole.
+    /// This handle remembers the damage: its next retrieve fetches those versions and repairs them.
     /// - Parameter control: called with stage `.verifying`, after each version and at least once per MiB of values.
-    /// - Complexity: reads the whole store, and the values of each index that is kept on disk once more.
+    /// - Complexity: reads the whole store, and the values of each index in the caches once more.
     public func verify(_ control: OperationControl = OperationControl()) throws -> VerifyReport {
         var report = try verifyRecords(control)
         try verifyIndexes(&report, control.paced(.verifying, doing: "Verifying the indexes of \(description)"))
         return report
     }
 
-    /// Holds each index that is kept on disk against one that is made of the values: its checksum only tells that it is what somebody
-    /// wrote.
+    /// Compares each cached index with one built from the values, since its checksum only shows that it is as it was written.
     private func verifyIndexes(_ report: inout VerifyReport, _ control: PacedControl) throws {
         for name in IndexFiles.names(in: self) {
             guard let bytes = try? storage.cacheGet(name), let definition = IndexFile.definition(of: bytes),
@@ -20,7 +19,7 @@ extension Store {
                 let kept = try IndexFiles.tree(definition, in: self, control)
             else { continue }
             let made: IndexCache.Tree
-            // Of values that are damaged others tell.
+            // Damaged values are reported elsewhere.
             do { made = try IndexMaking(self, definition, control).whole(kept.ordinal) } catch let error as StoreError
                 where error.code.isOfOne
             {
@@ -37,7 +36,7 @@ extension Store {
 }
 
 extension IndexCache.Tree {
-    /// Whether both have the same entries.
+    /// Returns whether both have the same entries.
     fileprivate func isSame(as other: IndexCache.Tree, _ control: PacedControl) throws -> Bool {
         guard values == other.values, root?.count ?? 0 == other.root?.count ?? 0 else { return false }
         var stopped: (any Error)?

@@ -1,24 +1,24 @@
-/// A sorted list of keys and the ids of the values that have them, at any version: docs/index-keys.md says what a key is.
+/// A sorted list of keys and the ids of the values that have them, at any version; docs/index-keys.md defines keys.
 ///
-/// An index holds nothing of its own: it is made from the values when it is first asked at a version, kept in memory while there is room,
-/// and made again. Asked at a version, it always answers for that version. Safe from all threads.
+/// An index stores nothing: it is built from the values at the first query of a version, cached in memory, and rebuilt on demand. A query
+/// at a version always returns the state of that version. Safe from all threads.
 public final class ValueIndex: Sendable {
-    /// The store that it is about.
+    /// The store whose values it finds.
     public let store: Store
-    /// Under which rules declare it; nil: the definition was given.
+    /// The name under which rules declare it; nil: the definition was given.
     public let name: [UInt8]?
     private let given: IndexDefinition?
-    /// What prepares it at each new current version.
+    /// The object that prepares the index at each new current version.
     let warming = Guarded<(any AnyObject & Sendable)?>(nil)
-    /// The current version of whoever asks.
+    /// Returns the caller's current version.
     private let current: @Sendable () throws -> VersionID
 
-    /// An index that the rules of the store declare under a name. Which definition counts is found out with each question: that at the
-    /// version asked about, or, where there is none, that at the current version.
+    /// An index that the rules of the store declare under a name. Each query looks up the definition: first at the version queried, then at
+    /// the current version.
     /// - Parameters:
-    ///   - store: whose values it finds.
-    ///   - name: that of the declaration.
-    ///   - current: the version that is asked about where none is named; nil: the newest head.
+    ///   - store: the store whose values it finds.
+    ///   - name: the name in the declaration.
+    ///   - current: returns the version to query if none is named; nil: the newest head.
     public convenience init(_ store: Store, named name: String, current: (@Sendable () throws -> VersionID)? = nil) throws {
         guard (1...IndexDeclarations.mostName).contains(name.utf8.count) else {
             throw StoreError(
@@ -28,7 +28,7 @@ public final class ValueIndex: Sendable {
         try self.init(store, Array(name.utf8), nil, current)
     }
 
-    /// An index that is defined here.
+    /// An index with the given definition.
     public convenience init(_ store: Store, _ definition: IndexDefinition, current: (@Sendable () throws -> VersionID)? = nil) throws {
         try self.init(store, nil, definition, current)
     }
@@ -43,16 +43,16 @@ public final class ValueIndex: Sendable {
         self.current = current ?? { try store.mostRecentHead()?.id ?? EmptyRoot.id }
     }
 
-    /// The version that a question is about which names none.
+    /// The version that a query reads if it names none.
     public var currentVersion: VersionID { get throws { try current() } }
 
-    /// What it is called in messages.
+    /// Its name in messages.
     private var description: String { name.map { "The index \"\(String(decoding: $0, as: UTF8.self))\"" } ?? "An index" }
 
     // MARK: The definition
 
-    /// The definition that counts at a version, and the version at which it is declared; nil there: it was given.
-    /// - Throws: `.notFound` where nothing of the name is declared, `.unknownVersion`.
+    /// Returns the definition in effect at a version, and the version that declares it; nil for that if the definition was given.
+    /// - Throws: `.notFound` if no index of the name is declared, `.unknownVersion`.
     public func definition(at version: VersionID) throws -> (definition: IndexDefinition, declaredAt: VersionID?) {
         if let given { return (given, nil) }
         let name = name ?? []
@@ -67,7 +67,7 @@ public final class ValueIndex: Sendable {
         let names = known.sorted { Bytes.compare($0, $1) < 0 }.map { "\"\(String(decoding: $0, as: UTF8.self))\"" }
         throw StoreError(
             .notFound,
-            why.map { "\(description) is declared, but not validly: at \"\($0.pointer)\", \($0.reason). Mend it there." }
+            why.map { "\(description) is declared, but not validly: at \"\($0.pointer)\", \($0.reason). Correct it there." }
                 ?? "\(description) is not declared at version \(version), nor at the current one. "
                 + (names.isEmpty
                     ? "No index is; declare it under \"indexes\" in \"\(MergeSchema.valueID)\"."
@@ -75,18 +75,18 @@ public final class ValueIndex: Sendable {
             versionID: version.description, path: why?.pointer ?? "")
     }
 
-    // MARK: Finding
+    // MARK: Queries
 
-    /// One page of what is asked.
+    /// Returns one page of the result.
     /// - Parameters:
-    ///   - question: what is looked for, and which page of it.
-    ///   - version: the state that is asked about; nil: the current one.
-    ///   - control: progress (stage `.reading`, in values read) and cancellation. What is cancelled leaves nothing half made.
-    /// - Throws: `.unknownVersion`, `.notFound`, `.invalidArgument`, `.invalidUTF8`, `.busy` from within a callback of the call that
-    ///   makes the index, `.damaged` with the id of a value that cannot be read, `.cancelled`, `.outOfMemory`.
-    /// - Complexity: O(log entries + page); before, where the index is not in memory at the version, reading the values that differ from
-    ///   the nearest version that has it, or all values under the prefix. `isUnique` reads the values found; bounds of more than 1,023
-    ///   bytes those that share them.
+    ///   - question: the query, and which page of it.
+    ///   - version: the state to query; nil: the current one.
+    ///   - control: progress (stage `.reading`, in values read) and cancellation. A cancelled call leaves no partial index behind.
+    /// - Throws: `.unknownVersion`, `.notFound`, `.invalidArgument`, `.invalidUTF8`, `.busy` from within a callback of the call that builds
+    ///   the index, `.damaged` with the id of a value that cannot be read, `.cancelled`, `.outOfMemory`.
+    /// - Complexity: O(log entries + page). If the index is not in memory at the version, it also reads the values that differ from the
+    ///   nearest version that has it, or all values under the prefix. `isUnique` reads the values found; bounds of more than 1,023 bytes
+    ///   read those that share them.
     public func find(
         _ question: IndexQuestion, at version: VersionID? = nil, _ control: OperationControl = OperationControl()
     ) throws -> IndexPage {
@@ -100,7 +100,7 @@ public final class ValueIndex: Sendable {
         return try walk.page(after: after)
     }
 
-    /// Makes what the first question at the current version would have to make. Nothing where nothing is declared.
+    /// Builds the index that the first query at the current version would build; no effect if none is declared.
     package func prepare(_ control: OperationControl) throws {
         let version = try current(), ordinal = try store.requireOrdinal(version)
         do {
@@ -109,7 +109,7 @@ public final class ValueIndex: Sendable {
         } catch let error as StoreError where error.code == .notFound {}
     }
 
-    /// The entry that a page ended with.
+    /// Returns the entry with which the page of a cursor ended.
     private static func entry(ofCursor cursor: [UInt8], in definition: IndexDefinition) throws -> [UInt8]? {
         if cursor.isEmpty { return nil }
         let entry = Array(cursor.dropFirst(1 + IndexPage.cursorDigest))
@@ -124,19 +124,19 @@ public final class ValueIndex: Sendable {
         return entry
     }
 
-    // MARK: Explaining
+    // MARK: Explanations
 
-    /// Why a value is in the index, and under which keys, or why it is not.
+    /// Explains why a value is in the index, and under which keys, or why it is not.
     public struct Explanation: Sendable {
-        /// The tuples as JSON, in order, before anything is cut off.
+        /// The uncut tuples as JSON, in order.
         public var tuples: [[UInt8]] = []
         /// Their keys; tuples that agree in their first 1,023 bytes may have one key.
         public var keys: [[UInt8]] = []
-        /// Why there are none, as docs/index-keys.md has it; `no-value` where there is no such value at the version.
+        /// Why there are none, in the words of docs/index-keys.md; `no-value` if the value does not exist at the version.
         public var why: String?
-        /// The definition that counted, as canonical JSON.
+        /// The definition in effect, as canonical JSON.
         public var definition: [UInt8]
-        /// The version at which it is declared; nil: it was given.
+        /// The version that declares it; nil: it was given.
         public var declaredAt: VersionID?
     }
 
@@ -177,7 +177,7 @@ public final class ValueIndex: Sendable {
 }
 
 extension ValueIndex.Explanation {
-    /// The same as JSON: `{"keys":[[…],…],"bytes":["…",…],"why":null,"definition":{…},"from":"version id"}`; `bytes` are keys in
+    /// The explanation as JSON: `{"keys":[[…],…],"bytes":["…",…],"why":null,"definition":{…},"from":"version id"}`; `bytes` are keys in
     /// hexadecimal.
     public var json: [UInt8] {
         func quoted(_ text: String) -> [UInt8] {

@@ -1,10 +1,10 @@
-/// The folding of strings in keys of indexes: without case and diacritics, scalar value by scalar value, by a table that never changes
-/// (docs/index-keys.md, *Folding*).
+/// Folds strings in keys of indexes, removing case and diacritics, scalar by scalar, by a table that never changes (docs/index-keys.md,
+/// *Folding*).
 enum Folding {
     private struct Entry {
         var first: UInt32
         var last: UInt32
-        /// Where in `results` the UTF-8 is that each becomes.
+        /// The range in `results` of the UTF-8 that each scalar becomes.
         var start: UInt16
         var end: UInt16
     }
@@ -48,7 +48,7 @@ enum Folding {
                     end: UInt16(truncatingIfNeeded: results.count)))
         }
 
-        /// Where the result is; nil for what stays as it is.
+        /// Returns the range of the result; nil if the scalar is unchanged.
         func find(_ scalar: UInt32) -> Range<Int>? {
             var low = 0, high = entries.count
             while low < high {
@@ -64,8 +64,8 @@ enum Folding {
 
     private static let firstSyllable: UInt32 = 0xAC00, syllables: UInt32 = 11_172
 
-    /// Calls with the UTF-8 of what each scalar value of a text becomes, in order, until `body` answers false.
-    /// - Parameter text: UTF-8 that is well formed; what is not stays as it is.
+    /// Calls `body` with the folded UTF-8 of each scalar of a text, in order, until it returns false.
+    /// - Parameter text: well-formed UTF-8; malformed bytes are passed unchanged.
     static func forEach(_ text: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Bool) {
         let table = table
         withUnsafeTemporaryAllocation(byteCount: 12, alignment: 1) { scratch in
@@ -93,7 +93,7 @@ enum Folding {
         }
     }
 
-    /// The letters of a syllable of Hangul.
+    /// Decomposes a Hangul syllable into its letters.
     private static func syllable(_ number: UInt32, _ scratch: UnsafeMutableRawBufferPointer) -> UnsafeRawBufferPointer {
         var count = 0
         let trailing = number % 28
@@ -106,7 +106,7 @@ enum Folding {
         return UnsafeRawBufferPointer(rebasing: scratch[..<count])
     }
 
-    /// The folding of a text.
+    /// Returns the folded text.
     static func folded(_ text: UnsafeRawBufferPointer) -> [UInt8] {
         var out: [UInt8] = []
         out.reserveCapacity(text.count)

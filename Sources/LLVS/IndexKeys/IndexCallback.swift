@@ -1,15 +1,15 @@
-/// Who gives the keys of an index in place of pointers into JSON: the host.
+/// The host's callback that computes the keys of an index, instead of pointers into JSON.
 struct IndexCallback: Sendable {
     let parts: Int
     /// Whether its keys mean the same in another process.
     let isLasting: Bool
     let keys: IndexDefinition.Keys
 
-    /// How many bytes the keys of one value have as text, at most.
+    /// The most bytes that the keys of one value have as text.
     fileprivate static let mostText = 64 << 20
 
-    /// Those of a value.
-    /// - Throws: what the callback throws; `.invalidArgument` for a key that is none, also where the callback lets that pass.
+    /// Returns the keys of a value.
+    /// - Throws: errors of the callback; `.invalidArgument` for an invalid key, even if the callback ignores that error.
     fileprivate func tuples(of id: [UInt8], _ data: UnsafeRawBufferPointer) throws -> [IndexQuestion.Tuple] {
         let given = IndexKeys(of: id, parts: parts)
         try id.withUnsafeBytes { try keys($0, data, given) }
@@ -18,7 +18,7 @@ struct IndexCallback: Sendable {
     }
 }
 
-/// Takes the keys that a callback gives for one value. Used by the thread of the callback, while that runs.
+/// Receives the keys that a callback computes for one value. Used by the callback's thread while it runs.
 public final class IndexKeys {
     private let id: [UInt8]
     private let parts: Int
@@ -31,9 +31,9 @@ public final class IndexKeys {
         self.parts = parts
     }
 
-    /// Adds a key; one that is there already is one.
-    /// - Parameter tuple: a JSON array with as many scalars as the index has parts; `{}` is one that is missing, which the first cannot be.
-    /// - Throws: `.invalidArgument` for what is none, and for the 10,001st; the question fails then as well. `.outOfMemory`.
+    /// Adds a key. Duplicates count once.
+    /// - Parameter tuple: a JSON array with as many scalars as the index has parts; `{}` is a missing part, which the first cannot be.
+    /// - Throws: `.invalidArgument` for an invalid key, and for the 10,001st; the query fails then as well. `.outOfMemory`.
     public func add(_ tuple: UnsafeRawBufferPointer) throws {
         do { try check(tuple) } catch let error as StoreError {
             failure = failure ?? error
@@ -62,23 +62,24 @@ public final class IndexKeys {
 }
 
 extension IndexDefinition {
-    /// Gives the keys of a value, each to `IndexKeys.add`: any number, in any order.
+    /// Computes the keys of a value, and passes each to `IndexKeys.add`: any number, in any order.
     ///
-    /// It looks at the id and the bytes alone, and gives the same each time. Called on the thread that asks or prepares the index, several
-    /// at once when several do, with no lock held; to ask the index that is being made is `.busy`. What it throws comes out of the
-    /// question, and what was made by then is thrown away. Both pointers are good during the call.
+    /// It must depend on the id and the bytes alone, and yield the same keys each time. It is called on the thread that queries or prepares
+    /// the index, concurrently if several threads do, with no lock held. A query of the index that is being built throws `.busy`. If it
+    /// throws, the query throws that error and discards the unfinished index. Both pointers are valid during the call.
     public typealias Keys = @Sendable (_ id: UnsafeRawBufferPointer, _ data: UnsafeRawBufferPointer, _ keys: IndexKeys) throws -> Void
 
     private static let numbers = Guarded<UInt64>(0)
 
-    /// An index whose keys a callback gives, for values of any kind.
+    /// An index whose keys a callback computes, for values of any kind.
     /// - Parameters:
-    ///   - prefix: what the ids of its values begin with, UTF-8; may be empty.
-    ///   - parts: how many parts a key has, 1 to 8.
-    ///   - name: with a version other than 0, what the callback is known by: the index is then kept in the caches of the store, and found
-    ///     again by whoever gives the same name, version, prefix and number of parts. At most 128 bytes.
-    ///   - version: to be raised when the callback gives other keys than before; 0: it is known to nobody else.
-    ///   - keys: gives the keys of a value.
+    ///   - prefix: the beginning of the ids of its values, UTF-8; may be empty.
+    ///   - parts: the number of parts of a key, 1 to 8.
+    ///   - name: with a version other than 0, identifies the callback: the store then caches the index, and any definition with the same
+    ///     name, version, prefix and number of parts uses it. At most 128 bytes.
+    ///   - version: must be raised when the callback computes other keys than before; 0: the callback has no identity, and its index is not
+    ///     cached on disk.
+    ///   - keys: computes the keys of a value.
     /// - Throws: `.invalidArgument`, `.invalidUTF8`.
     public init(prefix: [UInt8], parts: Int = 1, name: String = "", version: UInt32 = 0, keys: @escaping Keys) throws {
         guard (1...IndexDefinition.mostParts).contains(parts) else {
@@ -101,7 +102,7 @@ extension IndexDefinition {
         let text =
             Array("{\"callback\":".utf8) + quoted(Array(name.utf8)) + Array(",\"parts\":\(parts),\"prefix\":".utf8) + quoted(prefix)
             + Array(",\"version\":\(version)}".utf8)
-        // Nobody knows whether another callback gives the same.
+        // Without an identity two callbacks cannot be known to be the same.
         let own: [UInt8] =
             isLasting
             ? []
@@ -114,9 +115,9 @@ extension IndexDefinition {
         callback = IndexCallback(parts: parts, isLasting: isLasting, keys: keys)
     }
 
-    /// Calls with each tuple of a value that may be in the index; what is borrowed is good during the call.
-    /// - Returns: why there is none; nil when there are some.
-    /// - Throws: what `work`, a callback and `body` throw, and `.outOfMemory`.
+    /// Calls `body` with each tuple of a value that may be in the index. Borrowed bytes are valid during the call.
+    /// - Returns: why there is none; nil if there are some.
+    /// - Throws: errors of `work`, a callback and `body`, and `.outOfMemory`.
     func forEachTuple(
         of id: UnsafeRawBufferPointer, _ data: UnsafeRawBufferPointer, _ work: DocumentControl, _ body: ([IndexPart]) throws -> Void
     ) throws -> IndexTuples.Absence? {
@@ -126,11 +127,11 @@ extension IndexDefinition {
         return tuples.isEmpty ? .noKeys : nil
     }
 
-    /// Calls with all of them at once.
+    /// Calls `body` with all tuples at once.
     func withTuples(of id: [UInt8], _ data: UnsafeRawBufferPointer, _ body: ([[IndexPart]]) throws -> Void) throws {
         guard let callback else { return try IndexTuples.withAll(data, idSize: id.count, self, body) }
         let tuples = try callback.tuples(of: id, data)
-        // Their texts lie still for as long as the tuples are there.
+        // The texts do not move while the tuples are alive.
         try withExtendedLifetime(tuples) { try body(tuples.map { tuple in tuple.withParts { $0 } }) }
     }
 }

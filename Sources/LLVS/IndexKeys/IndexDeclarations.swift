@@ -1,17 +1,17 @@
-/// The indexes that rules declare, under their member `indexes`. One that is not valid takes nothing with it: neither another index nor a
-/// rule for merging, since devices with an older library do not look there.
+/// The indexes that rules declare, in their member `indexes`. An invalid one affects neither another index nor a rule for merging, since
+/// devices with an older library ignore that member.
 public struct IndexDeclarations: Sendable {
     static let mostIndexes = 64, mostName = 128
 
-    /// By name.
+    /// The valid declarations, by name.
     public private(set) var indexes: [[UInt8]: IndexDefinition] = [:]
-    /// What is wrong with others, with pointers from the top of the rules.
+    /// The problems of the others, with pointers from the top of the rules.
     public private(set) var problems: [InvalidIndex] = []
 
-    /// None.
+    /// No declarations.
     init() {}
 
-    /// - Parameter rules: as they are kept under `__llvs_schema`. Where they are no JSON, nothing is declared.
+    /// - Parameter rules: the rules as stored under `__llvs_schema`. If they are no JSON, nothing is declared.
     /// - Throws: `.outOfMemory`.
     public init(_ rules: UnsafeRawBufferPointer) throws {
         guard let text = try JSONTreeParser.parse(rules, work: DocumentControl()) else {
@@ -40,8 +40,8 @@ public struct IndexDeclarations: Sendable {
         }
     }
 
-    /// Checks what rules declare that somebody hands in.
-    /// - Throws: `InvalidRules` for the first index that is none; `.outOfMemory`.
+    /// Checks the declarations in rules that a caller passes in.
+    /// - Throws: `InvalidRules` for the first invalid index; `.outOfMemory`.
     public static func check(_ rules: UnsafeRawBufferPointer) throws {
         if let problem = try IndexDeclarations(rules).problems.first { throw problem.asRules }
     }

@@ -1,6 +1,6 @@
-/// Why a definition of an index is none.
+/// Why the definition of an index is invalid.
 public struct InvalidIndex: Error, Sendable, Equatable {
-    /// An RFC 6901 pointer into the definition, or into the rules that it stands in.
+    /// An RFC 6901 pointer into the definition, or into the rules that contain it.
     public let pointer: String
     /// A sentence without its full stop.
     public let reason: String
@@ -10,26 +10,26 @@ public struct InvalidIndex: Error, Sendable, Equatable {
         self.reason = reason
     }
 
-    /// As an error of the store: the pointer is its path.
+    /// The problem as an error of the store, with the pointer as its path.
     public var storeError: StoreError {
         StoreError(
-            .invalidArgument, "The definition of an index cannot be used: at \"\(pointer)\", \(reason). Mend it there.", path: pointer)
+            .invalidArgument, "The definition of an index cannot be used: at \"\(pointer)\", \(reason). Correct it there.", path: pointer)
     }
 
-    /// As a problem of the rules that it stands in.
+    /// The problem as one of the rules that contain the definition.
     var asRules: InvalidRules { InvalidRules(Array(pointer.utf8), reason) }
 }
 
-/// What is in an index, and under which keys: docs/index-keys.md, *The definition of an index*. Immutable.
+/// Defines which values are in an index, and under which keys: docs/index-keys.md, *The definition of an index*. Immutable.
 public struct IndexDefinition: Sendable {
-    /// A part of a pointer.
+    /// A segment of a pointer.
     enum IndexSegment: Hashable, Sendable {
         case name([UInt8])
         /// `*`: each element of an array, or the value of each member of an object.
         case each
     }
 
-    /// What a value must satisfy to be in the index.
+    /// A condition that a value must satisfy to be in the index.
     struct Condition: Sendable {
         enum Wanted: Sendable {
             case null
@@ -43,32 +43,32 @@ public struct IndexDefinition: Sendable {
     }
 
     static let mostParts = 8, mostKeys = 10_000, mostSegments = 128
-    /// The keys of a value that stars multiply take at most so many bytes, and so many for each byte of the value and its id. With each key
-    /// count the id and the overhead.
+    /// The limit of the bytes of the keys of a value whose stars multiply: a minimum, and a number for each byte of the value and its id.
+    /// Each key counts with the id and the overhead.
     static let leastRoom = 16 << 10, roomForEachByte = 64, keyOverhead = 32
     static func room(_ size: Int, _ idSize: Int) -> Int { leastRoom + roomForEachByte * (size + idSize) }
-    /// Ids of the library's own values begin so.
+    /// The prefix of ids of the library's own values.
     static let reserved = Array("__llvs_".utf8)
 
-    /// What the ids of its values begin with.
+    /// The prefix of the ids of its values.
     public let prefix: [UInt8]
-    /// Where the parts of a key are found.
+    /// The pointers to the parts of a key.
     let on: [[IndexSegment]]
     /// Whether strings are folded.
     public let folds: Bool
     let conditions: [Condition]
-    /// The definition in its one form, as canonical JSON.
+    /// The definition as canonical JSON.
     public let text: [UInt8]
-    /// What it is known by: SHA-256. Equal for two that are one index.
+    /// SHA-256 that identifies the index. Equal for two definitions of one index.
     public let digest: [UInt8]
-    /// How the stars of `on` hang together.
+    /// The structure of the stars of `on`.
     let stars: IndexStars
-    /// Who gives the keys in place of pointers.
+    /// The callback that computes the keys, instead of pointers.
     let callback: IndexCallback?
 
-    /// How many parts a key has.
+    /// The number of parts of a key.
     public var parts: Int { callback?.parts ?? on.count }
-    /// Whether two that have one digest are one index in every process.
+    /// Whether equal digests mean one index in every process.
     var isLasting: Bool { callback?.isLasting ?? true }
     /// Whether a value may have more than one key.
     var mayRepeat: Bool { callback != nil || !stars.stars.isEmpty }
@@ -82,15 +82,15 @@ public struct IndexDefinition: Sendable {
         try self.init(0, in: text, at: [])
     }
 
-    /// The same, with an error of the store.
-    /// - Throws: `.invalidArgument` with the pointer to what is wrong as its path, `.outOfMemory`.
+    /// Checks the definition, and throws an error of the store.
+    /// - Throws: `.invalidArgument` with the pointer to the problem as its path, `.outOfMemory`.
     package init(checking json: UnsafeRawBufferPointer) throws {
         do { try self.init(json) } catch let problem as InvalidIndex { throw problem.storeError }
     }
 
     /// - Parameters:
-    ///   - node: where the definition is in a text.
-    ///   - pointer: the same, for messages.
+    ///   - node: the node of the definition in `text`.
+    ///   - pointer: the pointer to it, for messages.
     init(_ node: UInt32, in text: JSONText, at pointer: [UInt8]) throws {
         let reader = IndexDefinitionReader(text, node, pointer)
         (prefix, on, folds, conditions) = (try reader.prefix(), try reader.on(), try reader.folds(), try reader.conditions())
@@ -101,7 +101,7 @@ public struct IndexDefinition: Sendable {
     }
 }
 
-/// Reads a definition, and says of the first thing that is wrong what and where it is.
+/// Reads a definition. Reports the first problem and where it is.
 private struct IndexDefinitionReader {
     private let text: JSONText
     private var tree: JSONTree { text.tree }
@@ -120,7 +120,7 @@ private struct IndexDefinitionReader {
     }
     private func string(_ node: UInt32) -> String { String(decoding: tree.text(node), as: UTF8.self) }
 
-    /// Read first: what an index is at all.
+    /// Called first: also checks that the definition is an object with known members.
     func prefix() throws -> [UInt8] {
         guard tree.kind(node) == .object else { throw InvalidIndex(pointer, "an index is an object") }
         for value in tree.children(of: node) where !["prefix", "on", "text", "where"].contains(string(tree.nameNode(of: value))) {
@@ -204,8 +204,8 @@ private struct IndexDefinitionReader {
 }
 
 extension IndexDefinition {
-    /// A pointer of a definition, split into its segments.
-    /// - Parameter place: where it stands, for messages.
+    /// Splits a pointer of a definition into its segments.
+    /// - Parameter place: where the pointer is, for messages.
     /// - Throws: `InvalidIndex`.
     static func segments(_ text: UnsafeRawBufferPointer, _ place: [UInt8]) throws -> [IndexSegment] {
         guard let first = text.first else { return [] }
@@ -221,7 +221,7 @@ extension IndexDefinition {
         }
     }
 
-    /// A segment without its escapes: `~0`, `~1`, and `~2` for `*`.
+    /// Returns a segment without its escapes: `~0`, `~1`, and `~2` for `*`.
     private static func name(_ written: Slice<UnsafeRawBufferPointer>, _ place: [UInt8]) throws -> [UInt8] {
         var out: [UInt8] = [], isEscape = false
         for byte in written {

@@ -1,15 +1,15 @@
 /// Reading keys.
 extension IndexKey {
-    /// What a key tells.
+    /// The content of a key.
     struct Read {
-        /// Bytes of the key; an id may follow.
+        /// The bytes of the key; an id may follow.
         var size: Int
-        /// The tuple as a JSON array, strings as they were spelled; nil for a key that was cut.
+        /// The tuple as a JSON array, strings as they were spelled; nil for a cut key.
         var tuple: [UInt8]?
     }
 
-    /// Reads the key that bytes begin with; nil for anything that `append(key:)` would not have written.
-    /// - Parameter parts: how many there are in a tuple.
+    /// Reads the key at the beginning of the bytes; nil for anything that `append(key:)` would not have written.
+    /// - Parameter parts: the number of parts of a tuple.
     static func read(_ entry: UnsafeRawBufferPointer, parts: Int, folds: Bool) -> Read? {
         var reader = IndexKeyReader(entry)
         do {
@@ -20,11 +20,11 @@ extension IndexKey {
         } catch { return nil }
     }
 
-    /// How many bytes the key has that an entry begins with, which `append(key:)` wrote; nil when it does not end.
+    /// Returns the size of the key, written by `append(key:)`, at the beginning of an entry; nil if it does not end.
     static func size(_ entry: UnsafeRawBufferPointer, parts: Int, folds: Bool) -> Int? {
         if isCut(entry) { return limit }
         var at = 0, strings = 0
-        /// Behind the next such byte.
+        /// Moves behind the next `end` byte.
         func skip(_ end: UInt8) -> Bool {
             guard at < entry.count, let base = entry.baseAddress, let found = memchr(base + at, Int32(end), entry.count - at) else {
                 return false
@@ -56,7 +56,7 @@ extension IndexKey {
     }
 }
 
-/// Reads a key byte by byte, and refuses what no writer writes.
+/// Reads a key byte by byte, and rejects anything that no writer writes.
 private struct IndexKeyReader {
     enum Stop: Error { case cut, noKey }
 
@@ -67,7 +67,7 @@ private struct IndexKeyReader {
 
     private enum Part {
         case other([UInt8])
-        /// What it stands for.
+        /// The bytes of the part.
         case string([UInt8])
     }
 
@@ -77,7 +77,7 @@ private struct IndexKeyReader {
             let tag = try byte()
             switch tag {
             case IndexKey.Tag.missing:
-                // Looked at in the end, as a key may have been cut before.
+                // Checked at the end, since the key may have been cut before.
                 parts.append(.other(i == 0 ? [] : Array("{}".utf8)))
             case IndexKey.Tag.null: parts.append(.other(Array("null".utf8)))
             case IndexKey.Tag.no: parts.append(.other(Array("false".utf8)))

@@ -1,11 +1,11 @@
-/// One part of a tuple of an index, as it lies in memory that somebody else keeps.
+/// One part of a tuple of an index. The memory belongs to the caller.
 enum IndexPart {
     case missing
     case null
     case bool(Bool)
-    /// As RFC 8259 spells it, within the limits of `IndexNumber`.
+    /// Spelled as in RFC 8259, within the limits of `IndexNumber`.
     case number(UnsafeRawBufferPointer)
-    /// What it stands for, in UTF-8.
+    /// The unescaped text in UTF-8.
     case string(UnsafeRawBufferPointer)
 
     var isMissing: Bool { if case .missing = self { true } else { false } }
@@ -13,12 +13,12 @@ enum IndexPart {
 
 /// The bytes of tuples, whose order is that of the tuples: docs/index-keys.md, which is normative.
 ///
-///     key       = part ... · spelling ... · 00          cut to 1,023 bytes and FF where it is longer than 1,024
+///     key       = part ... · spelling ... · 00          cut to 1,023 bytes and FF if longer than 1,024
 enum IndexKey {
     static let limit = 1_024
     static let cutMark: UInt8 = 0xFF
 
-    /// With what a part begins.
+    /// The first byte of a part.
     enum Tag {
         static let missing: UInt8 = 1, null: UInt8 = 2, no: UInt8 = 3, yes: UInt8 = 4
         static let negative: UInt8 = 5, zero: UInt8 = 6, positive: UInt8 = 7, string: UInt8 = 8
@@ -26,8 +26,8 @@ enum IndexKey {
 
     // MARK: Writing
 
-    /// Appends parts: what questions compare with.
-    /// - Parameter most: once so many bytes are there, the rest may be left out.
+    /// Appends parts, as queries compare them.
+    /// - Parameter most: after so many bytes the rest may be left out.
     static func append(_ parts: some Collection<IndexPart>, folds: Bool, most: Int = .max, to out: inout [UInt8]) {
         let end = most == .max ? Int.max : out.count + most
         for part in parts {
@@ -45,14 +45,14 @@ enum IndexKey {
         }
     }
 
-    /// Appends what the parts of all strings begin with that begin so.
+    /// Appends the common beginning of the parts of all strings that begin with `text`.
     static func append(beginning text: UnsafeRawBufferPointer, folds: Bool, to out: inout [UInt8]) {
         out.append(Tag.string)
         appendText(text, folds: folds, until: .max, to: &out)
     }
 
-    /// Appends the key of a tuple, before anything is cut off.
-    /// - Parameter most: as above; at least `limit` for a key that is to be cut then.
+    /// Appends the uncut key of a tuple.
+    /// - Parameter most: as above; at least `limit` for a key that is cut afterwards.
     static func append(whole parts: some Collection<IndexPart>, folds: Bool, most: Int = .max, to out: inout [UInt8]) {
         let end = most == .max ? Int.max : out.count + most
         append(parts, folds: folds, most: most, to: &out)
@@ -65,10 +65,10 @@ enum IndexKey {
         out.append(0)
     }
 
-    /// A key as it is kept.
+    /// Returns a key as it is stored.
     static func cut(_ whole: [UInt8]) -> [UInt8] { whole.count <= limit ? whole : whole[..<(limit - 1)] + [cutMark] }
 
-    /// A tuple as a JSON array.
+    /// Returns a tuple as a JSON array.
     static func tuple(_ parts: [IndexPart]) -> [UInt8] {
         var out = [UInt8(ascii: "[")]
         for (i, part) in parts.enumerated() {
@@ -95,7 +95,7 @@ enum IndexKey {
 
     private static func appendText(_ text: UnsafeRawBufferPointer, folds: Bool, until end: Int, to out: inout [UInt8]) {
         guard folds else {
-            // One byte more than is needed tells that the key goes on.
+            // One byte more than needed shows that the key continues.
             let count = end == .max ? text.count : min(text.count, max(0, end - out.count) + 1)
             return appendEscaped(UnsafeRawBufferPointer(rebasing: text[..<count]), to: &out)
         }
@@ -118,7 +118,7 @@ enum IndexKey {
 
     // MARK: Bounds
 
-    /// The least bytes that are behind all that begin with these; nil when there are none.
+    /// Returns the least bytes above all that begin with these; nil if there are none.
     static func behind(_ bytes: [UInt8]) -> [UInt8]? {
         guard let last = bytes.lastIndex(where: { $0 != 0xFF }) else { return nil }
         var out = Array(bytes[...last])
@@ -126,7 +126,7 @@ enum IndexKey {
         return out
     }
 
-    /// Whether a key is not below `low` and below `high`; nil when it was cut before that shows.
+    /// Returns whether a key is at least `low` and below `high`; nil if it is cut before that shows.
     static func isWithin(_ key: UnsafeRawBufferPointer, _ low: [UInt8], _ high: [UInt8]?) -> Bool? {
         low.withUnsafeBytes { low in
             guard isCut(key) else { return Bytes.compare(key, low) >= 0 && isBelow(key, high) }
@@ -142,6 +142,6 @@ enum IndexKey {
         high.map { high in high.withUnsafeBytes { Bytes.compare(key, $0) < 0 } } ?? true
     }
 
-    /// Whether bytes begin with a key that was cut: the last of its bytes tells, since no id has such a byte.
+    /// Returns whether the bytes begin with a cut key. The last byte shows it, since no id contains such a byte.
     static func isCut(_ entry: UnsafeRawBufferPointer) -> Bool { entry.count >= limit && entry[limit - 1] == cutMark }
 }

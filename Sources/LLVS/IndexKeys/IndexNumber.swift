@@ -1,24 +1,24 @@
-/// A number of JSON as the keys of indexes have it: `±d.ddd… × 10^exponent`.
+/// A JSON number as the keys of indexes represent it: `±d.ddd… × 10^exponent`.
 enum IndexNumber {
     static let digitLimit = 400
     static let exponentLimit = 9_999
 
-    /// What a lexeme comes to.
+    /// The parts of a lexeme.
     struct Parts {
         var isNegative: Bool
-        /// The power of ten of the first digit that is not 0; 0 for zero.
+        /// The power of ten of the first nonzero digit; 0 for zero.
         var exponent: Int
-        /// Digits from the first that is not 0 on, zeros at the end included.
+        /// The number of digits from the first nonzero one, including zeros at the end.
         var written: Int
-        /// Digits from the first that is not 0 to the last; none for zero. Each 0 to 9.
+        /// The digits from the first to the last nonzero one; none for zero. Each 0 to 9.
         var digits: UnsafeBufferPointer<UInt8>
     }
 
-    /// Calls with the parts of a number as RFC 8259 spells it; nil for anything else.
+    /// Calls `body` with the parts of a number as RFC 8259 spells it; nil for anything else.
     static func with<R>(_ lexeme: UnsafeRawBufferPointer, _ body: (Parts) -> R) -> R? {
         guard let spelling = JSONNumberSpelling(lexeme, at: 0), spelling.end == lexeme.count else { return nil }
         return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: max(1, lexeme.count)) { digits in
-            // Of all digits: how many stand before the point, how many zeros in front, and how many are kept.
+            // Counts of digits: before the point, leading zeros, and stored ones; and the end of the last nonzero one.
             var before = 0, zeros = 0, count = 0, end = 0, isBehind = false
             for byte in lexeme {
                 if byte | 0x20 == UInt8(ascii: "e") { break }
@@ -37,14 +37,14 @@ enum IndexNumber {
         }
     }
 
-    /// Whether JSON that holds the number has keys. What merging takes is a little more: it counts neither zeros at the end as digits nor
-    /// digits before the point as powers of ten.
+    /// Returns whether JSON that contains the number has keys. Merging accepts slightly more: it counts neither zeros at the end as digits
+    /// nor digits before the point as powers of ten.
     static func isWithinLimits(_ lexeme: UnsafeRawBufferPointer) -> Bool {
         if lexeme.count < 32, !lexeme.contains(where: { $0 | 0x20 == UInt8(ascii: "e") }) { return true }
         return with(lexeme) { abs($0.exponent) <= exponentLimit && $0.written <= digitLimit } ?? false
     }
 
-    /// Appends the part of a number that is within the limits.
+    /// Appends the key part of a number that is within the limits.
     static func append(_ lexeme: UnsafeRawBufferPointer, to out: inout [UInt8]) {
         _ = with(lexeme) { number in
             guard let first = number.digits.first, first > 0 else { out.append(IndexKey.Tag.zero); return }

@@ -1,44 +1,44 @@
-/// What is asked of an index: docs/index-keys.md, *Questions*. Tuples are JSON arrays, in which `{}` is a part that is missing.
+/// A query of an index: docs/index-keys.md, *Questions*. Tuples are JSON arrays, in which `{}` is a missing part.
 public struct IndexQuestion: Sendable {
-    /// The first parts of the tuples that are meant; empty: none is given.
+    /// The first parts of the matching tuples; empty: any.
     public var equal: [UInt8] = []
-    /// What the string behind them begins with, in UTF-8; nil: none is given. Not together with bounds.
+    /// The beginning of the string after them, in UTF-8; nil: any. Not together with bounds.
     public var beginning: [UInt8]?
-    /// What follows behind `equal` is not below `low`, and not above `high`; empty: no bound.
+    /// Bounds for the parts after `equal`: not below `low`, and not above `high`; empty: no bound.
     public var low: [UInt8] = [], high: [UInt8] = []
-    /// Whether the bound itself is not meant.
+    /// Whether the bound itself is excluded.
     public var lowIsOpen = false, highIsOpen = false
-    /// From the last entry to the first.
+    /// Whether entries come from the last to the first.
     public var isBackwards = false
-    /// Of a value that has several keys among those meant, only the first that is met.
+    /// Whether a value with several matching keys is returned once, with the first that the walk meets.
     public var isUnique = false
-    /// How many entries a page holds at most; 0: 1,000.
+    /// The most entries of a page; 0: 1,000.
     public var limit = 0
-    /// With how many bytes of values a page ends; 0: 16 MiB.
+    /// The bytes of values with which a page ends; 0: 16 MiB.
     public var byteLimit = 0
-    /// The cursor of the page before; empty: from the first.
+    /// The cursor of the page before; empty: from the beginning.
     public var after: [UInt8] = []
-    /// Whether keys are told, whether values are, and how many entries there are in all, pages aside.
+    /// Whether to return keys, values, and the number of matches over all pages.
     public var wantsKeys = false, wantsValues = false, wantsCount = false
 
-    /// All entries, in order.
+    /// A query for all entries, in order.
     public init() {}
 
-    /// A tuple that was handed in.
+    /// A tuple passed in by the caller.
     struct Tuple {
         private let text: JSONText?
         private let nodes: [UInt32]
         var count: Int { nodes.count }
 
         /// - Parameters:
-        ///   - json: a JSON array; nothing is as good as an empty one.
-        ///   - name: what it is called in messages.
+        ///   - json: a JSON array; no bytes count as an empty one.
+        ///   - name: its name in messages.
         /// - Throws: `.invalidArgument`.
         init(_ json: UnsafeRawBufferPointer, named name: String) throws {
             try self.init(json) { StoreError(.invalidArgument, "\"\(name)\" of a question to an index is not usable: \($0).") }
         }
 
-        /// - Parameter wrong: the error for what is wrong with it.
+        /// - Parameter wrong: returns the error for a problem.
         init(_ json: UnsafeRawBufferPointer, orThrow wrong: (String) -> StoreError) throws {
             guard json.count > 0 else {
                 (text, nodes) = (nil, [])
@@ -61,7 +61,7 @@ public struct IndexQuestion: Sendable {
             (self.text, self.nodes) = (text, nodes)
         }
 
-        /// Calls with the parts, which are good during the call.
+        /// Calls `body` with the parts, which are valid during the call.
         func withParts<R>(_ body: ([IndexPart]) throws -> R) rethrows -> R {
             guard let text else { return try body([]) }
             let tree = text.tree
@@ -88,7 +88,7 @@ public struct IndexQuestion: Sendable {
         }
     }
 
-    /// The first bytes that are meant, and the first behind them that are not; nil: all that follow.
+    /// Returns the first matching bytes, and the first bytes after all matches; nil: there is no upper bound.
     /// - Throws: `.invalidArgument`, `.invalidUTF8`.
     func bounds(in definition: IndexDefinition) throws -> (low: [UInt8], high: [UInt8]?) {
         let folds = definition.folds

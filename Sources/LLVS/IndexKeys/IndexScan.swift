@@ -1,23 +1,22 @@
-/// Reads the tuple of a document in one pass (`JSONParts`), without a tree, where nothing in it is unusual. What that is not sure of is
-/// left to `IndexTuples`, and so is what is wanted where something in it is escaped: nobody sees which of both has read. Used by one
-/// thread.
+/// Reads the tuple of a document in one pass (`JSONParts`), without a tree, if nothing in it is unusual. Doubtful documents, and those with
+/// escapes in wanted parts, are left to `IndexTuples`. Both yield the same. Used by one thread.
 final class IndexScan {
     enum Outcome {
-        /// `IndexTuples` is to be asked.
+        /// `IndexTuples` must read it.
         case unsure
-        /// It is in no index.
+        /// It is not in the index.
         case absent
-        /// `tuple` is what it has, as long as its bytes are there.
+        /// `tuple` holds its tuple, valid as long as its bytes.
         case found
     }
 
     private let conditions: [IndexDefinition.Condition]
-    /// The parts of the tuple, and behind them what the conditions look at.
+    /// The parts of the tuple, followed by those that conditions read.
     private let parts: JSONParts
-    /// What was found last.
+    /// The tuple found last.
     let tuple: UnsafeMutableBufferPointer<IndexPart>
 
-    /// Nil for a definition in which elements are to be chosen, or whose keys a callback gives.
+    /// Nil for a definition with stars, or whose keys a callback computes.
     init?(_ definition: IndexDefinition) {
         let on = definition.stars.parts
         guard definition.stars.stars.isEmpty, !on.isEmpty else { return nil }
@@ -28,7 +27,7 @@ final class IndexScan {
     }
     deinit { tuple.deallocate() }
 
-    /// Reads a value under whose id it may be in the index.
+    /// Reads a value whose id fits the index.
     func read(_ data: UnsafeRawBufferPointer) -> Outcome {
         switch parts.find(in: data) {
         case .unsure: return .unsure

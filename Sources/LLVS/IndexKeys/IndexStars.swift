@@ -1,17 +1,17 @@
-/// How the stars in the pointers of an index hang together. Pointers that are equal up to and including a star have it in common.
+/// The structure of the stars in the pointers of an index. Pointers that are equal up to and including a star share it.
 struct IndexStars: Sendable {
     /// A star.
     struct Star: Sendable {
-        /// The star in whose elements its container is; nil: in the value itself. It has a lower number.
+        /// The star whose elements contain its container; nil: the value itself does. It has a lower number.
         let parent: Int?
-        /// From there to the container.
+        /// The path from there to the container.
         let path: [[UInt8]]
     }
     /// A part of the key.
     struct Part: Sendable {
-        /// The star in whose elements it is; nil: in the value itself.
+        /// The star whose elements contain it; nil: the value itself does.
         let star: Int?
-        /// From there to the scalar.
+        /// The path from there to the scalar.
         let path: [[UInt8]]
     }
 

@@ -1,40 +1,40 @@
 /// The tuples that a value has in an index: docs/index-keys.md, *The keys of a value*.
 struct IndexTuples {
-    /// Why a value is not in an index; the words are those of the page.
+    /// Why a value is not in an index, in the words of the page.
     enum Absence: String, Sendable {
         case prefix, reserved
         case notJSON = "not-json"
         case condition = "where"
         case tooManyKeys = "too-many-keys"
         case noFirstPart = "no-first-part"
-        /// A callback gave none.
+        /// A callback returned none.
         case noKeys = "no-keys"
     }
 
     private let definition: IndexDefinition
     private let tree: JSONTree
-    /// Nodes that were chosen for each star, those of one container one behind the other; `none` where there is none.
+    /// The chosen nodes of each star, grouped by container; `none` for a container without any.
     private var choices: [[UInt32]] = []
-    /// Which of them belong to each choice for the star above.
+    /// For each star the ranges of its choices, one for each choice of the star above.
     private var ranges: [[Range<Int>]] = []
-    /// How many tuples they make.
+    /// The number of tuples that they make.
     private var count = 1
     private static let none = UInt32.max
 
-    /// Why values of that id are in no index of that definition, whatever they are; nil when they may be.
+    /// Returns why values of that id cannot be in an index of that definition; nil if they may be.
     static func absence(of id: UnsafeRawBufferPointer, in definition: IndexDefinition) -> Absence? {
         guard Bytes.begins(id, with: definition.prefix) else { return .prefix }
         guard Bytes.begins(id, with: IndexDefinition.reserved) else { return nil }
         return definition.prefix.starts(with: IndexDefinition.reserved) ? nil : .reserved
     }
 
-    /// Calls with each tuple of a value, some perhaps twice, in no particular order; what is borrowed is good during the call.
+    /// Calls `body` with each tuple of a value, possibly with duplicates, in no particular order. Borrowed bytes are valid during the call.
     /// - Parameters:
-    ///   - data: the bytes of a value under whose id it may be in the index.
+    ///   - data: the bytes of a value whose id fits the index.
     ///   - idSize: the bytes of that id.
-    ///   - work: told of the bytes that were read.
-    /// - Returns: why there is none; nil when there are some.
-    /// - Throws: what `work` and `body` throw, and `.outOfMemory`.
+    ///   - work: counts the bytes read.
+    /// - Returns: why there is none; nil if there are some.
+    /// - Throws: errors of `work` and `body`, and `.outOfMemory`.
     static func forEach(
         _ data: UnsafeRawBufferPointer, idSize: Int, _ definition: IndexDefinition, _ work: DocumentControl,
         _ body: ([IndexPart]) throws -> Void
@@ -55,7 +55,7 @@ struct IndexTuples {
         }
     }
 
-    /// Calls with all tuples of a value at once; what is borrowed is good during the call.
+    /// Calls `body` with all tuples of a value at once. Borrowed bytes are valid during the call.
     static func withAll(
         _ data: UnsafeRawBufferPointer, idSize: Int, _ definition: IndexDefinition, _ body: ([[IndexPart]]) throws -> Void
     ) throws {
@@ -72,7 +72,7 @@ struct IndexTuples {
         self.tree = tree
     }
 
-    /// Where nothing is to be chosen: the one tuple, if there is one.
+    /// Without stars: calls `body` with the one tuple, if there is one.
     private static func forOne(_ tree: JSONTree, _ definition: IndexDefinition, _ body: ([IndexPart]) throws -> Void) throws -> Bool {
         let tuple = definition.stars.parts.map { part(tree.find($0.path, from: 0), tree) }
         guard !tuple[0].isMissing else { return false }
@@ -93,9 +93,9 @@ struct IndexTuples {
         }
     }
 
-    // MARK: Choosing
+    // MARK: Choices
 
-    /// Finds what can be chosen for each star; false when that makes too many tuples. Each container is looked at once.
+    /// Finds the choices for each star; false if that makes too many tuples. Each container is visited once.
     private mutating func choose() -> Bool {
         let stars = definition.stars.stars
         for star in stars {
@@ -113,7 +113,7 @@ struct IndexTuples {
             choices.append(found)
             ranges.append(parts)
         }
-        // How many tuples each choice makes, from those that nothing hangs on up.
+        // The number of tuples of each choice, computed from the innermost stars outwards.
         var weights = choices.map { [Int](repeating: 1, count: $0.count) }, whole = 1
         for (i, star) in stars.enumerated().reversed() {
             for (k, range) in ranges[i].enumerated() {
@@ -129,13 +129,13 @@ struct IndexTuples {
         return whole <= IndexDefinition.mostKeys
     }
 
-    /// Whether the keys take no more room than a value of that size may have. O(bytes of the keys), up to that room.
+    /// Returns whether the keys fit the limit for a value of that size. O(bytes of the keys), up to the limit.
     /// - Parameters:
     ///   - size: the bytes of the value.
-    ///   - idSize: those of its id.
+    ///   - idSize: the bytes of its id.
     private func isWithinRoom(_ size: Int, _ idSize: Int) -> Bool {
         var left = IndexDefinition.room(size, idSize), key: [UInt8] = []
-        // Only so long keys of so many choices are counted one by one.
+        // Keys are counted one by one only if the upper bound exceeds the limit.
         if count * (longestKey + idSize + IndexDefinition.keyOverhead) <= left { return true }
         struct Full: Error {}
         do {
@@ -149,7 +149,7 @@ struct IndexTuples {
         return true
     }
 
-    /// No key is longer.
+    /// An upper bound for the length of a key.
     private var longestKey: Int {
         guard !definition.folds else { return IndexKey.limit }
         var longest = 1
@@ -157,7 +157,7 @@ struct IndexTuples {
             var most = 1
             for node in part.star.map({ choices[$0] }) ?? [0] where node != Self.none {
                 switch Self.part(tree.find(part.path, from: node), tree) {
-                // Each byte may be written as two.
+                // Each byte may be escaped as two.
                 case .string(let text): most = max(most, 2 * min(text.count, IndexKey.limit) + 2)
                 case .number(let lexeme): most = max(most, lexeme.count + 8)
                 default: break
@@ -168,10 +168,10 @@ struct IndexTuples {
         return min(longest, IndexKey.limit)
     }
 
-    /// Whether there was a tuple.
+    /// Returns whether there was a tuple.
     private func forEach(_ body: ([IndexPart]) throws -> Void) throws -> Bool {
         let stars = definition.stars.stars
-        // For each part what it is with each choice for its star.
+        // For each part its value for each choice of its star.
         let found = definition.stars.parts.map { part in
             (part.star.map { choices[$0] } ?? [0]).map { $0 == Self.none ? .missing : Self.part(tree.find(part.path, from: $0), tree) }
         }

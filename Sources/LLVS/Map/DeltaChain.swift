@@ -1,9 +1,8 @@
-/// What the versions of one chain changed since a map that is in memory, one version after another: deltas.
+/// The changes of versions in sequence since a map in memory: deltas.
 ///
-/// A version of few changes gets no map while it is stored: copying the paths to them costs more than storing them, and
-/// most versions are never read. A chain answers what prevails at each of its versions, from their changes and the map
-/// that it begins with, and hands the changes to whoever makes a map of one. It only ever grows, so what was found once
-/// stays true. Guarded by the lock of the `DeltaChains` that it belongs to.
+/// A version of few changes gets no map when it is stored: copying the paths to them costs more than storing them, and most versions are
+/// never read. A chain looks up ids at each of its versions, in their changes and the map that it begins with, and returns the changes for
+/// making a map of one. It only grows, so results stay valid. Guarded by the lock of its `DeltaChains`.
 ///
 ///     position        0   1   2   3        number of changes before
 ///     base map · v1: a, b · v2: a · v3: c
@@ -12,7 +11,7 @@ final class DeltaChain {
         var keyStart: UInt32
         var keyCount: UInt16
         var isThere: Bool
-        /// The one before under the same hash; `none` when there is none.
+        /// The previous change with the same hash; `none` if there is none.
         var previous: UInt32
         var hash: UInt32
         var entry: MapEntry
@@ -22,30 +21,30 @@ final class DeltaChain {
     let base: MapCache.Slot
     private let baseOrdinal: UInt32
     private var ordinals: [UInt32] = []
-    /// How many changes there are up to each of `ordinals`.
+    /// The number of changes up to each of `ordinals`.
     private var ends: [UInt32] = []
     private var keys = RecordBuffer()
     private var changes: [Change] = []
-    /// The last change under each hash; open addressing would have to compare keys, chains of changes do it anyway.
+    /// The last change for each hash. (Open addressing would have to compare keys; the lists of changes do it anyway.)
     private var table: [UInt32] = []
-    /// The map made last, and at which position.
+    /// The newest map made from the chain, and its position.
     private var made: (position: Int, slot: MapCache.Slot)?
 
     init(_ base: MapCache.Slot, of ordinal: UInt32) { self.base = base; baseOrdinal = ordinal }
 
-    /// The version that it is at.
+    /// The last version of the chain.
     var tip: UInt32 { ordinals.last ?? baseOrdinal }
     var position: Int { changes.count }
-    /// Bytes of memory, about.
+    /// The approximate bytes of memory.
     var memory: Int { keys.capacity + changes.capacity * MemoryLayout<Change>.stride + 4 * (table.count + 2 * ordinals.capacity) }
 
-    /// Bytes of its maps that the map of a chain begun after it does not share, as of then.
+    /// Bytes of its maps that are not shared with the map of the next chain, when that was begun.
     private(set) var memoryOfMaps = 0
     func weighMaps(beside other: MapNode?) {
         memoryOfMaps = (base.root?.memory(beside: other) ?? 0) + (made?.slot.root?.memory(beside: base.root) ?? 0)
     }
 
-    /// How many changes lead to a version; nil when it is not in the chain.
+    /// Returns the number of changes up to a version; nil if it is not in the chain.
     func position(of ordinal: UInt32) -> Int? {
         if ordinal == tip { return changes.count }
         if ordinal == baseOrdinal { return 0 }
@@ -57,8 +56,8 @@ final class DeltaChain {
         return low < ordinals.count && ordinals[low] == ordinal ? Int(ends[low]) : nil
     }
 
-    /// Goes on by a version. `ordinal` is above all that are here.
-    /// - Throws: `.outOfMemory`; then some of the changes are here, but the version is not, and nobody finds them.
+    /// Appends a version. `ordinal` must be above all in the chain.
+    /// - Throws: `.outOfMemory`. Then some of the changes were appended, but not the version, so they are not found.
     func append(_ ordinal: UInt32, _ more: [MapChange]) throws {
         for change in more {
             try keys.reserve(change.key.count)
@@ -86,7 +85,7 @@ final class DeltaChain {
         }
     }
 
-    /// What the last change of a key before `position` made of it; nil when none was of that key.
+    /// Returns the last change of a key before `position`; nil if there is none.
     func find(_ key: UnsafeRawBufferPointer, before position: Int) -> MapChange? {
         guard !table.isEmpty else { return nil }
         let hash = Bytes.crc32c(key)
@@ -105,7 +104,7 @@ final class DeltaChain {
         UnsafeRawBufferPointer(rebasing: keys.bytes[Int(change.keyStart)..<Int(change.keyStart) + Int(change.keyCount)])
     }
 
-    /// The nearest map at or before `position`, and the changes from there on.
+    /// Returns the nearest map at or before `position`, and the changes since then.
     func changes(before position: Int) -> (from: Int, slot: MapCache.Slot, changes: KeyArena) {
         var from = 0, slot = base
         if let made, made.position <= position { (from, slot) = made }
@@ -114,24 +113,24 @@ final class DeltaChain {
         return (from, slot, arena)
     }
 
-    /// How many changes there are since the nearest map at or before `position`.
+    /// Returns the number of changes since the nearest map at or before `position`.
     func changeCount(before position: Int) -> Int { position - (made.map { $0.position <= position ? $0.position : 0 } ?? 0) }
 
-    /// Keeps a map for those of later positions to be made from.
+    /// Stores a map from which those of later positions can be made.
     func keep(_ slot: MapCache.Slot, at position: Int) {
         guard made.map({ $0.position < position }) ?? true else { return }
         made = (position, slot)
     }
 }
 
-/// The chains that versions were added to last. Safe from all threads.
+/// The chains that were extended most recently. Safe from all threads.
 final class DeltaChains: @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
     private let lock = Lock(.maps)
-    /// The one gone on with last is the last.
+    /// The most recently extended chain is the last.
     private var chains: [DeltaChain] = []
     private let account: MemoryAccount
-    /// Bytes of one chain after which the next is begun.
+    /// From so many bytes on, a chain is not extended further.
     private let mostMemory: Int
 
     init(_ account: MemoryAccount) {
@@ -139,7 +138,7 @@ final class DeltaChains: @unchecked Sendable {
         mostMemory = MapPolicy.chainMemory(budget: account.total)
     }
 
-    /// Bytes of all chains, and of the maps that they begin with, but for those of the one gone on with last; `lock` is held.
+    /// Bytes of all chains, and of the maps that they begin with, except those of the most recently extended chain. `lock` is held.
     private var memory: (deltas: Int, maps: Int) {
         chains.reduce((0, 0)) { ($0.0 + $1.memory, $0.1 + ($1 === chains.last ? 0 : $1.memoryOfMaps)) }
     }
@@ -147,32 +146,32 @@ final class DeltaChains: @unchecked Sendable {
     /// Bytes of all chains, and of the maps that they begin with.
     var memoryInUse: Int { lock.withLock { memory.deltas + memory.maps } }
 
-    /// What prevails at one version of a chain: what it answers stays true.
+    /// A lookup at one version of a chain. Its results stay valid.
     struct View {
         fileprivate let chains: DeltaChains
         fileprivate let chain: DeltaChain
         fileprivate let position: Int
 
-        /// What prevails for a key; nil when nothing does.
+        /// Returns the entry that prevails for a key; nil if there is none.
         func lookup(_ key: UnsafeRawBufferPointer) -> MapEntry? {
             if let change = chains.lock.withLock({ chain.find(key, before: position) }) { return change.entry }
             return chain.base.root?.lookup(key)
         }
 
-        /// How many changes the map would be made of.
+        /// The number of changes from which the map would be made.
         var changes: Int { chains.lock.withLock { chain.changeCount(before: position) } }
 
-        /// The map, and what it was made of: a map that was there, and so many changes.
+        /// Returns the map, the map that it was made from, and the number of changes applied to that.
         func map() throws -> (root: MapNode?, from: (slot: MapCache.Slot, changes: Int)) {
             let (_, slot, changes) = chains.lock.withLock { chain.changes(before: position) }
             return (try changes.withChanges(isSorted: false) { try MapNode.applying($0, to: slot.root) }, (slot, changes.count))
         }
 
-        /// Keeps the map, for those of later versions to be made from.
+        /// Stores the map, so that those of later versions can be made from it.
         func keep(_ slot: MapCache.Slot) { chains.lock.withLock { chain.keep(slot, at: position) } }
     }
 
-    /// Forgets all: maps are made again from the records when they are asked for.
+    /// Removes all chains. Maps are rebuilt from the records on demand.
     func removeAll() {
         let gone = lock.withLock { () -> [DeltaChain] in
             defer { chains = []; account.note(deltas: 0) }
@@ -181,10 +180,10 @@ final class DeltaChains: @unchecked Sendable {
         withExtendedLifetime(gone) {}
     }
 
-    /// A version that is in a chain.
+    /// Returns a lookup at a version that is in a chain.
     func view(_ ordinal: UInt32) -> View? { lock.withLock { find(ordinal) } }
 
-    /// The same, if the chain may be gone on with.
+    /// Returns the same if the chain may be extended.
     func openView(_ ordinal: UInt32) -> View? {
         lock.withLock {
             guard let view = find(ordinal), isOpen(view.chain) else { return nil }
@@ -202,20 +201,20 @@ final class DeltaChains: @unchecked Sendable {
         return nil
     }
 
-    /// A new chain, which begins with the map of a version.
+    /// Begins a chain with the map of a version.
     func begin(_ slot: MapCache.Slot, of ordinal: UInt32) -> View {
         lock.withLock {
             let chain = DeltaChain(slot, of: ordinal)
-            // Weighed once each: it takes as long as their maps have changes.
+            // Each is weighed once, since that takes as long as their maps have changes.
             chains.last?.weighMaps(beside: slot.root)
-            // Each keeps the map alive that it begins with. Of those that are full one stays, for what was just before.
+            // Each chain keeps its first map alive. One full chain is retained, for versions just before.
             if let full = chains.firstIndex(where: { !isOpen($0) }), chains[(full + 1)...].contains(where: { !isOpen($0) }) {
                 chains.remove(at: full)
             } else if chains.count >= MapPolicy.mostChains {
                 chains.removeFirst()
             }
             chains.append(chain)
-            // The new one may come to take as much as one may.
+            // The new chain may grow to the limit of one.
             while chains.count > 1 {
                 let memory = memory
                 guard memory.maps > account.mapsOfDeltas || memory.deltas + mostMemory > account.deltas else { break }
@@ -227,7 +226,7 @@ final class DeltaChains: @unchecked Sendable {
         }
     }
 
-    /// Goes on from a view by a version, unless another has done so.
+    /// Extends a view by a version, unless another version has extended it.
     func append(_ ordinal: UInt32, _ changes: [MapChange], to view: View) {
         lock.withLock {
             guard view.chain.position == view.position, ordinal > view.chain.tip, let i = chains.lastIndex(where: { $0 === view.chain })

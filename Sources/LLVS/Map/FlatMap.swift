@@ -1,24 +1,23 @@
 import CLLVSShims
 
-/// The map of one version as one run of bytes, looked at where it lies: a persisted map. Where it is in a file it is read from
-/// there, and one of a file without a name is mapped, so that it costs no memory of the process. Opening it costs one look over
-/// its bytes (see `LazyMapReader` for who reads less than that).
+/// The map of one version as one run of bytes, used in place: a persisted map. If it is in a file it is read from there; an unnamed file is
+/// mapped, so that it takes no memory of the process. Opening it checks all bytes once (see `LazyMapReader` for reading less).
 ///
 ///     flat map = node ... · padding to 16 · slot × entries, and what `FlatMapFile` adds
 ///     slot     = storing version u32 · size u32 · offset of the body u64          (a `MapEntry`), in order of the keys
-///     node     = kind u8 (0 inner, 1 leaf, 2 leaf with wide ends) · 0 u8 · symbols u16 · entries beneath u32
+///     node     = kind u8 (0 inner, 1 leaf, 2 leaf with wide ends) · 0 u8 · symbols u16 · entries in its subtree u32
 ///              · number of the first of them u32 · size of the prefix u32 · body · padding to 4
 ///     inner    = symbol u16 × symbols · padding to 4 · offset of the child / 4 u32 × symbols · prefix
 ///     leaf     = end of the key's rest (u16, or u32 when wide) × entries · prefix · rest of each key
 ///
-/// The shape is that of `MapNode`. The prefix is what all keys beneath share; a leaf's keys are that and their rests.
-/// Children come before their parents. Integers are as this machine has them, and versions are the numbers of the
-/// history index that names the map by its id: it means nothing without that. `init` checks all checksums, and that no
-/// node reaches outside of its bounds, so reading never does.
+/// The shape is that of `MapNode`. The prefix is shared by all keys of a subtree; the keys of a leaf are the prefix and their rests.
+/// Children precede their parents. Integers are in this machine's byte order. Versions are the numbers of the history index that names the
+/// map by its id; without that index the map is meaningless. `init` checks all checksums and that no node exceeds its bounds, so reads need
+/// no checks.
 ///
-/// Never changes; safe from all threads.
+/// Immutable; safe from all threads.
 final class FlatMap: @unchecked Sendable {
-    // Sendable: nothing of it changes.
+    // Sendable: immutable.
     static let namePrefix = CacheDirectory.mapPrefix
     static let headerSize = 16
 
@@ -28,13 +27,13 @@ final class FlatMap: @unchecked Sendable {
     let memory: OpenCache
     private let nodes: UnsafeRawPointer
     let slots: UnsafePointer<MapEntry>
-    /// Own `slots` where they are not the file's: memory, or a file of their own.
+    /// Separate `slots`, if they are not in the file: in memory, or in a file of their own.
     private let ownSlots: UnsafeMutablePointer<MapEntry>?
     private let slotsFile: OpenCache?
-    /// The map whose nodes these are, when the slots are others.
+    /// The map that owns the nodes, if the slots differ.
     let original: FlatMap?
 
-    /// Nil when the bytes are not sound. `versionLimit`: storing versions are below it. O(size).
+    /// Nil if the bytes are invalid. `versionLimit`: storing versions are below it. O(size).
     init?(_ file: FlatMapFile, versionLimit: Int) {
         guard let base = file.nodes.baseAddress, file.isSound(versionLimit: versionLimit) else { return nil }
         id = file.id
@@ -48,13 +47,13 @@ final class FlatMap: @unchecked Sendable {
         original = nil
     }
 
-    /// The same, of bytes that are no flat map either perhaps.
+    /// Nil also if the bytes are no flat map.
     convenience init?(_ memory: OpenCache, versionLimit: Int) {
         guard let file = FlatMapFile(memory) else { return nil }
         self.init(file, versionLimit: versionLimit)
     }
 
-    /// The same keys with other entries. `changes` gives the numbers of entries, all below `count`.
+    /// A map with the same keys and some other entries. `changes` gives entries by their numbers, all below `count`.
     init(_ other: FlatMap, replacing changes: [(number: Int, entry: MapEntry)]) {
         let copy = HugePages.allocate(MapEntry.self, capacity: other.count)
         copy.initialize(from: other.slots, count: other.count)
@@ -70,7 +69,7 @@ final class FlatMap: @unchecked Sendable {
         original = other.original ?? other
     }
 
-    /// The same, with the entries in a file of their own. Nil when that is none that is mapped. `changes` ascend by their numbers.
+    /// The same with the slots in a file of their own. Nil if that file is not mapped. `changes` are sorted by number.
     init?(_ other: FlatMap, replacing changes: [(number: Int, entry: MapEntry)], to writer: any CacheWriter) throws {
         let piece = 4_096, stride = MemoryLayout<MapEntry>.stride
         var next = 0, start = 0
@@ -103,16 +102,16 @@ final class FlatMap: @unchecked Sendable {
 
     deinit { ownSlots?.deallocate() }
 
-    /// Bytes of memory of its own, and with those that it shares with the map whose nodes these are.
+    /// Bytes of its own memory, and with the memory shared with the map that owns the nodes.
     var ownSize: Int { ownSlots == nil ? 0 : count * MemoryLayout<MapEntry>.stride }
     var size: Int { memory.memory + ownSize }
-    /// Gives back what was looked at of a mapped file, which counts as the process's.
+    /// Releases the resident pages of a mapped file, which count as the process's memory.
     func letGoOfPages() {
         if memory.isMapped { memory.letGo(0..<memory.bytes.count) }
         if let slotsFile { slotsFile.letGo(0..<slotsFile.bytes.count) }
     }
 
-    /// Whether both have the same nodes, so that entries can be compared by their numbers.
+    /// Returns whether both have the same nodes, so that entries can be compared by their numbers.
     func hasNodes(of other: FlatMap) -> Bool { nodes == other.nodes }
 
     // MARK: Nodes
@@ -122,14 +121,14 @@ final class FlatMap: @unchecked Sendable {
         return Node(at: nodes + Int(offset) * 4)
     }
 
-    /// The number of the key's entry beneath a node; nil when it is not there.
+    /// Returns the number of the key's entry in a subtree; nil if it is absent.
     func find(_ key: UnsafeRawBufferPointer, beneath offset: UInt32) -> Int? {
         guard let leaf = leaf(of: key, beneath: offset) else { return nil }
         prefetch(leaf)
         return leaf.index(of: key).map { leaf.first + $0 }
     }
 
-    /// The leaf that a key is in if it is there. What is in it is not looked at.
+    /// Returns the leaf that would hold a key. Does not read the leaf.
     @inline(__always)
     func leaf(of key: UnsafeRawBufferPointer, beneath offset: UInt32) -> Node? {
         var node = node(offset)
@@ -141,24 +140,24 @@ final class FlatMap: @unchecked Sendable {
         return node
     }
 
-    /// Has the processor fetch all that will be looked at of a leaf: one line of memory after the other takes most of the time.
+    /// Prefetches all lines of a leaf that a search reads. Loading them one after the other would dominate its time.
     @inline(__always)
     func prefetch(_ leaf: Node) {
         for i in 1..<6 { llvs_shim_prefetch(leaf.at + i * 64) }
         for i in 0..<min(4, (leaf.count + 3) / 4) { llvs_shim_prefetch(slots + leaf.first + i * 4) }
     }
 
-    /// Calls with each number and key beneath a node in order, until `body` answers false. Keys are good during the call.
+    /// Calls `body` with each number and key of a subtree in order, until it returns false. Keys are valid during the call.
     @discardableResult
-    /// `wanted`: whether to look at entries by their first number and count; asked of whole nodes.
+    /// `wanted`: whether to visit entries, by their first number and count; called for whole nodes.
     func forEach(
         beneath offset: UInt32, where wanted: (Int, Int) -> Bool = { _, _ in true }, _ body: (Int, UnsafeRawBufferPointer) throws -> Bool
     ) rethrows -> Bool {
         let top = node(offset)
         guard wanted(top.first, top.count) else { return true }
         if top.isLeaf { return try forEachKey(of: top, 0..<top.count, body) }
-        // Explicit stacks, here and below: as `MapNode`. Here of the nodes above, and which of their children is next, so that nothing is
-        // allocated for a node that has leaves alone.
+        // Explicit stacks, here and below, as in `MapNode`. This one holds ancestors and the index of their next child, so a node whose
+        // children are leaves allocates nothing.
         var above: [(node: UInt32, next: Int)] = [], at = offset, next = 0
         walk: while true {
             let node = node(at)
@@ -179,7 +178,7 @@ final class FlatMap: @unchecked Sendable {
         }
     }
 
-    /// The keys of some of a leaf's entries, put together from prefix and rest.
+    /// Calls `body` with the keys of some of a leaf's entries, joined from prefix and rest.
     func forEachKey(of leaf: Node, _ range: Range<Int>, isBackwards: Bool = false, _ body: (Int, UnsafeRawBufferPointer) throws -> Bool)
         rethrows -> Bool
     {
@@ -199,13 +198,13 @@ final class FlatMap: @unchecked Sendable {
         }
     }
 
-    /// As above, from the first key that is not below `low` to the last below `high`.
+    /// As above, for keys from `low` inclusive to `high` exclusive.
     func forEach(
         beneath offset: UInt32, from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?,
         _ body: (Int, UnsafeRawBufferPointer) -> Bool
     ) -> Bool { walk(beneath: offset, from: low, to: high, isBackwards: false, body) }
 
-    /// As above, from the last key that is below `high` back to the first that is not below `low`.
+    /// As above, backwards: from the last key below `high` to the first not below `low`.
     func forEachBackwards(
         beneath offset: UInt32, from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?,
         _ body: (Int, UnsafeRawBufferPointer) -> Bool
@@ -227,7 +226,7 @@ final class FlatMap: @unchecked Sendable {
         }
     }
 
-    /// Where a walk is.
+    /// The position of a walk.
     private struct Step: BitwiseCopyable {
         let node: UInt32
         var next = 0
@@ -267,7 +266,7 @@ final class FlatMap: @unchecked Sendable {
         }
     }
 
-    /// How many keys beneath a node are in the range.
+    /// Returns the number of keys in the range within a subtree.
     func count(beneath offset: UInt32, from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?) -> Int {
         var stack = [offset], total = 0
         while let next = stack.popLast() {
@@ -288,7 +287,7 @@ final class FlatMap: @unchecked Sendable {
         return total
     }
 
-    /// Calls with the key of an entry, which is below `count`. Good during the call.
+    /// Calls `body` with the key of an entry; `number` is below `count`. The key is valid during the call.
     func withKey(_ number: Int, _ body: (UnsafeRawBufferPointer) -> Void) {
         var node = node(root)
         while !node.isLeaf {

@@ -1,27 +1,26 @@
-/// Writes a flat map from keys that come in order, one after another: what is held in memory are the slots (16 bytes
-/// per entry), where they are many and can be in a file a part of them, and the keys of leaves that are not complete yet.
+/// Writes a flat map from sorted keys. In memory are the slots (16 bytes per entry; if there are many and a file can hold them, only some),
+/// and the keys of unfinished leaves.
 ///
-/// The shape needs to be known before a node is written: whether more keys share a prefix than go into a leaf. Source of the
-/// method: the bottom-up traversal of longest-common-prefix intervals, M. Abouelhoda, S. Kurtz, E. Ohlebusch,
-/// "Replacing suffix trees with enhanced suffix arrays" (2004), where an interval with few keys is not written but
-/// left to the one around it.
+/// The shape of a node, whether more keys share its prefix than fit a leaf, must be known before it is written. Source of the method: the
+/// bottom-up traversal of longest-common-prefix intervals, M. Abouelhoda, S. Kurtz, E. Ohlebusch, "Replacing suffix trees with enhanced
+/// suffix arrays" (2004). An interval with few keys is not written but left to the enclosing one.
 struct FlatMapBuilder {
-    /// Keys that share a prefix of `depth` bytes, the last of which is the last that came.
+    /// Keys that share a prefix of `depth` bytes and end with the newest key.
     private struct Interval {
         var depth: Int
-        /// Where its keys begin among those that wait.
+        /// Where its keys begin among the waiting ones.
         var start: Int
-        /// Subtrees that are written, and how many of the waiting keys came before each.
+        /// Written subtrees, and the number of waiting keys before each.
         var built: [(before: Int, subtree: Subtree)] = []
     }
-    /// A node that is written.
+    /// A written node.
     private struct Subtree {
         var offset: UInt32
         var first: Int
         var count: Int
         var prefix: [UInt8]
     }
-    /// A key that waits for its leaf to be complete.
+    /// A key that waits until its leaf is complete.
     private struct Waiting {
         var start: Int
         var size: Int
@@ -30,7 +29,7 @@ struct FlatMapBuilder {
 
     private let writer: any CacheWriter
     private var slots: [MapEntry] = []
-    /// Where slots are until they are written behind the nodes, and how many are there.
+    /// Holds slots until they are written after the nodes, and their number.
     private let aside: (any CacheWriter)?
     private var slotsAside = 0
     private static let mostSlots = 1 << 16
@@ -39,28 +38,28 @@ struct FlatMapBuilder {
     private var bytes: [UInt8] = []
     private var nodesSize = 0
     private var node: [UInt8] = []
-    /// Of the blocks that are complete, of the one that is not, and how many of its bytes there are.
+    /// The checksums of complete blocks, and of the current block, with its size.
     private var checksums: [UInt32] = []
     private var checksum: UInt32 = 0
     private var inBlock = 0
-    /// The outermost subtree, when all intervals are closed.
+    /// The outermost subtree, once all intervals are closed.
     private var top: Subtree?
 
     /// - Parameters:
-    ///   - expected: how many entries there will be, about.
-    ///   - aside: another cache, for the slots of many.
+    ///   - expected: the approximate number of entries.
+    ///   - aside: another cache, which holds the slots if there are many.
     init(_ writer: any CacheWriter, expected: Int, aside: (any CacheWriter)? = nil) {
         self.writer = writer
         self.aside = aside
         let expected = aside == nil ? expected : min(expected, FlatMapBuilder.mostSlots)
-        // Without it the slots grow, and `append` tells when they cannot.
+        // If this fails the array grows step by step, and `append` throws if it cannot.
         if (try? Memory.expect(expected * MemoryLayout<MapEntry>.stride, "")) != nil { slots.reserveCapacity(expected) }
     }
 
     var count: Int { slotsAside + slots.count }
 
-    /// Adds an entry whose key comes after all before.
-    /// - Throws: `.internal` when it does not, what the writer throws.
+    /// Adds an entry. Its key must be above all before.
+    /// - Throws: `.internal` if it is not; errors of the writer.
     mutating func append(_ key: UnsafeRawBufferPointer, _ entry: MapEntry) throws {
         if let last = waiting.last {
             let depth = try bytes.withUnsafeBytes { bytes in
@@ -99,7 +98,7 @@ struct FlatMapBuilder {
         }
     }
 
-    /// Ends the intervals that are deeper than `depth`, and makes sure that there is one of just that depth.
+    /// Closes the intervals deeper than `depth`, and opens one of exactly that depth if there is none.
     private mutating func close(to depth: Int) throws {
         var start = waiting.count - 1
         var carried: Subtree?
@@ -117,10 +116,10 @@ struct FlatMapBuilder {
         stack.append(Interval(depth: depth, start: start, built: carried.map { [(start, $0)] } ?? []))
     }
 
-    /// Writes an interval that has more keys than go into a leaf; its keys wait no longer then.
+    /// Writes an interval if its keys do not fit a leaf; they then stop waiting.
     private mutating func finish(_ interval: Interval) throws -> Subtree? {
         let count = interval.built.reduce(waiting.count - interval.start) { $0 + $1.subtree.count }
-        // What is written already was too much for a leaf.
+        // Subtrees were written because they did not fit a leaf.
         let isLeaf =
             interval.built.isEmpty && count <= MapNode.leafCapacity && bytes.count - waiting[interval.start].start <= MapNode.leafBytes
         guard !isLeaf, interval.depth < MapNode.deepestPrefix else { return nil }
@@ -207,7 +206,7 @@ struct FlatMapBuilder {
         return offset
     }
 
-    /// Writes bytes that belong to blocks.
+    /// Writes bytes that are part of blocks.
     private mutating func write(_ bytes: UnsafeRawBufferPointer) throws {
         try writer.append(bytes)
         var at = 0
@@ -226,11 +225,11 @@ struct FlatMapBuilder {
         inBlock = 0
     }
 
-    /// Writes what is left. Answers the bytes; nil when there were no entries.
+    /// Writes the rest. Returns the bytes; nil if there were no entries.
     mutating func finish(_ id: RandomName) throws -> OpenCache? {
         guard !waiting.isEmpty || !stack.isEmpty else { return nil }
         try close(to: -1)
-        // What was carried out of the last interval is the root; keys that still wait make one leaf.
+        // The subtree of the last interval is the root; if keys still wait they form one leaf.
         let root: UInt32
         if let top { root = top.offset } else { root = try writeLeaf(0..<waiting.count).offset }
         let padding = [UInt8](repeating: 0, count: (16 - nodesSize & 15) & 15)

@@ -1,36 +1,35 @@
-/// The bytes of a flat map where they lie, and how far they can be trusted: each block has a checksum of its own, so that
-/// who wants to know little checks little.
+/// The bytes of a flat map in place, and which of them were verified. Each block has a checksum, so a lookup verifies only the blocks that
+/// it reads.
 ///
 ///     file   = what `FlatMap` describes · checksum u32 × blocks · footer
 ///     footer = magic u64 · id (16 bytes) · size of the nodes u64 · entries u64 · offset of the root / 4 u32
 ///              · checksum of the checksums and of the footer so far u32
 ///
-/// A checksum tells what a medium spoiled; it proves nothing of bytes that somebody made up. So no number that is read
-/// here is believed before it is compared with the bounds.
+/// A checksum detects damage by a medium, but not forged bytes. So every number that is read is checked against its bounds.
 ///
-/// Never changes; safe from all threads, but `extent` and `isGood` are asked by one at a time.
+/// Immutable; safe from all threads, except that `extent` and `isGood` may be called by one thread at a time.
 final class FlatMapFile: @unchecked Sendable {
-    // Sendable: its user has a lock: `LazyMapReader`, or nobody else has it yet.
+    // Sendable: either `LazyMapReader`, the user, has a lock, or no other thread has it yet.
     static let magic: UInt64 = 0x3354_414C_4653_564C
     static let blockSize = 16 << 10
     static let footerSize = 48
 
     let id: RandomName
-    /// Entries; at least one.
+    /// The number of entries; at least one.
     let count: Int
-    /// Where the root begins, in steps of four bytes. Not checked.
+    /// The offset of the root, in units of four bytes. Not checked.
     let root: UInt32
     let memory: OpenCache
     let nodes: UnsafeRawBufferPointer
     let slots: UnsafePointer<MapEntry>
     private let covered: UnsafeRawBufferPointer
     private let checksums: UnsafeRawBufferPointer
-    /// Which blocks were found good.
+    /// Which blocks were verified.
     private var checked: [Bool]
-    /// Bytes of those.
+    /// The bytes of the verified blocks.
     private(set) var checkedBytes = 0
 
-    /// Nil when the bytes are none, or not as many, or cannot be read. O(blocks).
+    /// Nil if the bytes are no flat map, incomplete, or unreadable. O(blocks).
     init?(_ memory: OpenCache) {
         let bytes = memory.bytes
         guard bytes.count >= FlatMapFile.footerSize, let base = bytes.baseAddress, Int(bitPattern: base) & 7 == 0 else { return nil }
@@ -58,7 +57,7 @@ final class FlatMapFile: @unchecked Sendable {
 
     static func blocks(of size: Int) -> Int { (size + blockSize - 1) / blockSize }
 
-    /// Whether nodes and entries in these bytes, counted from the first node, are what was written. O(size) the first time.
+    /// Returns whether these bytes, counted from the first node, are as they were written. O(size) the first time.
     func isGood(_ range: Range<Int>) -> Bool {
         guard range.lowerBound >= 0, range.upperBound <= covered.count else { return false }
         if range.isEmpty { return true }
@@ -77,7 +76,7 @@ final class FlatMapFile: @unchecked Sendable {
         return Bytes.crc32c(UnsafeRawBufferPointer(rebasing: covered[start..<end])) == checksum
     }
 
-    /// Whether one entry can be read.
+    /// Returns whether one entry can be read.
     func isGood(slot number: Int) -> Bool {
         guard number >= 0, number < count else { return false }
         let start = nodes.count + number * MemoryLayout<MapEntry>.stride
@@ -86,8 +85,8 @@ final class FlatMapFile: @unchecked Sendable {
 
     // MARK: All of it
 
-    /// Whether all bytes are what was written, no node, key or child reaches out of bounds, every walk ends, and all versions
-    /// are below `versionLimit`. O(size).
+    /// Returns whether all bytes are as they were written, no node, key or child exceeds its bounds, every walk ends, and all versions are
+    /// below `versionLimit`. O(size).
     func isSound(versionLimit: Int) -> Bool {
         guard memory.isMapped || memory.fill(0..<covered.count) else { return false }
         for block in 0..<FlatMapFile.blocks(of: covered.count) {
@@ -105,10 +104,11 @@ final class FlatMapFile: @unchecked Sendable {
 
     private static let strideLetGo = 1 << 20
 
-    /// Who looks over all of a mapped file keeps no more of it in memory than a stretch: it counts as the process's while it is looked at.
+    /// Releases the pages that a check of the whole file has passed, so that only a stretch of a mapped file counts as the process's
+    /// memory.
     /// - Parameters:
-    ///   - end: what was looked at ends here.
-    ///   - size: bytes that were looked at since this was last called.
+    ///   - end: the end of the checked bytes.
+    ///   - size: the bytes checked since the last call.
     @inline(__always)
     private func passed(_ end: Int, _ size: Int) {
         let stride = FlatMapFile.strideLetGo
@@ -118,7 +118,7 @@ final class FlatMapFile: @unchecked Sendable {
 
     private var nodesAreSound: Bool {
         guard let base = nodes.baseAddress else { return false }
-        // Where nodes begin: the parent of each is met later, exactly once.
+        // Nodes whose parent has not been met yet: it follows later, exactly once.
         var waiting: [UInt32: (first: UInt32, count: UInt32, prefix: UInt32, isLeaf: Bool)] = [:]
         var at = 0
         while at + FlatMap.headerSize <= nodes.count {
@@ -148,8 +148,7 @@ final class FlatMapFile: @unchecked Sendable {
 
     // MARK: One node
 
-    /// How many bytes the node at a place takes; nil when it is none that can be read. `isGood`: whether bytes can be
-    /// trusted, asked before they are looked at.
+    /// Returns the size of the node at an offset; nil if it is invalid. `isGood` verifies bytes before they are read.
     func extent(of at: Int, where isGood: (Range<Int>) -> Bool) -> Int? {
         guard let base = nodes.baseAddress, at >= 0, at & 3 == 0, at <= nodes.count - FlatMap.headerSize,
             isGood(at..<at + FlatMap.headerSize)

@@ -1,6 +1,6 @@
-/// How a node of a flat map is read; `FlatMap` has the layout.
+/// Reads nodes of a flat map; `FlatMap` has the layout.
 extension FlatMap {
-    /// A node, by where it begins. Good as long as the map is.
+    /// A node, by its address. Valid as long as the map.
     struct Node {
         let at: UnsafeRawPointer
         var kind: UInt8 { at.load(as: UInt8.self) }
@@ -29,23 +29,23 @@ extension FlatMap {
         var prefixOffset: Int { isLeaf ? headerSize + (count * endSize + 1) & ~1 : childrenOffset + symbolCount * 4 }
 
         var prefix: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: at + prefixOffset, count: prefixCount) }
-        /// What follows the prefix in the i-th key.
+        /// The part of the i-th key after the prefix.
         @inline(__always) func rest(_ i: Int) -> UnsafeRawBufferPointer {
             let start = i == 0 ? 0 : end(i - 1)
             return UnsafeRawBufferPointer(start: at + prefixOffset + prefixCount + start, count: end(i) - start)
         }
 
-        /// The first index in a leaf whose key is not below `key`, and whether it is that key.
+        /// Returns the first index in a leaf whose key is not below `key`, and whether it is that key.
         @inline(__always) func search(_ key: UnsafeRawBufferPointer) -> (index: Int, found: Bool) {
             let prefix = prefix
             let head = UnsafeRawBufferPointer(rebasing: key.prefix(prefix.count))
             let order = Bytes.compare(prefix, head)
-            // A key that ends within the prefix comes before all of them.
+            // A key that ends within the prefix is below all of them.
             guard order == 0 else { return (order > 0 ? 0 : count, false) }
             return search(rest: UnsafeRawBufferPointer(rebasing: key[prefix.count...]))
         }
 
-        /// Where a key is in a leaf, if it is there. The prefix is compared last: it is what was looked for mostly.
+        /// Returns the index of a key in a leaf; nil if it is absent. Compares the prefix last, since it nearly always matches.
         @inline(__always) func index(of key: UnsafeRawBufferPointer) -> Int? {
             let prefix = prefix
             guard key.count >= prefix.count else { return nil }
@@ -53,7 +53,7 @@ extension FlatMap {
             return found && Bytes.equal(prefix, UnsafeRawBufferPointer(rebasing: key.prefix(prefix.count))) ? index : nil
         }
 
-        /// Compares eight bytes at a time as one number: most keys differ there.
+        /// Compares the first eight bytes as one number, where most keys differ.
         @inline(__always) private func search(rest: UnsafeRawBufferPointer) -> (index: Int, found: Bool) {
             let rests = at + prefixOffset + prefixCount, word = Node.firstWord(rest, readable: rest.count)
             var low = 0, high = count
@@ -61,7 +61,7 @@ extension FlatMap {
                 let middle = (low + high) >> 1
                 let start = middle == 0 ? 0 : end(middle - 1)
                 let other = UnsafeRawBufferPointer(start: rests + start, count: end(middle) - start)
-                // A footer of more than eight bytes follows all nodes.
+                // Readable past the end: a footer of more than eight bytes follows all nodes.
                 let otherWord = Node.firstWord(other, readable: 8)
                 if otherWord < word { low = middle + 1; continue }
                 if otherWord > word { high = middle; continue }
@@ -72,7 +72,7 @@ extension FlatMap {
             return (low, false)
         }
 
-        /// The first eight bytes as a number that orders as they do; zero bytes where there are fewer.
+        /// Returns the first eight bytes as a number with the same order, padded with zero bytes.
         @inline(__always) private static func firstWord(_ bytes: UnsafeRawBufferPointer, readable: Int) -> UInt64 {
             guard let start = bytes.baseAddress else { return 0 }
             if bytes.count >= 8 { return UInt64(bigEndian: start.loadUnaligned(as: UInt64.self)) }
@@ -82,7 +82,7 @@ extension FlatMap {
             return word
         }
 
-        /// Which child of an inner node has a symbol. Symbols are mostly those of digits: they lie close together.
+        /// Returns the index of the child with a symbol. Tries direct positions first: symbols are mostly digits, and so adjacent.
         @inline(__always) func childIndex(_ symbol: UInt16) -> Int? {
             let symbols = symbols
             guard symbols.count > 0 else { return nil }

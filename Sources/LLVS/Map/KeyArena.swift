@@ -3,7 +3,7 @@ struct KeyArena {
     private var bytes: [UInt8] = []
     private var changes: [(start: Int, count: Int, entry: MapEntry?)] = []
     var count: Int { changes.count }
-    /// Bytes of the keys.
+    /// The bytes of the keys.
     var size: Int { bytes.count }
 
     mutating func append(_ key: UnsafeRawBufferPointer, _ entry: MapEntry?) {
@@ -11,14 +11,14 @@ struct KeyArena {
         bytes.append(contentsOf: key)
     }
 
-    /// A key in two parts, one behind the other.
+    /// Appends a key in two parts.
     mutating func append(_ key: [UInt8], _ rest: UnsafeRawBufferPointer, _ entry: MapEntry?) {
         changes.append((bytes.count, key.count + rest.count, entry))
         bytes.append(contentsOf: key)
         bytes.append(contentsOf: rest)
     }
 
-    /// All keys of another, behind those that are here.
+    /// Appends all keys of another arena.
     mutating func append(_ other: KeyArena, _ doing: @autoclosure () -> String) throws {
         try Memory.grow(&bytes, by: other.size, doing())
         try Memory.grow(&changes, by: other.count, doing())
@@ -27,13 +27,13 @@ struct KeyArena {
         for change in other.changes { changes.append((start + change.start, change.count, change.entry)) }
     }
 
-    /// Asks for the memory of one more key of so many bytes, where there may be any number.
+    /// Reserves memory for one more key of `size` bytes; for arenas that may grow without bound.
     mutating func makeRoom(for size: Int, _ doing: @autoclosure () -> String) throws {
         try Memory.grow(&bytes, by: size, doing())
         try Memory.grow(&changes, doing())
     }
 
-    /// The change of a key, in changes that were appended in order; nil when there is none.
+    /// Returns the change of a key; nil if there is none. The changes must have been appended in order.
     func find(_ key: UnsafeRawBufferPointer) -> MapChange? {
         bytes.withUnsafeBytes { bytes in
             var low = 0, high = changes.count
@@ -47,7 +47,7 @@ struct KeyArena {
         }
     }
 
-    /// Calls with the changes sorted by key, the last of each key alone. `isSorted`: they were appended so.
+    /// Calls `body` with the changes sorted by key, only the last for each key. `isSorted`: they were appended in order.
     func withChanges<R>(isSorted: Bool, _ body: (ArraySlice<MapChange>) throws -> R) rethrows -> R {
         try bytes.withUnsafeBytes { bytes in
             var list: [MapChange] = []
@@ -58,7 +58,7 @@ struct KeyArena {
             if isSorted {
                 for i in changes.indices { list.append(MapChange(key: key(i), entry: changes[i].entry)) }
             } else {
-                // Behind what all share, most keys differ in their first bytes.
+                // After the common prefix most keys differ in their first bytes.
                 let first = changes.isEmpty ? nil : key(0)
                 let shared = changes.indices.reduce(first?.count ?? 0) { shared, i in
                     first.map { min(shared, MapNode.commonPrefix($0, key(i))) } ?? 0

@@ -1,24 +1,24 @@
-/// What a persisted map says of single ids, before anybody has looked over all of it: for processes that open a store, read a
-/// few values, and end. Each block is checked when it is first needed.
+/// Looks up single ids in a persisted map before all of it is checked: for processes that open a store, read a few values, and end. Each
+/// block is checked on first use.
 ///
-/// Looking so costs some microseconds an id, and what was looked at stays in memory; so after some ids it is cheaper to check all of the
-/// map once and to read it without checks; whoever asks is told so. Safe from all threads.
+/// A lookup takes some microseconds, and the blocks read stay in memory. After some lookups it is cheaper to check the whole map once and
+/// to read it without checks; `find` then returns nil. Safe from all threads.
 final class LazyMapReader: @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
     enum Found {
         case entry(MapEntry)
         case absent
-        /// The bytes are not what was written, or nothing that can be read.
+        /// The bytes are damaged, or no valid map.
         case void
     }
 
     let file: FlatMapFile
-    /// How a later version differs.
+    /// The differences of a later version.
     let patch: MapPatch?
     private let versionLimit: Int
     private let lock = Lock(.persistedMap)
     private var left: Int
-    /// Bytes of the map that may be in memory.
+    /// The most bytes of the map that may be in memory.
     private let most: Int
 
     init(_ file: FlatMapFile, _ patch: MapPatch?, versionLimit: Int, most: Int = .max) {
@@ -29,10 +29,11 @@ final class LazyMapReader: @unchecked Sendable {
         self.most = most
     }
 
-    /// Bytes of memory that the map may come to take here.
+    /// The most memory that the map may take by such lookups.
     var mostMemory: Int { min(most, file.memory.memory) }
 
-    /// What prevails under an id; nil when the whole map had better be asked. `patched`: at the version of the patch.
+    /// Returns the entry under an id; nil if the whole map should be used instead.
+    /// - Parameter patched: whether to apply the patch.
     func find(_ key: UnsafeRawBufferPointer, patched: Bool) -> Found? {
         let patch = patched ? patch : nil
         if let change = patch?.change(of: key) { return change.entry.map { .entry($0) } ?? .absent }
@@ -52,7 +53,7 @@ final class LazyMapReader: @unchecked Sendable {
 
     private enum Number { case entry(Int), absent, void }
 
-    /// As `FlatMap.find`, believing nothing.
+    /// As `FlatMap.find`, with all checks.
     private func number(of key: UnsafeRawBufferPointer) -> Number {
         guard let base = file.nodes.baseAddress else { return .void }
         var offset = file.root
@@ -65,7 +66,7 @@ final class LazyMapReader: @unchecked Sendable {
             guard key.count >= node.prefixCount, let i = node.childIndex(MapNode.symbol(of: key, at: node.prefixCount)) else {
                 return .absent
             }
-            // Children come before their parents, so every walk ends.
+            // Children precede their parents, so every walk ends.
             guard node.child(i) < offset else { return .void }
             offset = node.child(i)
         }

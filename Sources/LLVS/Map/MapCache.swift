@@ -1,48 +1,46 @@
 import CLLVSShims
 
-/// The maps that are in memory, by the ordinal of their version, within a budget.
+/// The maps in memory, by the ordinal of their version, within a budget.
 ///
-/// What was asked for since it was last looked at stays; of the rest the oldest goes first. Maps that were costly
-/// to make (many changes since the nearest other) are anchors and are kept apart, so that reading the past never
-/// replays much.
+/// Evicts the oldest maps that were not used since the last pass. Maps that were costly to make (many changes since the nearest other) are
+/// anchors with a budget of their own, so that reading the past never replays much.
 ///
-/// Safe from all threads. `root(of:)` takes no lock and counts no reference: it is for those who read under the
-/// store's lock, and what the cache lets go of is released when those who read at that time have left. Nothing but
-/// `root(of:)` and `slot(_:)` may be called under that lock.
+/// Safe from all threads. `root(of:)` takes no lock and counts no reference: it is for readers that hold the store's lock, and evicted maps
+/// are released after the readers of that time have left. Only `root(of:)` and `slot(_:)` may be called under that lock.
 final class MapCache: @unchecked Sendable {
-    // Sendable: `lock` guards the writing; readers read atomically, under the lock of the history.
+    // Sendable: `lock` guards writes; readers read atomically, under the lock of the history.
     struct Slot {
         var root: MapNode?
-        /// Changes to replay from the nearest anchor behind.
+        /// The number of changes to replay from the nearest anchor before it.
         var replay = 0
-        /// Changes since the flat map that it builds on, or since there was nothing.
+        /// The number of changes since the flat map that it builds on, or since the empty map.
         var overlay = 0
-        /// Which version it is of; nil when it is not kept.
+        /// The version whose map it is; nil if it is not cached.
         var ordinal: UInt32?
         /// The flat map that it builds on.
         var flat: FlatMap?
     }
-    /// The least that a map costs, beside what it does not share with others.
+    /// The minimal cost of a map, besides the memory that it does not share.
     private static let leastCost = 512
-    /// As how much memory a flat map counts that takes little but room on the disk: for each value, and at most. One that is in memory
-    /// counts as what it takes there.
+    /// The cost of a flat map on disk, which takes little memory: per value, and at most. One in memory costs the bytes that it takes
+    /// there.
     private static let flatCostPerValue = 72, mostFlatCost = 2 << 20
 
-    /// A map as readers find it: they look at `ordinal` and `slot` alone, which never change.
+    /// A cached map. Readers use only `ordinal` and `slot`, which are immutable.
     private final class Kept {
         let ordinal: UInt32
         let slot: Slot
-        /// What it does not share with `basis`, or all of it. What is let go of leaves what it shared to those made from it: they
-        /// are weighed anew.
+        /// The bytes not shared with `basis`, or all if there is none. When a basis is evicted, the shared bytes are added to its
+        /// dependents' cost.
         var cost: Int
         var basis: Kept?
-        /// Those whose basis this is, and perhaps others.
+        /// The maps with this basis; may contain others.
         var dependents: [UInt32] = []
         var isRecent = true
         var isAnchor = false
-        /// Asked for since it was last looked at, of `slot(_:)`.
+        /// Whether `slot(_:)` returned it since the last pass.
         var wasAskedFor = false
-        /// Where it is in the table; nil when there was no room.
+        /// Its index in the table; nil if there was no room.
         var shown: Int?
         init(_ ordinal: UInt32, _ slot: Slot, cost: Int, basis: Kept?) {
             self.ordinal = ordinal
@@ -51,19 +49,19 @@ final class MapCache: @unchecked Sendable {
             self.basis = basis
         }
 
-        /// `isDependent` tells which still are.
+        /// `isDependent` returns whether an entry still has this basis.
         func addDependent(_ ordinal: UInt32, _ isDependent: (UInt32, Kept) -> Bool) {
             if dependents.count >= 64, dependents.count & (dependents.count - 1) == 0 { dependents.removeAll { !isDependent($0, self) } }
             dependents.append(ordinal)
         }
     }
 
-    /// The store's: what is let go of waits for its readers.
+    /// The store's lock. Evicted maps wait for its readers.
     private let readers: ReadWriteLock
     private let lock = Lock(.maps)
-    /// All that is kept.
+    /// All cached maps.
     private var kept: [UInt32: Kept] = [:]
-    /// In the order in which they came, from `firstRecent` on; nil before, since what is in an array is in memory.
+    /// Recent maps in order of arrival, from `firstRecent` on; nil before, so that the array does not retain them.
     private var recent: [Kept?] = []
     private var firstRecent = 0
     private var recentCost = 0
@@ -72,13 +70,13 @@ final class MapCache: @unchecked Sendable {
     private let account: MemoryAccount
     private var budget: Int { account.maps }
 
-    /// Where readers look: `ways` words for each hash, each 0 or a `Kept`. One that finds no room is found by `slot` alone.
+    /// The readers' table: `ways` words for each hash, each 0 or a `Kept`. A map without room there is found only by `slot`.
     private let table: UnsafeMutablePointer<UInt64>
-    /// For each word of the table, 1 when readers asked for it since it was last looked at.
+    /// For each word of the table, 1 if a reader used it since the last pass.
     private let used: UnsafeMutablePointer<UInt32>
     private let mask: Int
     private static let ways = 8
-    /// A word has some bits of the ordinal above the pointer, which tell most others apart without looking at them.
+    /// Above the pointer, a word has some bits of the ordinal. They rule out most other ordinals without a read through the pointer.
     private static let pointerBits: UInt64 = 48
 
     init(_ account: MemoryAccount, readers: ReadWriteLock) {
@@ -93,20 +91,20 @@ final class MapCache: @unchecked Sendable {
         used.initialize(repeating: 0, count: size)
     }
     deinit {
-        // One after the other: a long chain of them would be released as deep as it is long.
+        // Breaks the chains: releasing a long one would recurse as deep as it is long.
         for one in kept.values { one.basis = nil }
         table.deallocate()
         used.deallocate()
     }
 
-    /// Maps that are kept, and bytes that they count as, for tests.
+    /// The number of cached maps, and their cost in bytes, for tests.
     var count: Int { lock.withLock { kept.count } }
     var memoryInUse: Int { lock.withLock { kept.values.reduce(0) { $0 + $1.cost } } }
 
     // MARK: Reading
 
-    /// A version's map for one who holds the store's lock for reading, for as long as that: `found` tells whether it is
-    /// here, and `root` is nil when it is empty.
+    /// Returns a version's map. The caller holds the store's lock for reading, and uses the map only while it does. `found` tells whether
+    /// it is in memory; `root` is nil if it is empty.
     @inline(__always)
     func root(of ordinal: UInt32) -> (found: Bool, root: Unmanaged<MapNode>?) {
         let bucket = bucket(ordinal)
@@ -126,7 +124,7 @@ final class MapCache: @unchecked Sendable {
         return (false, nil)
     }
 
-    /// The map of a version, when it is here.
+    /// Returns the map of a version if it is in memory.
     func slot(_ ordinal: UInt32) -> Slot? {
         lock.lock()
         defer { lock.unlock() }
@@ -137,7 +135,7 @@ final class MapCache: @unchecked Sendable {
 
     // MARK: Changing
 
-    /// Keeps a map that was made by applying `changes` changes to another; answers what is kept.
+    /// Caches a map that was made by applying `changes` changes to another. Returns the cached map.
     @discardableResult
     func store(_ ordinal: UInt32, _ root: MapNode?, changes: Int, on behind: Slot) -> Slot {
         let memory = root?.memory(beside: behind.root) ?? 0
@@ -146,8 +144,8 @@ final class MapCache: @unchecked Sendable {
         return store(ordinal, slot, cost: memory, basis: behind.ordinal)
     }
 
-    /// Keeps a flat map, which takes little memory of its own but was much to make; answers what is kept.
-    /// - Parameter persisted: its nodes are those of the persisted map, which counts for itself.
+    /// Caches a flat map, which takes little memory but was costly to make. Returns the cached map.
+    /// - Parameter persisted: its nodes are those of the persisted map, whose memory is accounted for separately.
     @discardableResult
     func store(_ ordinal: UInt32, flat root: MapNode?, persisted: Bool = false) -> Slot {
         let flat = root?.someFlat, cost = min((root?.count ?? 0) * MapCache.flatCostPerValue, MapCache.mostFlatCost)
@@ -157,12 +155,12 @@ final class MapCache: @unchecked Sendable {
             cost: max(cost, size + (root?.memory ?? 0)), basis: nil)
     }
 
-    /// - Parameter basis: what the cost is beside.
+    /// - Parameter basis: the version whose map the cost excludes.
     private func store(_ ordinal: UInt32, _ made: Slot, cost: Int, basis: UInt32?) -> Slot {
         var slot = made
         letGo { gone in
             if let known = kept[ordinal] {
-                // Made twice at once: they are equal.
+                // Two threads made it at once: the maps are equal.
                 slot = known.slot
                 if !known.isRecent { addRecent(known) }
                 return trimRecent(&gone)
@@ -192,7 +190,7 @@ final class MapCache: @unchecked Sendable {
         recentCost += one.cost
     }
 
-    /// Lets go of the oldest that were not asked for since they were last looked at, some at a time, but never of the newest.
+    /// Evicts the oldest maps that were not used since the last pass, several at a time, but never the newest.
     private func trimRecent(_ gone: inout [Kept]) {
         guard recentCost > budget / 2 else { return }
         var chances = recent.count - firstRecent
@@ -216,7 +214,7 @@ final class MapCache: @unchecked Sendable {
         }
     }
 
-    /// Whether it was asked for since this was last called.
+    /// Returns whether it was used since the last call, and clears that.
     private func takeUse(_ one: Kept) -> Bool {
         var wasUsed = one.wasAskedFor
         one.wasAskedFor = false
@@ -227,7 +225,7 @@ final class MapCache: @unchecked Sendable {
         return wasUsed
     }
 
-    /// Over the budget, every other anchor goes: what remains is evenly spread over the past.
+    /// Evicts every other anchor if over budget: the rest stays evenly spread over the past.
     private func trimAnchors(_ gone: inout [Kept]) {
         guard anchorCost > budget / 2, anchors.count > 1 else { return }
         var left: [Kept] = []
@@ -240,7 +238,7 @@ final class MapCache: @unchecked Sendable {
         anchors = left
     }
 
-    /// Takes away what is neither recent nor an anchor.
+    /// Removes a map that is neither recent nor an anchor.
     private func forget(_ one: Kept, _ gone: inout [Kept]) {
         guard !one.isRecent, !one.isAnchor, kept[one.ordinal] === one else { return }
         kept[one.ordinal] = nil
@@ -259,7 +257,7 @@ final class MapCache: @unchecked Sendable {
         one.dependents = []
     }
 
-    /// Whether so much of a map is nodes in memory that it had better be a flat one.
+    /// Returns whether so much of a map is nodes in memory that it should be flattened.
     func isHeavy(_ slot: Slot) -> Bool {
         slot.root.map {
             MapPolicy.isHeavy(
@@ -267,7 +265,7 @@ final class MapCache: @unchecked Sendable {
         } ?? false
     }
 
-    /// Forgets all: they are made again from the records when they are asked for.
+    /// Removes all maps. They are rebuilt from the records on demand.
     func removeAll() {
         letGo { gone in
             gone = Array(kept.values)
@@ -284,7 +282,7 @@ final class MapCache: @unchecked Sendable {
         }
     }
 
-    /// Forgets a version whose commit failed.
+    /// Removes the map of a version whose commit failed.
     func drop(_ ordinal: UInt32) {
         letGo { gone in
             guard let one = kept[ordinal] else { return }
@@ -302,7 +300,7 @@ final class MapCache: @unchecked Sendable {
         }
     }
 
-    /// Runs `body` under the lock; what it has hidden and puts into `gone` is released when nobody reads it any more.
+    /// Runs `body` under the lock. Maps that it hides and adds to `gone` are released after their readers have left.
     private func letGo(_ body: (inout [Kept]) -> Void) {
         var gone: [Kept] = []
         lock.lock()
@@ -311,7 +309,7 @@ final class MapCache: @unchecked Sendable {
         withExtendedLifetime(gone) { if !gone.isEmpty { readers.waitForReaders() } }
     }
 
-    // MARK: What readers see
+    // MARK: The readers' table
 
     @inline(__always)
     private func bucket(_ ordinal: UInt32) -> Int {

@@ -1,20 +1,20 @@
-/// What prevails for one value id: the version that stored the bytes, and where in its record they are.
+/// The entry of a value id: the version that stored the bytes, and where in its record they are.
 struct MapEntry {
     /// The ordinal of the storing version in this process's history.
     var version: UInt32
-    /// Bytes of the value; `unknownSize` when it was not told.
+    /// Bytes of the value; `unknownSize` if not known.
     var size: UInt32
-    /// Offset of the body from the start of the storing version's record; 0 when it must be looked up in
-    /// the record's table (preserved entries, blobs). Logical: a record keeps its bytes wherever it lies.
+    /// Offset of the body from the start of the storing version's record; 0 if it must be looked up in the record's table (preserved
+    /// entries, blobs). It stays valid when the record moves.
     var bodyOffset: UInt64
 
     static let unknownSize = UInt32.max
 
-    /// Entries are the same reference when the same version stored them (the id is the key).
+    /// Returns whether both refer to the same bytes: entries of one key do if the same version stored them.
     @inline(__always)
     func isSameReference(as other: MapEntry) -> Bool { version == other.version }
 
-    /// Whether a store with so many versions could have made this entry: asked of what was read from a file.
+    /// Returns whether a store with so many versions could have made this entry. Called for entries read from a file.
     @inline(__always)
     func isPossible(versionLimit: Int) -> Bool {
         version < versionLimit && (size <= UInt32(Limits.valueSize) || size == MapEntry.unknownSize)

@@ -1,10 +1,10 @@
-/// Making the map of a version from that of its first predecessor.
+/// Makes the map of a version from that of its first predecessor.
 extension MapNode {
     typealias Pair = (key: UnsafeRawBufferPointer, entry: MapEntry)
 
-    /// The map with the changes applied; nil for the empty map. `changes` are sorted by key, each key once.
-    /// O(changes × (key length + log n)); what is not touched is shared. Nothing recurses: a map may be 512 nodes deep.
-    /// - Parameter deepest: bytes of a common prefix from which on there is one leaf; the same for all that are compared.
+    /// Returns the map with the changes applied; nil for the empty map. `changes` are sorted by key, each key once. O(changes × (key length
+    /// + log n)); unchanged nodes are shared. Not recursive, since a map may be 512 nodes deep.
+    /// - Parameter deepest: the length of a common prefix from which on there is one leaf; the same for all maps that are compared.
     /// - Throws: `.outOfMemory`.
     static func applying(
         _ changes: ArraySlice<MapChange>, to node: MapNode?, deepest: Int = MapNode.deepestPrefix
@@ -33,7 +33,7 @@ extension MapNode {
 
     private enum Begun {
         case made(MapNode?)
-        /// To be made of what becomes of its children.
+        /// An inner node, to be made after its children.
         case inner(Applying)
     }
 
@@ -50,28 +50,28 @@ extension MapNode {
         return .made(try withExtendedLifetime(node) { try build(node.merging(changes)[...], deepest: deepest) })
     }
 
-    /// An inner node that is being made anew.
+    /// An inner node under construction.
     private struct Applying {
         enum Way {
-            /// A single change, in the child of that index.
+            /// A single change, in the child with that index.
             case path(Int)
             case groups
-            /// Some keys branch off above the node: a new one there, with the node as one of its children, under this symbol.
+            /// Some keys branch off above the node: a new node there gets the node as a child, under this symbol.
             case above(UInt16)
         }
         let node: MapNode
         let way: Way
-        /// How much of the node's prefix all keys share.
+        /// The length of the node's prefix that all keys share.
         let depth: Int
-        /// The changes that had no turn yet.
+        /// The changes not yet applied.
         private var rest: ArraySlice<MapChange>
-        /// Under which symbol those lie that were taken last.
+        /// The symbol of the last group of changes.
         private var symbol: UInt16 = 0
-        /// How many of the node's children had their turn.
+        /// The number of the node's children already visited.
         private var passed = 0
         private var isPlaced = false
         private var symbols = ContiguousArray<UInt16>(), children = ContiguousArray<MapNode>()
-        /// What became of the child on a path.
+        /// The new child on a path.
         private var made: MapNode?
 
         init(_ node: MapNode, _ way: Way, depth: Int, _ changes: ArraySlice<MapChange>) {
@@ -82,7 +82,7 @@ extension MapNode {
             }
         }
 
-        /// The next changes, and what they are to be applied to; nil when all had their turn.
+        /// Returns the next changes, and the child that they apply to; nil if none are left.
         mutating func takeNext() -> (ArraySlice<MapChange>, MapNode?)? {
             guard let first = rest.first else { return nil }
             if case .path(let i) = way {
@@ -110,7 +110,7 @@ extension MapNode {
             return (changes, node.children[passed - 1])
         }
 
-        /// What became of the changes taken last.
+        /// Adds the result of the last group of changes.
         mutating func add(_ child: MapNode?) {
             if case .path = way { made = child; return }
             guard let child else { return }
@@ -118,7 +118,7 @@ extension MapNode {
             children.append(child)
         }
 
-        /// Takes the children over that nothing is changed in.
+        /// Takes over unchanged children.
         private mutating func pass(below symbol: UInt16) {
             let start = passed
             while passed < node.symbols.count, node.symbols[passed] < symbol { passed += 1 }
@@ -151,7 +151,7 @@ extension MapNode {
                 return MapNode.assemble(node.prefix, symbols, children)
             }
             children[i] = made
-            // Where no key goes, what did not fit into a leaf does not now.
+            // If no key was removed, the node still does not fit a leaf.
             if made.count >= old.count { return MapNode(prefix: node.prefix, symbols: node.symbols, children: children) }
             return MapNode.assemble(node.prefix, ContiguousArray(node.symbols), children)
         }
@@ -161,7 +161,7 @@ extension MapNode {
         changes.compactMap { change in change.entry.map { (change.key, $0) } }
     }
 
-    /// The entries of a leaf with the changes applied, in order.
+    /// Returns the entries of a leaf with the changes applied, in order.
     private func merging(_ changes: ArraySlice<MapChange>) -> [Pair] {
         var out: [Pair] = []
         out.reserveCapacity(count + changes.count)
@@ -176,7 +176,7 @@ extension MapNode {
     }
 
     private func beginInner(_ changes: ArraySlice<MapChange>) -> Begun {
-        // How much of this node's prefix the new keys share.
+        // The length of this node's prefix that the new keys share.
         var depth = prefix.count
         for change in changes where change.entry != nil {
             depth = min(depth, MapNode.commonPrefix(prefix, change.key))
@@ -197,20 +197,20 @@ extension MapNode {
         key.count >= prefix.count && MapNode.commonPrefix(prefix, key) == prefix.count
     }
 
-    /// The changes without removals of keys that this node cannot hold.
+    /// Returns the changes without removals of keys that this node cannot hold.
     private func relevant(_ changes: ArraySlice<MapChange>, at depth: Int) -> ArraySlice<MapChange> {
         guard changes.contains(where: { $0.entry == nil && MapNode.commonPrefix(prefix, $0.key) < depth }) else { return changes }
         return changes.filter { $0.entry != nil || MapNode.commonPrefix(prefix, $0.key) >= depth }[...]
     }
 
-    /// An inner node, or what the rules of the shape want instead.
+    /// Returns an inner node, or the node that the rules of the shape require instead.
     fileprivate static func assemble(
         _ prefix: UnsafeRawBufferPointer, _ symbols: ContiguousArray<UInt16>, _ children: ContiguousArray<MapNode>
     ) -> MapNode? {
         guard children.count > 1 else { return children.first }
         guard fitIntoLeaf(children) else { return MapNode(prefix: prefix, symbols: symbols, children: children) }
         var pairs: [Pair] = []
-        // Few keys: children that lie in a persisted map are leaves, and opening them keeps their keys in place.
+        // There are few keys, so children in a persisted map are leaves. Opened leaves keep their keys in place.
         let leaves = children.map(\.opened)
         for leaf in leaves {
             leaf.forEach { key, entry in
@@ -220,7 +220,7 @@ extension MapNode {
         return withExtendedLifetime(leaves) { MapNode(leaf: pairs) }
     }
 
-    /// Whether all that is beneath some nodes is to be one leaf.
+    /// Returns whether the subtrees of some nodes must form one leaf.
     static func fitIntoLeaf(_ nodes: ContiguousArray<MapNode>) -> Bool {
         guard nodes.reduce(0, { $0 + $1.count }) <= leafCapacity else { return false }
         var bytes = 0
@@ -231,7 +231,7 @@ extension MapNode {
         return bytes <= leafBytes
     }
 
-    /// The tree of sorted pairs; nil when there are none.
+    /// Returns the tree of sorted pairs; nil if there are none.
     static func build(_ pairs: ArraySlice<Pair>, deepest: Int = MapNode.deepestPrefix) throws -> MapNode? {
         if pairs.isEmpty { return nil }
         var stack: [Building] = []
@@ -256,7 +256,7 @@ extension MapNode {
         return nil
     }
 
-    /// An inner node that is being made of sorted pairs.
+    /// An inner node that is being built from sorted pairs.
     private struct Building {
         let pairs: ArraySlice<Pair>
         let prefix: UnsafeRawBufferPointer
@@ -279,7 +279,7 @@ extension MapNode {
             self.pairs = pairs; self.prefix = prefix; self.start = start
         }
 
-        /// The pairs of the next child; nil when all had their turn.
+        /// Returns the pairs of the next child; nil if none are left.
         mutating func takeNext() -> ArraySlice<Pair>? {
             guard start < pairs.endIndex else { return nil }
             let symbol = MapNode.symbol(of: pairs[start].key, at: prefix.count)

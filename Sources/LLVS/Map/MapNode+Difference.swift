@@ -1,4 +1,4 @@
-/// Which keys a look over maps is about, by byte order: `low` inclusive, `high` exclusive, nil open. Borrowed.
+/// The keys that a comparison covers, in byte order: `low` inclusive, `high` exclusive, nil unbounded. Borrowed.
 struct KeyBounds {
     var low = UnsafeRawBufferPointer(start: nil, count: 0)
     var high: UnsafeRawBufferPointer?
@@ -7,20 +7,20 @@ struct KeyBounds {
     var areOpen: Bool { low.isEmpty && high == nil }
     func hold(_ key: UnsafeRawBufferPointer) -> Bool { Bytes.compare(key, low) >= 0 && (high.map { Bytes.compare(key, $0) < 0 } ?? true) }
 
-    /// The node, or nil when all keys beneath are outside.
+    /// Returns the node, or nil if all its keys are outside.
     func part(of node: MapNode?) -> MapNode? {
         guard let node, !areOpen, let (first, last) = node.reach else { return node }
         return KeyBounds.isBelow(last, low) || (high.map { Bytes.compare(first, $0) >= 0 } ?? false) ? nil : node
     }
 
-    /// Whether all keys beneath the node are inside, as far as it is easily told.
+    /// Returns whether all keys of the node are inside. May return false if that takes long to decide.
     func contain(_ node: MapNode) -> Bool {
         if areOpen { return true }
         guard let (first, last) = node.reach else { return false }
         return Bytes.compare(first, low) >= 0 && (high.map { KeyBounds.isBelow(last, $0) } ?? true)
     }
 
-    /// Whether all keys that begin so are below the bound.
+    /// Returns whether all keys with this beginning are below the bound.
     private static func isBelow(_ start: UnsafeRawBufferPointer, _ bound: UnsafeRawBufferPointer) -> Bool {
         Bytes.compare(start, bound) < 0 && !bound.starts(with: start)
     }
@@ -28,7 +28,8 @@ struct KeyBounds {
 
 /// Comparing two maps.
 extension MapNode {
-    /// Bytes that no key beneath is below, and such that no key beneath is above all that begin with them; nil when they are not at hand.
+    /// Bounds of the keys of the subtree: none is below the first, and none is above all keys that begin with the second. Nil if they are
+    /// not in memory.
     fileprivate var reach: (UnsafeRawBufferPointer, UnsafeRawBufferPointer)? {
         if let flat {
             let prefix = flat.node(offset).prefix
@@ -38,9 +39,9 @@ extension MapNode {
         return count > 0 ? (key(0), key(count - 1)) : nil
     }
 
-    /// Calls for each key within the bounds whose reference differs, with both entries, in byte order, until `body` throws.
-    /// Costs O(differences × (key length + log n)) where one was made from the other, or both from a third: what they
-    /// share is skipped. Where they were made apart, O(entries that were changed since).
+    /// Calls `body` for each key within the bounds whose reference differs, with both entries, in byte order, until it throws. If one map
+    /// was made from the other, or both from a third, shared nodes are skipped, and the cost is O(differences × (key length + log n)). If
+    /// they were made separately it is O(entries changed since).
     static func forEachDifference(
         _ a: MapNode?, _ b: MapNode?, within bounds: KeyBounds = .all, _ body: (UnsafeRawBufferPointer, MapEntry?, MapEntry?) throws -> Void
     ) rethrows {
@@ -48,11 +49,11 @@ extension MapNode {
         try differences(a, b, bounds) { if bounds.hold($0) { try body($0, $1, $2) } }
     }
 
-    /// As above; also with keys outside of the bounds that are in leaves with some inside.
+    /// As above, but may also pass keys outside of the bounds that share a leaf with some inside.
     private static func differences(
         _ a: MapNode?, _ b: MapNode?, _ bounds: KeyBounds, _ body: (UnsafeRawBufferPointer, MapEntry?, MapEntry?) throws -> Void
     ) rethrows {
-        // What is still to be compared, the next one last. An explicit stack: maps may be 512 nodes deep.
+        // The pairs still to be compared, the next one last. The stack is explicit, since maps may be 512 nodes deep.
         var stack = [(a, b)]
         while let pair = stack.popLast() {
             switch (bounds.part(of: pair.0), bounds.part(of: pair.1)) {
@@ -81,7 +82,7 @@ extension MapNode {
         }
     }
 
-    /// Whether two maps have the same contents. As `forEachDifference`, up to the first one.
+    /// Returns whether two maps have the same contents. Costs as `forEachDifference` up to the first difference.
     static func haveSameContents(_ a: MapNode?, _ b: MapNode?) -> Bool {
         struct Found: Error {}
         guard (a?.count ?? 0) == (b?.count ?? 0) else { return false }
@@ -89,7 +90,7 @@ extension MapNode {
         return true
     }
 
-    /// The same nodes of a persisted map with other entries: a look over the entries finds those that differ.
+    /// Compares the slots of two maps with the same nodes of a persisted map.
     private static func differencesOfSlots(
         _ node: MapNode, _ x: FlatMap, _ y: FlatMap, _ body: (UnsafeRawBufferPointer, MapEntry?, MapEntry?) throws -> Void
     ) rethrows {
@@ -126,7 +127,7 @@ extension MapNode {
         }
     }
 
-    /// What is to be compared of two inner nodes, in byte order.
+    /// Appends the pairs of parts to compare for two inner nodes, in byte order.
     private static func appendParts(_ a: MapNode, _ b: MapNode, to parts: inout [(MapNode?, MapNode?)]) {
         let shared = commonPrefix(a.prefix, b.prefix)
         if shared == a.prefix.count, shared == b.prefix.count {
@@ -148,7 +149,7 @@ extension MapNode {
         }
     }
 
-    /// `lower` lies wholly under one symbol of `upper`.
+    /// All of `lower` is under one symbol of `upper`.
     private static func partsBelow(_ upper: MapNode, _ lower: MapNode, _ symbol: UInt16, _ pair: (MapNode?, MapNode?) -> Void) {
         var met = false
         for (at, child) in zip(upper.symbols, upper.children) {
@@ -158,7 +159,8 @@ extension MapNode {
         if !met { pair(nil, lower) }
     }
 
-    /// At least one is a leaf: walk both. A leaf holds few keys, so what the other has more is difference.
+    /// Compares two nodes of which at least one is a leaf, by walking both. A leaf holds few keys, so further keys of the other node are
+    /// differences.
     private static func differencesByKey(
         _ a: MapNode, _ b: MapNode, _ bounds: KeyBounds, _ body: (UnsafeRawBufferPointer, MapEntry?, MapEntry?) throws -> Void
     ) rethrows {

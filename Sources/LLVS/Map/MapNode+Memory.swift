@@ -1,10 +1,10 @@
-/// What maps take in memory.
+/// The memory of maps.
 extension MapNode {
-    /// What objects and allocations take beside their contents, about.
+    /// The approximate bytes of objects and allocations besides their contents.
     static let leafOverhead = 208, innerOverhead = 208, flatOverhead = 128
 
-    /// Bytes of memory of this map that another does not share: of one that this one was made from, or that was made from
-    /// the same. O(nodes that differ, and their children).
+    /// Returns the bytes of this map that it does not share with another from which it was made, or that has the same origin. O(nodes that
+    /// differ, and their children).
     func memory(beside other: MapNode?) -> Int {
         guard let other else { return memory }
         if self === other { return 0 }
@@ -16,7 +16,7 @@ extension MapNode {
                 continue
             }
             size += node.innerMemory
-            // What both share is not looked at: most of it is in no cache of the processor.
+            // Shared nodes are not read: most of them are in no cache of the processor.
             node.children.withUnsafeBufferPointer { children in
                 other.children.withUnsafeBufferPointer { others in
                     var j = 0
@@ -35,15 +35,15 @@ extension MapNode {
         return size
     }
 
-    /// What an inner node takes without what is beneath.
+    /// The bytes of an inner node without its subtree.
     private var innerMemory: Int { MapNode.innerMemory(prefix: prefix.count, symbols: symbols.count) }
     static func innerMemory(prefix: Int, symbols: Int) -> Int { innerOverhead + prefix + 10 * symbols }
 
-    /// Which keys a leaf has, shared with others or not, and what it takes with and without them; for tests.
+    /// Identifies the keys of a leaf, and returns its memory with and without them; for tests.
     var keysIdentity: ObjectIdentifier? { keys.map { ObjectIdentifier($0) } }
     func ownMemory(withKeys: Bool) -> Int { memory - children.reduce(0) { $0 + $1.memory } - (withKeys ? 0 : keys?.size ?? 0) }
 
-    /// Bytes of all keys beneath, when that is no more than go into a leaf; nil when it is more, or may be.
+    /// The bytes of all keys of the subtree if they fit a leaf; nil if they do not or may not.
     var fewKeyBytes: Int? {
         guard count <= MapNode.leafCapacity else { return nil }
         let size: Int

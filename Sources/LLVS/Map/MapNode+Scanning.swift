@@ -1,15 +1,14 @@
-/// Reading a map in byte order.
+/// Reads a map in byte order.
 extension MapNode {
-    /// Calls with each key and entry in byte order until `body` answers false. Returns whether it went through.
-    /// Keys are good during the call.
+    /// Calls `body` with each key and entry in byte order until it returns false. Returns whether it reached the end. Keys are valid during
+    /// the call.
     @discardableResult
     func forEach(_ body: (UnsafeRawBufferPointer, MapEntry) -> Bool) -> Bool {
         let none = UnsafeRawBufferPointer(start: nil, count: 0)
         return walk(from: none, to: nil, isWithin: true, isBackwards: false, body)
     }
 
-    /// The same within the range, from `low` to `high` (exclusive; nil is open).
-    /// O(key length + log n + keys visited).
+    /// The same within a range, from `low` inclusive to `high` exclusive (nil is unbounded). O(key length + log n + keys visited).
     @discardableResult
     func forEach(from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, _ body: (UnsafeRawBufferPointer, MapEntry) -> Bool)
         -> Bool
@@ -17,7 +16,7 @@ extension MapNode {
         walk(from: low, to: high, isWithin: false, isBackwards: false, body)
     }
 
-    /// As `forEach(from:to:)`, from the last key that is below `high` back to the first that is not below `low`.
+    /// As `forEach(from:to:)`, backwards: from the last key below `high` to the first not below `low`.
     @discardableResult
     func forEachBackwards(
         from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, _ body: (UnsafeRawBufferPointer, MapEntry) -> Bool
@@ -25,22 +24,22 @@ extension MapNode {
         walk(from: low, to: high, isWithin: false, isBackwards: true, body)
     }
 
-    /// - Parameter isWithin: whether no bound goes through the node.
+    /// - Parameter isWithin: whether the whole node is within the range.
     private func walk(
         from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, isWithin: Bool, isBackwards: Bool,
         _ body: (UnsafeRawBufferPointer, MapEntry) -> Bool
     ) -> Bool {
         MapWork.read()
         guard isInner else { return walkHere(from: low, to: high, isWithin: isWithin, isBackwards: isBackwards, body) }
-        // An explicit stack, here and below: maps may be 512 nodes deep. It is of the nodes above, which hold those beneath, and which of
-        // their children is next. Nothing is allocated for a range within few nodes: there are many such walks.
+        // The stack, here and below, is explicit, since maps may be 512 nodes deep. It holds the ancestors, which retain their children,
+        // and the index of the next child. A range within few nodes allocates nothing, since such walks are frequent.
         return ShortStack<Step>.run { above in
             walk(
                 Step(node: .passUnretained(self), next: 0, isWithin: isWithin), &above, from: low, to: high, isBackwards: isBackwards, body)
         }
     }
 
-    /// Where a walk is.
+    /// The position of a walk.
     private struct Step: BitwiseCopyable {
         let node: Unmanaged<MapNode>
         var next: Int
@@ -80,10 +79,10 @@ extension MapNode {
         }
     }
 
-    /// Whether it has children that are nodes in memory.
+    /// Whether its children are nodes in memory.
     private var isInner: Bool { leaf == nil && flat == nil }
 
-    /// In a leaf, or in what lies in a persisted map.
+    /// Walks a leaf, or a node in a persisted map.
     private func walkHere(
         from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, isWithin: Bool, isBackwards: Bool,
         _ body: (UnsafeRawBufferPointer, MapEntry) -> Bool
@@ -103,7 +102,7 @@ extension MapNode {
         return isBackwards ? first == 0 : end == count
     }
 
-    /// How many keys are in the range. O(key length + log n).
+    /// Returns the number of keys in the range. O(key length + log n).
     func count(from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?) -> Int {
         var stack = [self], total = 0
         while let node = stack.popLast() {
@@ -130,7 +129,7 @@ extension MapNode {
 
     enum Position { case before, within, across, behind }
 
-    /// Where the keys that begin with a node's prefix and the symbol of a child lie to the range.
+    /// Returns where the keys of a child lie relative to the range. They begin with the node's prefix and the child's symbol.
     static func position(
         ofChildAt symbol: UInt16, of prefix: UnsafeRawBufferPointer, from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?
     ) -> Position {
@@ -144,7 +143,7 @@ extension MapNode {
         return atLow > 0 ? .within : .across
     }
 
-    /// -1: all keys of the child are below `bound`; 1: all are at or above; 0: it may go through them.
+    /// -1: all keys of the child are below `bound`; 1: all are at or above; 0: it may be among them.
     private static func order(ofChildAt symbol: UInt16, of prefix: UnsafeRawBufferPointer, to bound: UnsafeRawBufferPointer) -> Int {
         let shared = commonPrefix(prefix, bound)
         if shared < prefix.count {

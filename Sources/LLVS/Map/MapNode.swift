@@ -7,42 +7,40 @@
 ///                                    one child per next byte (or "ends here"), in order
 ///     a common prefix of 512 bytes   one leaf, however many keys, which bounds the depth
 ///
-/// Nodes never change once made and are shared between versions: comparing two versions skips what they share.
-/// Lookup, insertion, removal and counting cost O(key length + log n); no prefix is a hot spot, since common prefixes
-/// are skipped as a whole. What lies in a persisted map is one node that stands for all beneath it (`flat`), and is taken
-/// apart only along the paths that are changed.
+/// Nodes are immutable and shared between versions: comparing two versions skips shared nodes. Lookup, insertion, removal and counting cost
+/// O(key length + log n). No prefix is a hot spot, since common prefixes are skipped as a whole. A subtree in a persisted map is
+/// represented by one node (`flat`), and opened only along changed paths.
 ///
-/// A leaf in which only entries change shares its keys with the one before: copying a node costs the same whatever the
-/// length of ids.
+/// If only entries of a leaf change, the new leaf shares its keys, so the cost of copying does not depend on the length of ids.
 ///
 ///     leaf memory:   MapEntry × count                         (its keys: see `Keys`)
 ///     inner memory:  [symbol UInt16 × symbols][prefix]
 final class MapNode: @unchecked Sendable {
-    // Sendable: nothing of it changes until nobody has it any more.
+    // Sendable: immutable until its last reference is gone.
     static let leafCapacity = 64
-    /// Bytes of the keys of a leaf, so that adding a key to one copies no more. Not less than the longest id has.
+    /// The most bytes of the keys of a leaf, which bounds the cost of adding a key. At least the length of the longest id.
     static let leafBytes = 8 << 10
     static let deepestPrefix = 512
 
-    /// Values beneath.
+    /// The number of values in the subtree.
     let count: Int
-    /// The leaf's entries; nil for others.
+    /// The leaf's entries; nil for other nodes.
     let leaf: UnsafeMutablePointer<MapEntry>?
-    /// The leaf's keys; nil for others. They are read by way of the two pointers: counting references to them would have readers
-    /// on all threads write that count.
+    /// The leaf's keys; nil for other nodes. They are read through the two pointers, since readers on all threads would contend for their
+    /// reference count.
     let keys: Keys?
     private let keyEnds: UnsafePointer<UInt32>?
     private let keyBytes: UnsafeRawPointer?
-    /// Bytes of memory that the node and all beneath it take, but for what lies in persisted maps.
+    /// Bytes of the node and its subtree in memory, without persisted maps.
     let memory: Int
-    /// Inner nodes: 0 where a key ends at the prefix, else 1 + the byte behind it; ascending.
+    /// Inner nodes: 0 if a key ends at the prefix, otherwise 1 + the byte after it; ascending.
     let symbols: UnsafeBufferPointer<UInt16>
-    /// Inner nodes: the common prefix of all keys beneath, from their first byte.
+    /// Inner nodes: the common prefix of all keys of the subtree, from their first byte.
     let prefix: UnsafeRawBufferPointer
     @exclusivity(unchecked) private(set) var children: ContiguousArray<MapNode>
-    /// The persisted map that this node lies in, and where.
+    /// The persisted map that contains this node.
     var flat: FlatMap? { flatReference?.takeUnretainedValue() }
-    /// One that nodes on the first way down lie in; nil where there is none.
+    /// A persisted map that contains nodes on the first path down; nil if there is none.
     var someFlat: FlatMap? {
         var node = self
         while true {
@@ -51,23 +49,23 @@ final class MapNode: @unchecked Sendable {
             node = child
         }
     }
-    /// Retained. Looking a value up counts no reference to it: readers on all threads would write that count.
+    /// Retained. Lookups count no reference to it, since readers on all threads would contend for the count.
     private let flatReference: Unmanaged<FlatMap>?
     let offset: UInt32
 
     private static var noSymbols: UnsafeBufferPointer<UInt16> { UnsafeBufferPointer(start: nil, count: 0) }
     private static var noBytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: nil, count: 0) }
 
-    /// The keys of a leaf, of one version after the other.
+    /// The keys of a leaf, shared by successive versions.
     ///
     ///     memory: [end of key, UInt32 × count][key bytes]
     final class Keys: @unchecked Sendable {
-        // Sendable: it is filled before anybody else has it.
+        // Sendable: filled before it is shared.
         let ends: UnsafeMutablePointer<UInt32>
         let bytes: UnsafeMutableRawPointer
         let size: Int
 
-        /// Not filled.
+        /// Allocates without filling.
         init(count: Int, bytes size: Int) {
             let memory = UnsafeMutableRawPointer.allocate(byteCount: max(1, count * 4 + size), alignment: 4)
             ends = memory.bindMemory(to: UInt32.self, capacity: max(1, count))
@@ -133,7 +131,7 @@ final class MapNode: @unchecked Sendable {
         MapWork.made()
     }
 
-    /// What lies in a persisted map at `offset`.
+    /// The node at `offset` of a persisted map.
     init(_ flat: FlatMap, at offset: UInt32) {
         count = flat.node(offset).count
         leaf = nil
@@ -149,7 +147,7 @@ final class MapNode: @unchecked Sendable {
         MapWork.made()
     }
 
-    /// The map that a persisted map is of.
+    /// The root of a persisted map.
     convenience init(_ flat: FlatMap) { self.init(flat, at: flat.root) }
 
     deinit {
@@ -159,8 +157,7 @@ final class MapNode: @unchecked Sendable {
         MapNode.letGo(of: &children)
     }
 
-    /// Releases nodes, and those beneath that nobody else holds, one after the other: a map may be 512 nodes deep, and each
-    /// would be released from within the one above it.
+    /// Releases nodes and their uniquely held subtrees iteratively: a map may be 512 nodes deep, and releasing would recurse that deep.
     private static func letGo(of children: inout ContiguousArray<MapNode>) {
         var stack: ContiguousArray<MapNode> = []
         take(&children, &stack)
@@ -174,7 +171,8 @@ final class MapNode: @unchecked Sendable {
         children = []
     }
 
-    /// The node itself, or one like it that is not in a persisted map: its keys copied, its children in the persisted map still.
+    /// The node itself; or, for a node in a persisted map, an equal one in memory: its keys copied, its children still in the persisted
+    /// map.
     var opened: MapNode {
         guard let flat else { return self }
         let node = flat.node(offset)
@@ -198,7 +196,7 @@ final class MapNode: @unchecked Sendable {
         return MapNode(slots, keys, count: n)
     }
 
-    /// Whether both are known to have the same contents, without looking further.
+    /// Returns whether both are known to have the same contents, without comparing children.
     static func isSame(_ a: MapNode, _ b: MapNode) -> Bool {
         if a === b { return true }
         guard a.count == b.count, let x = a.flat, let y = b.flat, a.offset == b.offset, x.hasNodes(of: y) else { return false }
@@ -208,7 +206,7 @@ final class MapNode: @unchecked Sendable {
 
     // MARK: Leaves
 
-    /// Bytes of all keys of a leaf.
+    /// The bytes of all keys of a leaf.
     var keySize: Int { count > 0 ? keyEnds.map { Int($0[count - 1]) } ?? 0 : 0 }
 
     @inline(__always) func entry(_ i: Int) -> MapEntry { leaf.map { $0[i] } ?? MapEntry(version: 0, size: 0, bodyOffset: 0) }
@@ -218,7 +216,7 @@ final class MapNode: @unchecked Sendable {
         return UnsafeRawBufferPointer(start: keyBytes + start, count: Int(keyEnds[i]) - start)
     }
 
-    /// The first index whose key is not below `key`, and whether it is that key.
+    /// Returns the first index whose key is not below `key`, and whether it is that key.
     @inline(__always) func search(_ key: UnsafeRawBufferPointer) -> (index: Int, found: Bool) {
         var low = 0, high = count
         while low < high {
@@ -230,10 +228,10 @@ final class MapNode: @unchecked Sendable {
         return (low, false)
     }
 
-    /// Whether a key of so many bytes can be added to a leaf.
+    /// Returns whether a key of so many bytes can be added to a leaf.
     func hasRoom(for key: Int) -> Bool { count < MapNode.leafCapacity && keySize + key <= MapNode.leafBytes }
 
-    /// A copy of a leaf with one entry replaced (`found`) or inserted at `index`.
+    /// Returns a copy of a leaf with one entry replaced (`found`) or inserted at `index`.
     func leafSetting(_ key: UnsafeRawBufferPointer, _ entry: MapEntry, at index: Int, found: Bool) -> MapNode {
         guard let leaf, let keys else { return self }
         let n = found ? count : count + 1
@@ -258,7 +256,7 @@ final class MapNode: @unchecked Sendable {
 
     // MARK: Inner nodes
 
-    /// The symbol of a key that begins with the first `depth` bytes of this node's prefix.
+    /// Returns the symbol of a key that begins with the first `depth` bytes of this node's prefix.
     @inline(__always) static func symbol(of key: UnsafeRawBufferPointer, at depth: Int) -> UInt16 {
         key.count > depth ? UInt16(key[depth]) + 1 : 0
     }
@@ -274,7 +272,7 @@ final class MapNode: @unchecked Sendable {
 
     // MARK: Reading
 
-    /// What prevails for the key; nil when nothing does.
+    /// Returns the entry that prevails for the key; nil if there is none.
     func lookup(_ key: UnsafeRawBufferPointer) -> MapEntry? {
         var node = Unmanaged.passUnretained(self)
         while true {
@@ -297,8 +295,8 @@ final class MapNode: @unchecked Sendable {
         }
     }
 
-    /// Calls with what prevails for each of some keys, in order; `key` gives them by their numbers. As `lookup`, but memory that
-    /// several need is fetched for all of them at the same time.
+    /// Calls `body` with the entry for each of some keys, in order; `key` returns them by number. As `lookup`, but the memory that several
+    /// lookups need is prefetched for all of them at once.
     func lookup(_ count: Int, key: (Int) -> UnsafeRawBufferPointer, _ body: (Int, MapEntry?) -> Void) {
         guard let flat = flatReference else {
             for i in 0..<count { body(i, lookup(key(i))) }
@@ -323,7 +321,7 @@ final class MapNode: @unchecked Sendable {
         }
     }
 
-    /// Checks every rule of the shape; for tests and debug builds. Returns what is wrong.
+    /// Checks every rule of the shape; for tests and debug builds. Returns the first violation.
     func checkInvariants(isRoot: Bool = true) -> String? {
         if flat != nil { return opened.checkInvariants(isRoot: isRoot) }
         if leaf != nil {

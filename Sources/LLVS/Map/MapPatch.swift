@@ -1,19 +1,19 @@
-/// What one map has other than a persisted map: written down instead of another persisted map when it is little.
+/// The differences of a map from a persisted map. If they are few, they are written instead of another persisted map.
 ///
 ///     patch   = entries varint · (number: distance from the one before varint · entry) ...
-///             · keys varint · (size varint · key · 0 u8 when it is not there, else 1 u8 · entry) ...
-///     entry   = storing version varint · size + 1 (0: not told) varint
+///             · keys varint · (size varint · key · 0 u8 if it was removed, else 1 u8 · entry) ...
+///     entry   = storing version varint · size + 1 (0: unknown) varint
 ///             · offset of the body: distance from the entry's before, zigzag varint (it is the same in records of a kind)
 ///
-/// The numbers are those of the checkpoint's entries, and ascend; so do the keys, which are those that were removed and
-/// added. Versions are the numbers of the history index that holds the patch.
+/// The numbers are those of the persisted map's entries, and ascend. The keys are those removed and added, and ascend as well. Versions are
+/// the numbers of the history index that holds the patch.
 struct MapPatch {
-    /// Entries of the persisted map that are others, by their numbers, which ascend.
+    /// Changed entries of the persisted map, sorted by number.
     private var updates: [(number: Int, entry: MapEntry)] = []
-    /// Keys that were added and removed, in order.
+    /// Added and removed keys, in order.
     private var keys = KeyArena()
 
-    /// Nil when more than `limit` keys differ.
+    /// Nil if more than `limit` keys differ.
     static func encode(_ flat: FlatMap, to map: MapNode?, limit: Int) -> [UInt8]? {
         struct TooMuch: Error {}
         var updates = ByteWriter(), keys = ByteWriter()
@@ -50,7 +50,7 @@ struct MapPatch {
         return out.bytes
     }
 
-    /// Nil when the bytes are void. `count`: entries of the persisted map. `versionLimit`: storing versions are below it.
+    /// Nil if the bytes are invalid. `count`: entries of the persisted map. `versionLimit`: storing versions are below it.
     init?(_ bytes: [UInt8], count: Int, versionLimit: Int) {
         guard count > 0, bytes.withUnsafeBytes({ read($0, count: count, versionLimit: versionLimit) }) else { return nil }
     }
@@ -92,12 +92,12 @@ struct MapPatch {
         return reader.remaining == 0
     }
 
-    /// The patched map; nil is the empty one. `flat` has as many entries as was said.
-    /// - Parameter other: makes a map with other entries, by their numbers, which ascend.
+    /// Returns the patched map; nil is the empty one. `flat` must have as many entries as `init` was given.
+    /// - Parameter other: makes a map with other entries, given by ascending numbers.
     func apply(
         to flat: FlatMap, _ other: (FlatMap, [(number: Int, entry: MapEntry)]) throws -> FlatMap? = { FlatMap($0, replacing: $1) }
     ) throws -> MapNode? {
-        // Other slots for the same nodes cost 16 bytes per value, the paths to a few entries less.
+        // Replacing the slots costs 16 bytes per value, copying the paths to a few entries less.
         if updates.count >= flat.count / 512, let replaced = try other(flat, updates) {
             return try keys.withChanges(isSorted: true) { try MapNode.applying($0, to: MapNode(replaced)) }
         }
@@ -107,12 +107,12 @@ struct MapPatch {
         return try keys.withChanges(isSorted: true) { try MapNode.applying($0, to: updated) }
     }
 
-    // MARK: Of single ids
+    // MARK: Single ids
 
-    /// Whether a key was added or removed; nil when neither.
+    /// Returns the change of a key that was added or removed; nil if it was neither.
     func change(of key: UnsafeRawBufferPointer) -> MapChange? { keys.find(key) }
 
-    /// What an entry of the persisted map is instead; nil when it is as it was.
+    /// Returns the new entry for an entry of the persisted map; nil if it is unchanged.
     func update(of number: Int) -> MapEntry? {
         var low = 0, high = updates.count
         while low < high {

@@ -2,13 +2,12 @@
 import CLLVSShims
 #endif
 
-/// Counts what this thread does with nodes of maps, in debug builds, so that tests see what an operation costs on any
-/// machine.
+/// Counts this thread's operations on nodes of maps, in debug builds, so that tests can check costs on any machine.
 enum MapWork {
     struct Counts: Equatable {
-        /// Nodes that were looked at.
+        /// Nodes read.
         var read: UInt64 = 0
-        /// Nodes that were made.
+        /// Nodes made.
         var made: UInt64 = 0
     }
 

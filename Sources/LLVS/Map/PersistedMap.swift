@@ -1,19 +1,19 @@
-/// What the caches know of maps: one flat map, and perhaps what a later version has other than it.
+/// The persisted maps in the caches: one flat map, and perhaps the patch of a later version.
 struct PersistedMap {
-    /// The flat map that is meant, which has the same id.
+    /// The id of the flat map.
     var id: RandomName
-    /// The ordinal of the version that it is the map of.
+    /// The ordinal of the version whose map it is.
     var base: UInt32
-    /// A later version, and how its map differs (see `MapPatch`).
+    /// A later version, and the patch to its map (see `MapPatch`).
     var patch: (ordinal: UInt32, bytes: [UInt8])?
     /// Ordinals in flat map and patch are below this.
     var versionLimit: Int
-    /// The flat map, once it was asked for.
+    /// The flat map, once it was opened.
     var flat: FlatMap?
-    /// What is asked before that.
+    /// The reader for lookups before that.
     var lazyReader: LazyMapReader?
 
-    /// Bytes of memory that it takes, or may come to take while single ids are asked for.
+    /// Bytes of memory that it takes, or may take by lookups of single ids.
     var memory: Int { flat?.memory.memory ?? lazyReader?.mostMemory ?? 0 }
 
     var name: String { FlatMap.namePrefix + id.hex }

@@ -1,11 +1,11 @@
-/// Goes through the ids under a prefix, in order, some at a time.
+/// Iterates over the ids under a prefix, in order, in batches.
 struct PrefixWalk {
-    /// Values that are read together, and bytes of them.
+    /// The most values of a batch, and their bytes.
     private static let most = 1_024, mostBytes = 1 << 20
 
     private let map: MapNode?
     private let high: [UInt8]?
-    /// Where the next ones begin; nil when there are none.
+    /// Where the next batch begins; nil at the end.
     private var low: [UInt8]?
 
     init(_ map: MapNode?, _ prefix: [UInt8]) {
@@ -13,9 +13,9 @@ struct PrefixWalk {
         (low, high) = IDRange.prefix(prefix).bounds
     }
 
-    /// Calls with the next ids, which are good during the call, and what prevails for them.
-    /// - Returns: how many they were, and the bytes of their values as far as they are told; nil when there are none.
-    /// - Throws: what `body` throws.
+    /// Calls `body` with the next ids, which are valid during the call, and their entries.
+    /// - Returns: the number of ids, and the known bytes of their values; nil at the end.
+    /// - Throws: errors of `body`.
     mutating func next(_ body: (UnsafeRawBufferPointer, MapEntry) throws -> Void) throws -> (count: Int, bytes: Int)? {
         guard let map, let from = low else { return nil }
         var count = 0, bytes = 0, last: [UInt8]?, failure: (any Error)?

@@ -1,24 +1,24 @@
-/// Puts many things in order that a number each tells, and a comparison where these numbers are equal.
+/// Sorts items by a number for each, and by a comparison if the numbers are equal.
 struct WordOrder {
     private(set) var items: ContiguousArray<(word: UInt64, index: UInt32)>
-    /// Of fewer, comparing takes no longer than counting.
+    /// For fewer items, comparing is as fast as counting.
     private static let fewItems = 256
 
-    /// - Parameter word: of the thing of that number; the order of two things is that of their words, or these are equal.
+    /// - Parameter word: returns the number of an item. Numbers must be in the order of the items, or equal.
     init(_ count: Int, _ word: (Int) -> UInt64) {
         items = []
         items.reserveCapacity(count)
         for i in 0..<count { items.append((word(i), UInt32(truncatingIfNeeded: i))) }
     }
 
-    /// - Parameter isBefore: tells the order of two whose words are equal, and of no other; no two are the same to it.
+    /// - Parameter isBefore: compares two items with equal words; called for no others. It must be a strict total order.
     mutating func sort(_ isBefore: (Int, Int) -> Bool) {
         guard items.count >= WordOrder.fewItems else {
             items.sort { $0.word != $1.word ? $0.word < $1.word : isBefore(Int($0.index), Int($1.index)) }
             return
         }
         sortByWords()
-        // In place: a slice that is sorted is a copy.
+        // In place, since sorting a slice would copy it.
         items.withUnsafeMutableBufferPointer { items in
             var start = 0
             while start < items.count {
@@ -33,7 +33,7 @@ struct WordOrder {
         }
     }
 
-    /// By one byte of the words after the other, the lowest first: those that all words share take no turn.
+    /// A radix sort by the bytes of the words, the lowest first; bytes that all words share are skipped.
     private mutating func sortByWords() {
         var differing: UInt64 = 0
         for item in items { differing |= item.word ^ items[0].word }

@@ -1,10 +1,10 @@
-/// What versions recorded, in memory, so that differences, merges and maps need not read the records again.
+/// The recorded changes of versions, in memory, so that differences, merges and maps need not read the records again.
 ///
-/// A ring of bytes that holds the lists put in last, and a table of where each is, by the low bits of the version's
-/// ordinal. What is put in takes the place of what is oldest; nothing is looked for. Safe from all threads.
+/// A ring of bytes holds the newest lists, and a table holds their offsets, indexed by the low bits of the version's ordinal. A new list
+/// overwrites the oldest; nothing is searched. Safe from all threads.
 ///
 ///     list   = changes varint · change ...
-///     change = kind u8 (remove for both kinds of removal), with bit 3 when a fingerprint follows · id size varint · id
+///     change = kind u8 (remove for both kinds of removal), with bit 3 if a fingerprint follows · id size varint · id
 ///              · for preserve: ordinal of the storing version varint
 ///              · for insert, update and preserve: value size varint · offset of the body varint · [fingerprint u32]
 final class ChangeLists: @unchecked Sendable {
@@ -13,25 +13,25 @@ final class ChangeLists: @unchecked Sendable {
     struct Change {
         var kind: Value.Change.Kind
         var key: UnsafeRawBufferPointer
-        /// What prevails from here on; nil for removals.
+        /// The entry that prevails from here on; nil for removals.
         var entry: MapEntry?
-        /// Of the value's bytes, when it is known: different fingerprints are of different bytes.
+        /// The fingerprint of the value's bytes, if known. Different fingerprints imply different bytes.
         var fingerprint: UInt32?
     }
 
-    /// Where lists are takes an eighth as much as they take by default.
+    /// The table of offsets takes an eighth of the default size of the lists.
     private static let mostSlots = 1 << 16
-    /// Tag, sizes, versions and fingerprint of a change at most.
+    /// The most bytes of tag, sizes, versions and fingerprint of a change.
     private static let changeHeadSize = 40
-    /// In longer lists a fingerprint is not looked for: comparing the bytes takes no longer.
+    /// In longer lists fingerprints are not searched, since comparing the bytes is as fast.
     private static let longestSearched = 64
 
     private let lock = Lock(.maps)
-    /// As much as there may be from the beginning on: it takes memory where something was put in.
+    /// Mapped at full size from the beginning; only written pages take memory.
     private let memory: MappedMemory?
     private let ring: UnsafeMutableRawPointer
     private let size: Int
-    /// Bytes ever put in: a list that begins at p is there while `end - p` is at most `size`.
+    /// All bytes ever written. A list that begins at p is present while `end - p` is at most `size`.
     private var end = 0
     private var slots: [(ordinal: UInt32, start: Int)]
 
@@ -45,7 +45,7 @@ final class ChangeLists: @unchecked Sendable {
 
     static func fingerprint(_ data: UnsafeRawBufferPointer) -> UInt32 { Bytes.crc32c(data) }
 
-    /// Keeps the changes of a version, unless they are too many.
+    /// Stores the changes of a version, unless they are too many.
     func insert(_ ordinal: UInt32, _ changes: [Change]) {
         guard changes.count <= MapPolicy.longestKeptList else { return }
         var room = 10
@@ -74,11 +74,10 @@ final class ChangeLists: @unchecked Sendable {
         note(ordinal, start)
     }
 
-    /// Calls with each change of a version in order of the ids; false when they are not here. `body` must not call
-    /// the store.
+    /// Calls `body` with each change of a version in order of the ids; false if they are not in memory. `body` must not call the store.
     func forEach(_ ordinal: UInt32, _ body: (Change) -> Void) -> Bool { forEach(ordinal, atMost: .max, body) }
 
-    /// `most`: lists of more changes count as not here.
+    /// `most`: lists of more changes count as absent.
     private func forEach(_ ordinal: UInt32, atMost most: UInt64, _ body: (Change) -> Void) -> Bool {
         lock.lock()
         defer { lock.unlock() }
@@ -110,7 +109,7 @@ final class ChangeLists: @unchecked Sendable {
         return true
     }
 
-    /// The fingerprint of the bytes that a version of few changes stored under an id; nil when it is not known.
+    /// Returns the fingerprint of the bytes that a version with few changes stored under an id; nil if unknown.
     func fingerprint(_ ordinal: UInt32, _ key: UnsafeRawBufferPointer) -> UInt32? {
         var found: UInt32?
         _ = forEach(ordinal, atMost: UInt64(ChangeLists.longestSearched)) {
@@ -125,7 +124,7 @@ final class ChangeLists: @unchecked Sendable {
 
     // MARK: The ring
 
-    /// Where `room` bytes in one run may be written; nil when there are too many. What they overwrite is gone.
+    /// Returns the offset of `room` contiguous bytes; nil if they are too many. Lists that they overwrite are lost.
     private func reserve(_ room: Int) -> Int? {
         guard room <= size / 4 else { return nil }
         let left = size - end % size

@@ -1,6 +1,5 @@
-/// Which ids there may be: a Bloom filter, in which one id is looked for in one line of the processor's cache. Layers are added as it
-/// grows, each several times as large as what is there, so that an id is looked for in few of them; what was inserted while a layer was the
-/// last is in that one.
+/// A set of ids as a Bloom filter: a lookup reads one cache line per layer. The filter grows by layers, each several times as large as all
+/// before, so lookups read few layers. An id is in the layer that was the last when it was inserted.
 ///
 /// Used by one thread at a time.
 final class IDFilter {
@@ -8,13 +7,13 @@ final class IDFilter {
         let lines: UInt64
         let memory: MappedMemory
         var words: UnsafeMutablePointer<UInt64> { memory.base.assumingMemoryBound(to: UInt64.self) }
-        /// Ids for which there is room.
+        /// The number of further ids that fit.
         var room: Int
     }
     private static let bitsPerID = 12, bitsOfAnID = 7, lineBits = 512, leastIDs = 1 << 16, growth = 4
     private var layers: [Layer] = []
     private var count = 0
-    /// Bytes that it may take.
+    /// The most bytes that it may take.
     private let most: Int
     private(set) var memory = 0
 
@@ -22,7 +21,7 @@ final class IDFilter {
 
     var layerCount: Int { layers.count }
 
-    /// Makes room for so many more; whether it could.
+    /// Reserves room for `more` ids; false if there is no memory.
     func reserve(_ more: Int) -> Bool {
         let room = layers.last?.room ?? 0
         guard more > room else { return true }
@@ -35,7 +34,7 @@ final class IDFilter {
         return true
     }
 
-    /// Into the last layer.
+    /// Inserts an id into the last layer.
     func insert(_ id: UnsafeRawBufferPointer) {
         guard !layers.isEmpty else { return }
         let hash = IDFilter.hash(id), last = layers.count - 1
@@ -47,7 +46,7 @@ final class IDFilter {
         count += 1
     }
 
-    /// The layers that may hold an id, a bit for each; 0: it was never inserted.
+    /// Returns the layers that may hold an id, a bit for each; 0: it was never inserted.
     func layersThatMayHold(_ id: UnsafeRawBufferPointer) -> UInt64 {
         let hash = IDFilter.hash(id)
         var found: UInt64 = 0
@@ -58,7 +57,7 @@ final class IDFilter {
         return found
     }
 
-    /// Eight bytes at a time. Ids that somebody chooses so that they have one hash cost looking them up, and nothing else.
+    /// Hashes eight bytes at a time. Ids crafted to collide only cost further lookups.
     private static func hash(_ id: UnsafeRawBufferPointer) -> UInt64 {
         var hash = UInt64(truncatingIfNeeded: id.count) &* 0x9E37_79B9_7F4A_7C15, at = 0
         func mix(_ word: UInt64) {
@@ -75,12 +74,12 @@ final class IDFilter {
         return hash &* 0x94D0_49BB_1331_11EB
     }
 
-    /// The first word of the line that an id is in.
+    /// Returns the index of the first word of an id's line.
     private static func line(_ hash: UInt64, _ lines: UInt64) -> Int {
         Int(truncatingIfNeeded: ((hash >> 32) &* lines) >> 32) * (lineBits / 64)
     }
 
-    /// Calls with the bits of an id in its line, until `body` answers false; whether it never did.
+    /// Calls `body` with the bits of an id in its line until it returns false; returns whether it never did.
     @inline(__always)
     private static func forEachBit(_ hash: UInt64, _ body: (Int) -> Bool) -> Bool {
         var bits = (hash ^ (hash >> 29)) &* 0xBF58_476D_1CE4_E5B9

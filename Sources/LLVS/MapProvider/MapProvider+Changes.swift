@@ -1,15 +1,15 @@
-/// What versions recorded: from memory while it is there, else from their records.
+/// The recorded changes of versions: from memory if present, otherwise from their records.
 extension MapProvider {
-    /// A record larger than this is read again when its changes are needed.
+    /// The changes of a larger record are not held in memory when it is stored.
     private static let largestRecordKept = 4_096
 
-    /// Calls with each change that a version recorded, in order of the ids. What is not in memory is read, and kept
-    /// there. `body` must not call the store.
-    /// - Throws: `.damaged`, when some of the changes may have been told already.
+    /// Calls `body` with each change that a version recorded, in order of the ids. Changes that are not in memory are read from the record
+    /// and cached. `body` must not call the store.
+    /// - Throws: `.damaged`, perhaps after `body` was called with some of the changes.
     func forEachRecordedChange(_ ordinal: UInt32, _ body: (ChangeLists.Change) -> Void) throws {
         if changeLists.forEach(ordinal, body) { return }
         let (place, count) = lock.withRead { (dag.rows[Int(ordinal)].place, Int(dag.rows[Int(ordinal)].changeCount)) }
-        // A provisional record is not the one that will be stored.
+        // A provisional record will be replaced by the stored one.
         guard count <= MapPolicy.longestKeptList, place.segment != ProvisionalRecords.segment else {
             return try readChanges(of: ordinal, locating: true, body)
         }
@@ -24,8 +24,8 @@ extension MapProvider {
         withExtendedLifetime(arena) { changeLists.insert(ordinal, kept) }
     }
 
-    /// Calls with each change that a version recorded, in order of the ids, from its record.
-    /// - Parameter locating: also says where preserved bytes are, when they are in a few records that are read in passing.
+    /// Calls `body` with each change that a version recorded, in order of the ids, from its record.
+    /// - Parameter locating: also finds the places of preserved bytes, if they are in few records.
     func readChanges(of ordinal: UInt32, locating: Bool = false, _ body: (ChangeLists.Change) throws -> Void) throws {
         let (place, checksum) = lock.withRead { (dag.rows[Int(ordinal)].place, dag.rows[Int(ordinal)].checksum) }
         var dependencies: [UInt32?]?
@@ -37,7 +37,7 @@ extension MapProvider {
         }
     }
 
-    /// What a change does to the map. `dependencies`: nil at first, and the same for all changes of the version.
+    /// Returns the effect of a change on the map. `dependencies`: nil at first, and shared by all changes of the version.
     private func change(
         _ entry: RecordTable.Entry, _ header: RecordHeader, of ordinal: UInt32, _ place: RecordPlace, _ dependencies: inout [UInt32?]?,
         locating: Bool
@@ -54,7 +54,7 @@ extension MapProvider {
                 throw records.damaged(place, "names a version that is not here", version: header.id, value: entry.id)
             }
             let isInPassing = locating && known.count * RecordTable.changesPerPage <= 4 * header.changeCount
-            // What cannot be read now is an error when the value is asked for.
+            // If it cannot be read now, reading the value throws.
             change.entry =
                 (isInPassing ? try? stored(entry.id, in: version) : nil)
                 ?? MapEntry(version: version, size: MapEntry.unknownSize, bodyOffset: 0)
@@ -63,13 +63,13 @@ extension MapProvider {
         return change
     }
 
-    /// The changes of one version in order of their ids, for who reads several versions at once.
+    /// Iterates over the changes of one version in order of their ids, for callers that read several versions at once.
     final class ChangeCursor {
         private let provider: MapProvider
         private let ordinal: UInt32
         private let table: ChangeTable
         private var dependencies: [UInt32?]?
-        /// The one that it is at; nil behind the last. Good until the next call of `advance`.
+        /// The current change; nil after the last. Valid until the next call of `advance`.
         private(set) var change: ChangeLists.Change?
 
         init(_ ordinal: UInt32, _ provider: MapProvider) throws {
@@ -94,14 +94,13 @@ extension MapProvider {
         }
     }
 
-    /// Keeps the changes of a version that is being stored; `mapped` is what they do to the map.
+    /// Stores the changes of a version that is being stored; `mapped` is their effect on the map.
     func keepChanges(_ ordinal: UInt32, _ changes: RecordChanges, _ mapped: [MapChange]) {
         guard changes.count <= MapPolicy.longestKeptList, mapped.count == changes.count else { return }
         var kept: [ChangeLists.Change] = []
         kept.reserveCapacity(mapped.count)
         for (change, mapped) in zip(changes, mapped) {
-            // Larger values have digests in their records.
-            // The bytes of what was written aside are not at hand.
+            // Larger values have digests in their records. The bytes of values written separately are not in memory.
             let hasFingerprint = change.hasData && change.written == nil && change.data.count <= RecordTable.digestThreshold
             kept.append(
                 ChangeLists.Change(
@@ -111,8 +110,7 @@ extension MapProvider {
         changeLists.insert(ordinal, kept)
     }
 
-    /// Keeps the changes of a version from its record, while that is at hand, when it is small and preserves nothing. The caller
-    /// holds the lock for writing.
+    /// Stores the changes of a version from its record, if it is small and preserves nothing. The caller holds the lock for writing.
     func keepChanges(_ ordinal: UInt32, _ header: RecordHeader, _ record: UnsafeRawBufferPointer) {
         guard record.count <= MapProvider.largestRecordKept, header.pageCount <= 1, header.dependencies.isEmpty,
             record.count == header.recordSize
@@ -136,9 +134,9 @@ extension MapProvider {
         changeLists.insert(ordinal, kept)
     }
 
-    /// Where the bytes are that a version stored under an id; nil when it stored none.
+    /// Returns the place of the bytes that a version stored under an id; nil if it stored none.
     func stored(_ id: UnsafeRawBufferPointer, in ordinal: UInt32) throws -> MapEntry? {
-        // What a version stored prevails there, and its map may be in memory.
+        // Stored values prevail at their version, whose map may be in memory.
         let (isKnown, entry, place) = lock.withRead { () -> (Bool, MapEntry?, RecordPlace) in
             let (isHere, root) = cache.root(of: ordinal)
             return (isHere, root?._withUnsafeGuaranteedRef { $0.lookup(id) }, dag.rows[Int(ordinal)].place)

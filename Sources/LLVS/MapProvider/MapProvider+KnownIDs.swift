@@ -1,15 +1,15 @@
-/// Which ids there are at a version on which versions of many changes are saved, one after the other: most of what is loaded is new, and a
-/// map of all that is there already, made only to see that, would cost the more the more there is.
+/// The ids that exist at a version on which versions of many changes are saved in sequence. Most of the loaded ids are new, and a map of
+/// all existing ones, made only to check that, would cost more the more there are.
 extension MapProvider {
-    /// The ids that versions changed from one with a map, or the first, up to another.
+    /// The ids that versions changed, from one with a map, or from the first, up to another.
     final class KnownIDs {
-        /// Behind the first of them; `History.none`: there is nothing.
+        /// The version before the first of them; `History.none`: there is none.
         fileprivate let base: UInt32
         fileprivate var last: UInt32
         fileprivate let filter: IDFilter
-        /// Of each layer of the filter, the versions whose ids are in it.
+        /// For each layer of the filter the versions whose ids are in it.
         private var versions: [[UInt32]] = []
-        /// Of records that were looked into. They are not taken into the blocks, which are for what is read again.
+        /// The tables of records that were searched. They bypass the block cache, which is for blocks that are read again.
         private var tables: [UInt32: ChangeTable] = [:]
         fileprivate init(base: UInt32, most: Int) { self.base = base; last = base; filter = IDFilter(most: most) }
 
@@ -19,7 +19,7 @@ extension MapProvider {
             last = version
         }
 
-        /// The versions of some layers, the newest first; nil when they are many.
+        /// Returns the versions of some layers, the newest first; nil if they are many.
         fileprivate func versions(of layers: UInt64) -> [UInt32]? {
             var found: [UInt32] = []
             for (i, list) in versions.enumerated().reversed() where layers & 1 << UInt64(min(i, 63)) != 0 {
@@ -29,7 +29,7 @@ extension MapProvider {
             return found
         }
 
-        /// The table of a record. Of small versions, which may be many, it does not stay.
+        /// Returns the table of a record. Tables of small versions are cached only up to a limit.
         fileprivate func table(of version: UInt32, at place: RecordPlace, in records: Records) throws -> ChangeTable {
             if let known = tables[version], known.place == place { return known }
             let table = try ChangeTable(place, anew: true, in: records)
@@ -38,8 +38,8 @@ extension MapProvider {
         }
     }
 
-    /// Calls with what tells the ids at a version for one who saves so many changes on it, where its map is neither at hand nor needed:
-    /// of an id that is not there for certain it asks nothing else. Nil in all other cases.
+    /// Calls `body` with a lookup of the ids at a version, for saving `changes` changes on it, if its map is neither in memory nor needed.
+    /// For an id that is certainly absent the lookup reads nothing. In all other cases passes nil.
     func withKnownIDs<R>(
         at ordinal: UInt32, toSave changes: Int, _ body: (((UnsafeRawBufferPointer) throws -> MapEntry?)?) throws -> R
     ) throws -> R {
@@ -71,8 +71,8 @@ extension MapProvider {
 
     private enum LookedUp { case entry(MapEntry?), absent, unknown }
 
-    /// In the records of the versions whose ids are in some layers, when they are few. No map is made, however often this is asked: most of
-    /// what is looked for is in none of them.
+    /// Searches the records of the versions of some layers, if they are few. Never makes a map. Most ids that are looked up are in no
+    /// layer.
     private func lookUp(_ id: UnsafeRawBufferPointer, _ known: KnownIDs, in layers: UInt64) throws -> LookedUp {
         guard let versions = known.versions(of: layers) else { return .unknown }
         do {
@@ -87,10 +87,10 @@ extension MapProvider {
         return .absent
     }
 
-    /// Nil when the map had better be asked.
+    /// Returns the ids known at a version; nil if its map should be used instead.
     private func learnIDs(at ordinal: UInt32, toSave changes: Int) throws -> KnownIDs? {
         guard ordinal != History.none, MapPolicy.mostLearned(toSave: changes) > 0, !isAtHand(ordinal) else { return nil }
-        // Another thread that comes meanwhile begins anew.
+        // Another thread that arrives meanwhile begins from the start.
         let before = knownIDs.withLock { known in
             defer { known = nil }
             return known
@@ -118,7 +118,7 @@ extension MapProvider {
         return known
     }
 
-    /// A map of what they tell is there by now, or the memory is needed.
+    /// Discards the ids: there is a map that includes them, or the memory is needed.
     func forgetIDs() {
         knownIDs.withLock { $0 = nil }
         account.note(knownIDs: 0)

@@ -1,13 +1,13 @@
-/// What prevails under single ids at versions whose maps are not in memory: who reads here and there in the past
-/// would have a map made for each version otherwise, by all changes since the nearest one.
+/// Looks up single ids at versions whose maps are not in memory. Otherwise each read at an arbitrary past version would make a map from all
+/// changes since the nearest one.
 extension MapProvider {
-    /// What prevails under an id at a version; nil when nothing does.
+    /// Returns the entry that prevails under an id at a version; nil if there is none.
     func entry(_ id: UnsafeRawBufferPointer, at ordinal: UInt32) throws -> MapEntry? {
         if let slot = cache.slot(ordinal) { return slot.root?.lookup(id) }
         return try entryWithoutMap(id, at: ordinal)
     }
 
-    /// The same where the map of the version was just found not to be in memory.
+    /// Returns the entry, after the map of the version was found not to be in memory.
     func entryWithoutMap(_ id: UnsafeRawBufferPointer, at ordinal: UInt32) throws -> MapEntry? {
         switch lookUpLazily(id, at: ordinal) {
         case .entry(let found)?: return found
@@ -21,12 +21,12 @@ extension MapProvider {
         return try map(ordinal)?.lookup(id)
     }
 
-    /// Whether the map of a version is made of few changes, or of no more than will soon pay, seeing how often it was asked for.
+    /// Returns whether making the map of a version takes few changes, or so few that it pays after the reads so far.
     private func isCheaper(toMakeMapOf ordinal: UInt32) -> Bool {
         isWithin(MapPolicy.changesWorthAMap(reads: uses.add(.read, at: ordinal)), toMakeMapOf: ordinal)
     }
 
-    /// Whether the map of a version would be made of no more than so many changes.
+    /// Returns whether making the map of a version would take at most `limit` changes.
     func isWithin(_ limit: Int, toMakeMapOf ordinal: UInt32) -> Bool {
         lock.withRead {
             var at = ordinal, changes = 0
@@ -69,15 +69,15 @@ extension MapProvider {
         return .tooMuch
     }
 
-    /// Whether a version of many changes was asked for so often that making its map pays, which is written from its record
-    /// faster than a few of its changes are found there.
+    /// Returns whether a version of many changes was read so often that making its map pays. Writing the map from the record is faster than
+    /// finding a few of its changes there.
     private func isWorthAMap(_ ordinal: UInt32) -> Bool {
         guard lock.withRead({ Int(dag.rows[Int(ordinal)].changeCount) > MapPolicy.longestIndexed }) else { return false }
         return MapPolicy.changesWorthAMap(largeReads: uses.add(.largeRead, at: ordinal)).map { isWithin($0, toMakeMapOf: ordinal) } ?? false
     }
 
-    /// The nearest version at or behind one that may have changed an id; nil when that would be too much to find out. The
-    /// caller holds the lock.
+    /// Returns the nearest version, from `ordinal` back, that may have changed an id; nil if finding it would take too long. The caller
+    /// holds the lock.
     private func nearest(_ hash: UInt32, at ordinal: UInt32, _ index: KeyHistoryIndex) -> KeyHistoryIndex.Found? {
         lock.assertHeld("The history")
         var at = ordinal
@@ -99,13 +99,13 @@ extension MapProvider {
         return found
     }
 
-    /// The same among the steps of a fold; nil when the version is none of those that are known. The caller holds the lock.
+    /// Returns the same among the steps of a fold; nil if the version is not a known step. The caller holds the lock.
     private func nearestStep(_ hash: UInt32, at ordinal: UInt32) -> FoldedKeys.Found? {
         for fold in folds { if let found = fold.nearest(hash, at: ordinal, in: dag) { return found } }
         return nil
     }
 
-    /// What a version recorded of an id; nil when it recorded nothing of it.
+    /// Returns the change that a version recorded for an id; nil if it recorded none.
     private func change(of id: UnsafeRawBufferPointer, madeIn ordinal: UInt32) throws -> MapChange? {
         let (place, count) = lock.withRead { (dag.rows[Int(ordinal)].place, dag.rows[Int(ordinal)].changeCount) }
         if count <= RecordTable.changesPerPage {
@@ -115,7 +115,7 @@ extension MapProvider {
         return try records.findChange(place, id).map { try self.change($0, of: id, madeIn: ordinal, place) }
     }
 
-    /// What a version recorded of an id, as it was found in its record.
+    /// Returns the change that a version recorded for an id, as found in its record.
     func change(
         _ found: Records.FoundChange, of id: UnsafeRawBufferPointer, madeIn ordinal: UInt32, _ place: RecordPlace
     ) throws -> MapChange {
@@ -132,12 +132,12 @@ extension MapProvider {
 
     // MARK: The index
 
-    /// The index of all versions but the newest few.
+    /// Returns the index of all versions except the newest few.
     func keyHistoryIndex(_ control: OperationControl = OperationControl()) throws -> KeyHistoryIndex {
         let (known, isEnough) = lock.withRead { () -> (KeyHistoryIndex?, Bool) in
             guard let keyHistory else { return (nil, false) }
             let end = Int(keyHistory.end), count = dag.rows.count
-            // While a version is being stored, none behind it can be added.
+            // While a version is being stored, none after it can be added.
             return (keyHistory, count - end <= MapPolicy.mostUnindexed(versions: count) || !dag.rows[end].isSettled)
         }
         if let known, isEnough { return known }
@@ -153,7 +153,7 @@ extension MapProvider {
         return index
     }
 
-    /// Reads which ids were changed by versions of which that is not known: of those that were found by their records.
+    /// Reads the changed ids of versions for which they are unknown: those that were found by their records.
     private func learnKeys(from start: UInt32, _ control: OperationControl) throws {
         let unknown = lock.withRead { dag.ordinalsOfUnknownKeys(from: start) }
         for (i, ordinal) in unknown.enumerated() {
@@ -161,7 +161,7 @@ extension MapProvider {
                 try control.check(.reading, i, of: unknown.count, doing: "Learning which values were changed in \(storage.description)")
             }
             var hashes: [UInt32] = []
-            // A damaged record is asked again when what it holds matters.
+            // A damaged record is skipped; it is read again when its content matters.
             guard (try? forEachRecordedChange(ordinal) { hashes.append(History.keyHash($0.key)) }) != nil else { continue }
             lock.withWrite { dag.noteKeys(ordinal, count: hashes.count) { hashes[$0] } }
         }

@@ -1,6 +1,6 @@
-/// The persisted map: a large map that lies in the caches rather than in memory.
+/// The persisted map: a large map in the caches instead of memory.
 extension MapProvider {
-    /// The map of a version, when the persisted map has it: opened when it is first needed.
+    /// Returns the map of a version if the persisted map has it; opens that on first use.
     func takePersistedMap(of ordinal: UInt32) throws -> MapCache.Slot? {
         guard let found = lock.withRead({ persisted }), found.isOf(ordinal) else { return nil }
         guard let flat = found.flat ?? openPersistedMap(found) else { return nil }
@@ -33,7 +33,7 @@ extension MapProvider {
         }
     }
 
-    /// For who looks at all of it: what would take too much memory is copied to a file that nobody else can open, and mapped.
+    /// Opens the whole map. If it would take too much memory, it is copied to a private unnamed file and mapped.
     private func openWhole(_ wanted: PersistedMap) -> FlatMapFile? {
         if let file = wanted.lazyReader?.file, file.memory.memory <= account.mostOfOneMap { return file }
         guard let file = openFile(wanted) else { return nil }
@@ -41,7 +41,7 @@ extension MapProvider {
         return bytes === file.memory ? file : FlatMapFile(bytes)
     }
 
-    /// The bytes of a map that nobody else looks at, in a file without a name where they would take too much memory.
+    /// Returns the bytes of an unshared map, in a file without a name if they would take too much memory.
     private func mapped(_ bytes: OpenCache) -> OpenCache {
         let piece = 256 << 10, count = bytes.bytes.count
         guard bytes.areRead, bytes.memory > account.mostOfOneMap, let writer = fileWriter else { return bytes }
@@ -61,8 +61,8 @@ extension MapProvider {
         return file
     }
 
-    /// What prevails for one id at a version of the persisted map, as long as nobody needed the whole map and few ids were asked
-    /// for; nil in all other cases. What is void is forgotten, and the map made from the records when it is asked for.
+    /// Returns the entry for one id at a version of the persisted map, as long as the whole map was not needed and few ids were looked up;
+    /// nil in all other cases. An invalid map is discarded, and rebuilt from the records on demand.
     func lookUpLazily(_ id: UnsafeRawBufferPointer, at ordinal: UInt32) -> LazyMapReader.Found? {
         guard let found = lock.withRead({ persisted }), found.flat == nil, found.isOf(ordinal) else { return nil }
         guard let reader = found.lazyReader ?? openLazily(found) else { forgetPersistedMap(found); return nil }
@@ -87,14 +87,14 @@ extension MapProvider {
         }
     }
 
-    /// A persisted map that is void is as good as none.
+    /// Discards an invalid persisted map.
     private func forgetPersistedMap(_ void: PersistedMap) {
         lock.withWrite { if persisted?.id == void.id { persisted = nil } }
     }
 
-    /// The map of a version that changes much, or of several such one upon the other (`ordinals`, of which it is the first), written
-    /// as a persisted map straight from their records. The first one is kept for later processes; others are gone when nobody uses
-    /// them any more.
+    /// Writes the map of a version that changes much as a flat map, straight from its record; also that of several such versions in
+    /// sequence (`ordinals`, newest first). The first of these maps becomes the persisted map, for later processes; others are removed when
+    /// no longer used.
     func flatten(_ ordinals: [UInt32], on first: MapNode?, changes: Int) throws -> MapNode? {
         guard let ordinal = ordinals.first else { return first }
         let isKept = lock.withRead { persisted == nil && dag.rows[Int(ordinal)].state == .live } && !storage.isReadOnly
@@ -105,7 +105,7 @@ extension MapProvider {
                 count += 1
                 if count & 0x3FFF == 0 { first?.flat?.letGoOfPages() }
             }
-            // What the version before has between the last change and the next.
+            // The entries of the version before, between the last change and the next.
             var from: [UInt8] = []
             func copy(upTo key: UnsafeRawBufferPointer?) throws {
                 var failure: (any Error)?
@@ -120,7 +120,7 @@ extension MapProvider {
                 let key = change.key
                 if first != nil {
                     try copy(upTo: key)
-                    // The least key behind this one.
+                    // The least key after this one.
                     from.removeAll(keepingCapacity: true)
                     from.append(contentsOf: key)
                     from.append(0)
@@ -132,7 +132,8 @@ extension MapProvider {
         }
     }
 
-    /// What versions one upon the other did, of each id what the first of them says, which are the later ones; in order of the ids.
+    /// Calls `body` with the changes of versions in sequence, in order of the ids: for each id that of the newest version, which is the
+    /// first listed.
     private func readChanges(ofAll ordinals: [UInt32], _ body: (ChangeLists.Change) throws -> Void) throws {
         if ordinals.count == 1 { return try readChanges(of: ordinals[0], locating: true, body) }
         let cursors = try ordinals.map { try ChangeCursor($0, self) }
@@ -157,7 +158,7 @@ extension MapProvider {
         }
     }
 
-    /// Writes a map in order of its keys. Falls back on memory where no file can be written.
+    /// Writes a map in order of its keys. Falls back on memory if no file can be written.
     private func flatten(
         _ ordinal: UInt32, isKept: Bool, expected: Int, _ fill: ((UnsafeRawBufferPointer, MapEntry) throws -> Void) throws -> Void
     ) throws -> MapNode? {
@@ -189,15 +190,15 @@ extension MapProvider {
                 persisted = wanted
                 return true
             }
-            // Another thread was faster; the bytes stay as long as they are used.
+            // Another thread was faster; the bytes remain while they are used.
             if !isFirst { try? storage.cacheDelete(wanted.name) }
         }
         return MapNode(flat)
     }
 
-    /// Brings the persisted map to the newest head, if that is worth its bytes. The store is closing.
+    /// Brings the persisted map to the newest head, if that is worth its bytes. Called when the store closes.
     func renewPersistedMap(_ head: UInt32, isMuch: Bool) {
-        // A large version that nobody has read yet is written now, while its record is likely in memory.
+        // A large version that was not read yet is written now, while its record is probably in memory.
         let isLarge = lock.withRead { dag.rows[Int(head)].changeCount >= UInt32(MapPolicy.manyChanges) && persisted == nil }
         let slot =
             cache.slot(head) ?? (try? takePersistedMap(of: head))
@@ -218,12 +219,12 @@ extension MapProvider {
         } else if found != nil || !(isMuch || isLarge) {
             return
         }
-        // There is none, or most of it is out of date.
+        // There is none, or most of it is obsolete.
         lock.withWrite { persisted = nil }
         _ = try? flatten(root, of: head, isKept: true)
     }
 
-    /// The map written anew, as one that takes no memory. `isKept`: as the persisted map, where there is none.
+    /// Rewrites the map as one in a file. `isKept`: as the persisted map, if there is none.
     func flatten(_ root: MapNode, of ordinal: UInt32, isKept: Bool) throws -> MapNode? {
         try flatten(ordinal, isKept: isKept, expected: root.count) { append in
             var failure: (any Error)?

@@ -1,33 +1,34 @@
-/// Which map answers for a version, from what, and at which cost (`MapPolicy`): one in memory, a chain of deltas, one from the caches, or
-/// one made from the nearest of these behind it and the changes recorded since; single ids are also looked up through the history.
+/// Decides which map answers for a version, from which source, and at which cost (`MapPolicy`): a map in memory, a chain of deltas, a map
+/// in the caches, or one made from the nearest of these before it and the changes recorded since. Single ids are also looked up through the
+/// history.
 ///
 /// It needs the history and the records, and nothing else. Callers hold no lock, unless a method says so. Safe from all threads.
 final class MapProvider: @unchecked Sendable {
-    // Sendable: `persisted` and `keyHistory` are guarded by the lock of the history, `namedPersistedMap` by the commit lock; its parts
-    // have locks.
+    // Sendable: `persisted` and `keyHistory` are guarded by the lock of the history, `namedPersistedMap` by the commit lock; the parts have
+    // locks.
     let history: SharedHistory
     let records: Records
     /// The maps in memory.
     let cache: MapCache
     let chains: DeltaChains
-    /// What versions recorded, as far as it is in memory.
+    /// The recorded changes of versions, as far as in memory.
     let changeLists: ChangeLists
-    /// The map that the caches hold. Guarded by `lock`.
+    /// The map in the caches. Guarded by `lock`.
     var persisted: PersistedMap? { didSet { account.note(persistedMap: persisted?.memory ?? 0) } }
-    /// The one that the history index on disk names.
+    /// The persisted map that the history index on disk names.
     var namedPersistedMap: PersistedMap?
-    /// Which version changed an id last before another. Made when the past is first read here and there. Guarded by `lock`.
+    /// Finds the version that last changed an id. Built at the first reads of arbitrary past versions. Guarded by `lock`.
     var keyHistory: KeyHistoryIndex?
-    /// The folds that are going on. Guarded by `lock`.
+    /// The folds in progress. Guarded by `lock`.
     var folds: [FoldedKeys] = []
-    /// What was done without maps.
+    /// Counts of operations done without maps.
     let uses = UseCounts()
 
-    /// Which ids there are at a version that much was saved on.
+    /// The ids that exist at a version on which much was saved.
     let knownIDs = Guarded<KnownIDs?>(nil)
     let account: MemoryAccount
 
-    /// - Parameter account: what memory there is.
+    /// - Parameter account: the memory budgets.
     init(_ history: SharedHistory, _ records: Records, _ account: MemoryAccount) {
         self.history = history
         self.records = records
@@ -42,31 +43,31 @@ final class MapProvider: @unchecked Sendable {
     var dag: History { history.dag }
     var storage: any Storage { records.storage }
 
-    /// A version's map for one who holds the lock for reading, for as long as that: `found` tells whether it is here, and `root` is nil
-    /// when it is empty.
+    /// Returns a version's map. The caller holds the lock for reading, and uses the map only while it does. `found` is whether it is in
+    /// memory; `root` is nil if it is empty.
     @inline(__always)
     func root(of ordinal: UInt32) -> (found: Bool, root: Unmanaged<MapNode>?) {
         Work.mapLooks.count()
         return cache.root(of: ordinal)
     }
 
-    /// The map of a version, when it is in memory.
+    /// Returns the map of a version if it is in memory.
     func slot(_ ordinal: UInt32) -> MapCache.Slot? { cache.slot(ordinal) }
 
-    /// Forgets the map of a version: its commit failed, or it points to where nothing will be.
+    /// Removes the map of a version whose commit failed, or whose entries point to records that will not exist.
     func drop(_ ordinal: UInt32) { cache.drop(ordinal) }
 
-    /// Lets go of the memory of all maps, which are made again when they are asked for.
+    /// Releases the memory of all maps, which are rebuilt on demand.
     func giveWay() {
         forgetIDs()
         chains.removeAll()
         cache.removeAll()
     }
 
-    /// What prevails at a version; nil is the empty map.
+    /// Returns the map of a version; nil is the empty map.
     func map(_ ordinal: UInt32, _ control: PacedControl = .none) throws -> MapNode? { try mapSlot(ordinal, control).root }
 
-    /// - Throws: also what the control throws; what was made of the way by then is kept.
+    /// - Throws: also errors of the control; intermediate maps made by then remain cached.
     func mapSlot(_ ordinal: UInt32, _ control: PacedControl = .none) throws -> MapCache.Slot {
         if let slot = cache.slot(ordinal) { return slot }
         if let view = chains.view(ordinal) {
@@ -79,9 +80,9 @@ final class MapProvider: @unchecked Sendable {
         var way = WayToMap(ordinal)
         while !lock.withRead({ goBack(&way) }) { try control.look() }
         let chain = way.chain
-        // A persisted map that is void, or that another thread takes at this moment, is gone from here on.
+        // By now an invalid persisted map, or one that another thread opens at this moment, was discarded.
         let base = try way.near.map { try mapSlot($0, control) } ?? way.base
-        // Forward again, a stretch of small versions at a time, leaving an anchor behind each.
+        // Forward again, a stretch of small versions at a time, caching an anchor after each.
         var slot = base
         var i = chain.count - 1
         let stretch = MapPolicy.stretch(versions: chain.count, values: base.root?.count ?? 0, reserve: account.reserve)
@@ -91,7 +92,7 @@ final class MapProvider: @unchecked Sendable {
             let large = MapPolicy.versionsWrittenFlat(
                 changes: chain[...i].reversed().lazy.map { Int($0.changeCount) }, onto: slot.root?.count ?? 0, memory: account.mostMaps)
             if large > 0 {
-                // Of several one upon the other the map of the last is written, and none between.
+                // For several in sequence the map of the last is written, and none in between.
                 let run = chain[(i - large + 1)...i]
                 slot = cache.store(
                     run[run.startIndex].ordinal,
@@ -120,19 +121,19 @@ final class MapProvider: @unchecked Sendable {
         return slot
     }
 
-    /// Back along the first predecessors of a version, to a map that is here or can be had.
+    /// The way back along the first predecessors of a version, to a map that is in memory or can be opened.
     private struct WayToMap {
         var at: UInt32
-        /// As few bytes as can be: it may be all of a long history.
+        /// As compact as possible, since it may span a long history.
         var chain: [(ordinal: UInt32, changeCount: UInt32)] = []
-        /// What is here: a map, or nothing at the end.
+        /// The map in memory at the end of the way, or the empty map before a root.
         var base = MapCache.Slot()
-        /// Of which a map can be had.
+        /// A version whose map can be opened.
         var near: UInt32?
         init(_ ordinal: UInt32) { at = ordinal }
     }
 
-    /// Goes back some versions; whether the end of the way is found. The caller holds the lock.
+    /// Goes back some versions; returns whether the end of the way is found. The caller holds the lock.
     private func goBack(_ way: inout WayToMap) -> Bool {
         lock.assertHeld("The history")
         for _ in 0..<SharedHistory.versionsAtATime {
@@ -147,13 +148,13 @@ final class MapProvider: @unchecked Sendable {
         return false
     }
 
-    /// What prevails for single ids at a version. No map is made of one that the changes since another tell.
+    /// Returns a lookup of single ids at a version. Makes no map of a version whose entries follow from the changes since another.
     func prevailing(at ordinal: UInt32) throws -> Prevailing {
         if let slot = cache.slot(ordinal) { return .map(slot.root) }
         if let view = chains.view(ordinal) { return .chain(view) }
         return .past(self, ordinal)
     }
 
-    /// Whether the map of a version is here, or what one is made of.
+    /// Returns whether the map of a version is in memory, or a chain from which it is made.
     func isAtHand(_ ordinal: UInt32) -> Bool { cache.slot(ordinal) != nil || chains.view(ordinal) != nil }
 }

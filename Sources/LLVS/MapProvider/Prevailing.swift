@@ -1,11 +1,11 @@
-/// What prevails for single ids at a version, without making its map where that does not pay.
+/// A lookup of single ids at a version, without making its map if that does not pay.
 enum Prevailing {
     case map(MapNode?)
     case chain(DeltaChains.View)
-    /// One id after the other, until there are so many that a map pays.
+    /// Looks up ids one by one, until a map pays.
     case past(MapProvider, UInt32)
 
-    /// What prevails for a key; nil when nothing does.
+    /// Returns the entry that prevails for a key; nil if there is none.
     func lookup(_ key: UnsafeRawBufferPointer) throws -> MapEntry? {
         switch self {
         case .map(let root): root?.lookup(key)

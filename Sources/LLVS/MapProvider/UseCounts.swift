@@ -1,21 +1,21 @@
-/// How often something was done lately at versions whose maps are not here, for `MapPolicy`: so many times, and a map pays. Safe from all
+/// Counts recent operations at versions whose maps are not in memory, for `MapPolicy`: after enough of them a map pays. Safe from all
 /// threads.
 final class UseCounts: Sendable {
     enum Use: UInt32 {
-        /// A value was read there.
+        /// A value was read at this version.
         case read
-        /// And was looked for in the record of this version, which has many changes.
+        /// A value was searched in the record of this version, which has many changes.
         case largeRead
-        /// Versions were saved one upon the other, the last of which is this one.
+        /// Versions were saved in sequence, of which this is the last.
         case save
     }
     private typealias Slot = (ordinal: UInt32, use: Use, count: Int)
-    /// The few that came last: each takes the place of another of the same number.
+    /// The most recent counts; a count replaces another with the same slot.
     private let slots = Guarded<[Slot]>(Array(repeating: (History.none, .read, 0), count: 256))
 
     private static func place(_ use: Use, _ ordinal: UInt32) -> Int { Int((ordinal &* 4 &+ use.rawValue) & 255) }
 
-    /// How many there were, or fewer where others took the place meanwhile.
+    /// Returns the count, or less if another replaced it meanwhile.
     func count(_ use: Use, at ordinal: UInt32) -> Int {
         slots.withLock { slots in
             let slot = slots[UseCounts.place(use, ordinal)]
@@ -23,7 +23,7 @@ final class UseCounts: Sendable {
         }
     }
 
-    /// Counts one more; answers how many there were with it. `after`: those of that version count for this one from now on.
+    /// Increments the count and returns it. `after`: carries over the count of that version.
     @discardableResult
     func add(_ use: Use, at ordinal: UInt32, after: UInt32? = nil) -> Int {
         slots.withLock { slots in

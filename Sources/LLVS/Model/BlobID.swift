@@ -4,6 +4,6 @@ public struct BlobID: Hashable, Sendable {
     public var high: UInt64
     /// The last eight bytes.
     public var low: UInt64
-    /// An id of sixteen bytes, which are not checked: any are one.
+    /// An id of any sixteen bytes; all are valid.
     public init(high: UInt64, low: UInt64) { self.high = high; self.low = low }
 }

@@ -1,6 +1,6 @@
-/// A change as it is handed in for the length of one call: its bytes belong to the caller.
+/// A change that is passed in for the length of one call: its bytes belong to the caller.
 public struct BorrowedChange {
-    /// What the change does.
+    /// The kind of the change.
     public var kind: Value.Change.Kind
     /// The value's id in UTF-8, 1 to 4,096 bytes of the caller's.
     public var id: UnsafeRawBufferPointer
@@ -8,9 +8,9 @@ public struct BorrowedChange {
     public var data: UnsafeRawBufferPointer
     /// For preserve.
     public var storedVersion: VersionID?
-    /// For insert and update, instead of `data`: where the bytes have been written already.
+    /// For insert and update, instead of `data`: the blob that holds the bytes already.
     @usableFromInline var written: Unmanaged<WrittenValue>?
-    /// A change whose bytes stay where they are, and must stay as they are until the call that it is given to returns.
+    /// A change whose bytes must stay where they are, unchanged, until the call that receives it returns.
     @inlinable
     public init(
         kind: Value.Change.Kind, id: UnsafeRawBufferPointer, data: UnsafeRawBufferPointer = .init(start: nil, count: 0),
@@ -19,16 +19,17 @@ public struct BorrowedChange {
         self.kind = kind; self.id = id; self.data = data; self.storedVersion = storedVersion
     }
 
-    /// All but the version: what is looked at a million times, so that nothing is counted and nothing copied but these words.
+    /// A change without its version. Code that visits a million changes uses this, so nothing is reference-counted and only these words are
+    /// copied.
     public struct Bytes {
-        /// What the change does.
+        /// The kind of the change.
         public var kind: Value.Change.Kind
         /// The value's id in UTF-8, 1 to 4,096 bytes of the caller's.
         public var id: UnsafeRawBufferPointer
         /// For insert and update.
         public var data: UnsafeRawBufferPointer
         @usableFromInline var written: Unmanaged<WrittenValue>?
-        /// The bytes of a change, which stay the caller's.
+        /// The bytes of a change, which belong to the caller.
         @inlinable
         public init(kind: Value.Change.Kind, id: UnsafeRawBufferPointer, data: UnsafeRawBufferPointer) {
             self.kind = kind; self.id = id; self.data = data
@@ -49,16 +50,16 @@ public struct BorrowedChange {
     var hasData: Bool { kind == .insert || kind == .update }
 }
 
-/// Changes as they are handed in for the length of one call, in any order.
+/// Changes that are passed in for the length of one call, in any order.
 ///
-/// Either a list, or made one by one as they are asked for: then a million of them take no memory beside the
-/// caller's. Each may be asked for several times, and is to be the same each time.
+/// Either a list, or computed on demand: then a million of them take no memory besides the caller's. Each may be requested several times
+/// and must be the same each time.
 public struct BorrowedChanges: RandomAccessCollection {
     private enum Source {
         case list([BorrowedChange])
         case elements(Elements)
     }
-    /// Somebody else's structs, where that is known, and what makes changes of them.
+    /// The caller's structs, if known, and the closures that make changes of them.
     struct Elements {
         let count: Int
         var start: UnsafeRawPointer?
@@ -68,16 +69,16 @@ public struct BorrowedChanges: RandomAccessCollection {
     }
     private let source: Source
 
-    /// Changes that are in a list; their bytes are not copied.
+    /// A list of changes; their bytes are not copied.
     public init(_ list: [BorrowedChange]) { source = .list(list) }
 
-    /// `count` changes, each asked for by its index: its bytes, and for preserve the version.
+    /// `count` changes, each requested by its index: its bytes, and for preserve the version.
     /// - Parameters:
-    ///   - count: how many changes there are.
-    ///   - start: an array of structs of `stride` bytes that they are made from, where there is one.
+    ///   - count: the number of changes.
+    ///   - start: an array of structs of `stride` bytes from which they are made, if there is one.
     ///   - stride: bytes from one struct of that array to the next.
-    ///   - bytes: the kind, id and value of the change with an index below `count`.
-    ///   - storedVersion: for a preserve, the version that stored the value.
+    ///   - bytes: returns the kind, id and value of the change with an index below `count`.
+    ///   - storedVersion: returns, for a preserve, the version that stored the value.
     public init(
         count: Int, of start: UnsafeRawPointer? = nil, stride: Int = 0,
         bytes: @escaping (Int) -> BorrowedChange.Bytes, storedVersion: @escaping (Int) -> VersionID?
@@ -110,7 +111,7 @@ public struct BorrowedChanges: RandomAccessCollection {
         case .elements(let elements): elements.bytes(index)
         }
     }
-    /// Calls with each index of a range and what `bytes(at:)` gives for it; `which` says for which it is to be instead.
+    /// Calls `body` with each index of a range and the result of `bytes(at:)` for it, or for the index that `which` returns instead.
     @inline(__always)
     func forEach(_ range: Range<Int>, which: (Int) -> Int = { $0 }, _ body: (Int, BorrowedChange.Bytes) throws -> Void) rethrows {
         switch source {
@@ -121,7 +122,7 @@ public struct BorrowedChanges: RandomAccessCollection {
             for i in range { try body(i, bytes(which(i))) }
         }
     }
-    /// What they are made from: an array of structs of so many bytes each.
+    /// The array of structs that they are made from, and the bytes of each struct.
     var memory: (start: UnsafeRawPointer, stride: Int)? {
         guard case .elements(let elements) = source, let start = elements.start else { return nil }
         return (start, elements.stride)
@@ -129,8 +130,8 @@ public struct BorrowedChanges: RandomAccessCollection {
 }
 
 extension Array where Element == Value.Change {
-    /// Calls with the changes as borrowed ones. The arrays of bytes in `self` are kept alive for the call, and an
-    /// array's storage does not move while nobody changes it.
+    /// Calls `body` with the changes as borrowed ones. The arrays of bytes in `self` are kept alive for the call, and an array's storage
+    /// does not move while nothing changes it.
     func withBorrowed<R>(_ body: (BorrowedChanges) throws -> R) rethrows -> R {
         let owned = self
         return try withExtendedLifetime(owned) {
@@ -140,7 +141,7 @@ extension Array where Element == Value.Change {
 }
 
 extension Value.Change {
-    /// Good as long as the arrays of bytes in it are kept alive and unchanged.
+    /// Valid as long as the arrays of bytes in it are alive and unchanged.
     fileprivate var borrowed: BorrowedChange.Bytes {
         let none = UnsafeRawBufferPointer(start: nil, count: 0)
         return switch self {

@@ -1,9 +1,9 @@
-/// The name of a branch as a history keeps it: itself when it is short, else a digest by which it is known, so that no name that
-/// comes from elsewhere takes much memory. The record of a version has the name itself.
+/// The name of a branch as a history holds it: the name itself if it is short, otherwise a digest, so that no name from elsewhere takes
+/// much memory. The record of a version has the name itself.
 struct BranchName: Hashable, Sendable {
-    /// Longer names are kept by their digests.
+    /// Longer names are represented by their digests.
     private static let longest = 64
-    /// Begins a digest; no byte of UTF-8.
+    /// Begins a digest; not a byte of UTF-8.
     private static let digestMark: UInt8 = 0xFF
     /// UTF-8, or the mark and 32 bytes.
     let key: [UInt8]
@@ -13,7 +13,7 @@ struct BranchName: Hashable, Sendable {
         key = bytes.count <= BranchName.longest ? bytes : [BranchName.digestMark] + bytes.withUnsafeBytes { SHA256.digest($0) }
     }
 
-    /// From a cache; nil when it is none.
+    /// From a cache; nil if the bytes are invalid.
     init?(key: UnsafeRawBufferPointer) {
         let isDigest = key.first == BranchName.digestMark && key.count == 33
         guard isDigest || (key.count <= BranchName.longest && Bytes.isValidUTF8(key)) else { return nil }

@@ -1,5 +1,5 @@
-/// The empty root: one fixed version that is the same everywhere, so that devices that start apart share an
-/// ancestor. Virtual until the first save on top of it. Its id and timestamp are part of the format.
+/// The empty root: one fixed version, the same everywhere, so that devices that start apart share an ancestor. Virtual until the first save
+/// on top of it. Its id and timestamp are part of the format.
 public enum EmptyRoot {
     /// `00000000-0000-8000-8000-000000000000`.
     public static let id = VersionID(high: 0x0000_0000_0000_8000, low: 0x8000_0000_0000_0000)

@@ -1,4 +1,4 @@
-/// An id and opaque bytes, as they prevail at some version.
+/// An id and opaque bytes that prevail at some version.
 public struct Value: Hashable, Sendable {
     /// Its key.
     public var id: ValueID
@@ -7,51 +7,51 @@ public struct Value: Hashable, Sendable {
     /// The version in which these bytes were stored.
     public var storedVersion: VersionID
 
-    /// A value as it would be read; nothing is stored by making one.
+    /// A value as a read returns it; creating one stores nothing.
     public init(id: ValueID, data: [UInt8], storedVersion: VersionID) {
         self.id = id; self.data = data; self.storedVersion = storedVersion
     }
-    /// Which bytes these are.
+    /// Identifies these bytes.
     public var reference: Reference { Reference(id: id, version: storedVersion) }
 
-    /// Which bytes: the value id, and the version in which they were stored.
+    /// Identifies bytes: the value id, and the version that stored them.
     public struct Reference: Hashable, Sendable {
         /// The value's id.
         public var id: ValueID
-        /// The version that stored the bytes, which need not be the one that was read at.
+        /// The version that stored the bytes, which may differ from the version that was read.
         public var version: VersionID
-        /// Names bytes; whether they are in a store is found out when they are asked for.
+        /// Names bytes. Reading them shows whether a store has them.
         public init(id: ValueID, version: VersionID) { self.id = id; self.version = version }
     }
 
-    /// What a version records of one value.
+    /// A record, in a version, of a change to one value.
     public enum Change: Hashable, Sendable {
-        /// The value was not there at the first predecessor.
+        /// Stores bytes; the value was absent at the first predecessor.
         case insert(ValueID, data: [UInt8])
-        /// It was, with other bytes or another reference.
+        /// Stores bytes; the value was present, with other bytes or another reference.
         case update(ValueID, data: [UInt8])
-        /// The value is gone from here on; earlier versions keep it.
+        /// Removes the value from here on; earlier versions keep it.
         case remove(ValueID)
-        /// Comes over from elsewhere in the ancestry: a merge's way of taking the second side's bytes.
+        /// Takes over bytes that are stored elsewhere in the ancestry, as a merge does with the second side's.
         case preserve(Reference)
-        /// The removal comes over from the second side.
+        /// Takes over a removal from the second side.
         case preserveRemoval(ValueID)
 
-        /// What a change does.
+        /// The kinds of changes.
         public enum Kind: UInt8, Sendable {
             /// Stores bytes under an id that had none at the first predecessor.
             case insert = 1
             /// Stores other bytes under an id that has some.
             case update
-            /// Takes the value away.
+            /// Removes the value.
             case remove
-            /// Brings over, by reference, bytes that are stored elsewhere in the ancestry.
+            /// Takes over, by reference, bytes that are stored elsewhere in the ancestry.
             case preserve
-            /// Brings over a removal from the second side of a merge.
+            /// Takes over a removal from the second side of a merge.
             case preserveRemoval
         }
 
-        /// What it does, without saying to which value.
+        /// The kind of the change.
         public var kind: Kind {
             switch self {
             case .insert: .insert
@@ -61,7 +61,7 @@ public struct Value: Hashable, Sendable {
             case .preserveRemoval: .preserveRemoval
             }
         }
-        /// The value that it is about.
+        /// The id of the changed value.
         public var id: ValueID {
             switch self {
             case .insert(let id, _), .update(let id, _), .remove(let id), .preserveRemoval(let id): id

@@ -1,27 +1,26 @@
 /// The key of a value: non-empty UTF-8 of at most 4,096 bytes.
 ///
-/// Compared, ordered and hashed by its bytes alone. It is deliberately not a `String`: Swift's
-/// string equality is canonical equivalence, under which "é" composed and decomposed are equal, and
-/// those are two ids here.
+/// Compared, ordered and hashed by its bytes alone. It is deliberately not a `String`: Swift's string equality is canonical equivalence,
+/// under which composed and decomposed "é" are equal; as value ids they differ.
 public struct ValueID: Hashable, Comparable, Sendable, CustomStringConvertible {
     /// The UTF-8 bytes.
     public let bytes: [UInt8]
 
-    /// - Throws: `.invalidValueID` when empty or longer than 4,096 bytes, `.invalidUTF8`.
+    /// - Throws: `.invalidValueID` if empty or longer than 4,096 bytes, `.invalidUTF8`.
     public init(utf8 bytes: [UInt8]) throws {
         try bytes.withUnsafeBytes { try ValueID.check($0) }
         self.bytes = bytes
     }
 
-    /// The UTF-8 of a string as it stands: nothing is normalised.
-    /// - Throws: `.invalidValueID` when it is empty or longer than 4,096 bytes.
+    /// The UTF-8 of a string, not normalized.
+    /// - Throws: `.invalidValueID` if it is empty or longer than 4,096 bytes.
     public init(_ text: String) throws { try self.init(utf8: Array(text.utf8)) }
 
     /// For bytes that were checked before.
     init(unchecked bytes: [UInt8]) { self.bytes = bytes }
     init(unchecked bytes: UnsafeRawBufferPointer) { self.bytes = Array(bytes) }
 
-    /// Throws what `init(utf8:)` throws, without making an id.
+    /// Throws what `init(utf8:)` throws, without creating an id.
     public static func check(_ bytes: UnsafeRawBufferPointer) throws {
         guard !bytes.isEmpty else {
             throw StoreError(.invalidValueID, "A value id is empty. Value ids are 1 to \(Limits.valueIDSize) bytes of UTF-8.")
@@ -46,7 +45,7 @@ public struct ValueID: Hashable, Comparable, Sendable, CustomStringConvertible {
 }
 
 extension StoreError {
-    /// The value id concerned, where there is one.
+    /// The value id concerned, if there is one.
     public var valueID: ValueID? {
         get { valueIDBytes.map { ValueID(unchecked: $0) } }
         set { valueIDBytes = newValue?.bytes }

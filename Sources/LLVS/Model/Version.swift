@@ -1,22 +1,22 @@
 /// One save: immutable, with up to two predecessors.
 public struct Version: Hashable, Sendable {
-    /// Its name, the same in every store.
+    /// The name of the version, the same in every store.
     public var id: VersionID
     /// 0 to 2. The state at a version is the state at the first with the version's own changes applied.
     public var predecessors: [VersionID]
-    /// Puts versions in order: seconds since 2001-01-01 UTC, exactly as made or received, and later than those of the ancestors, however
-    /// wrong the clocks of those who made them were. `madeAt` tells when the version was made.
+    /// Orders versions: seconds since 2001-01-01 UTC, exactly as made or received, and later than those of the ancestors, however wrong
+    /// their makers' clocks were. `madeAt` is when the version was made.
     public var timestamp: Double
-    /// When it was made, as far as this device can tell: seconds since 2001-01-01 UTC. What its maker's clock showed, not before any of its
-    /// ancestors, and no more than a minute after this device had it (docs/convergence.md, "Wrong clocks"). No part of what the version is:
-    /// two are equal whatever this says.
+    /// When it was made, as far as this device knows: seconds since 2001-01-01 UTC. It is the time of the maker's clock, not before any of
+    /// its ancestors, and at most a minute after this device received it (docs/convergence.md, "Wrong clocks"). Not part of the version's
+    /// identity: equality ignores it.
     public internal(set) var madeAt: Double
     /// Bytes of the values that this version stored.
     public var valueDataSize: UInt64
-    /// What it carries beside its changes.
+    /// The metadata that it carries beside its changes.
     public var metadata: Metadata
 
-    /// What is told of a version; nothing is stored by making one.
+    /// A description of a version; creating one stores nothing.
     public init(id: VersionID, predecessors: [VersionID], timestamp: Double, valueDataSize: UInt64, metadata: Metadata) {
         self.id = id; self.predecessors = predecessors; self.timestamp = timestamp; madeAt = timestamp
         self.valueDataSize = valueDataSize; self.metadata = metadata
@@ -25,25 +25,25 @@ public struct Version: Hashable, Sendable {
     /// Seconds from 1970-01-01 to 2001-01-01 UTC.
     public static let secondsFrom1970To2001 = Clock.secondsFrom1970To2001
 
-    /// "Later" everywhere: larger by (timestamp, id). Ascending.
+    /// Returns whether `a` is earlier than `b` by (timestamp, id). "Later" means later in this order everywhere.
     public static func canonicalOrder(_ a: Version, _ b: Version) -> Bool {
         a.timestamp != b.timestamp ? a.timestamp < b.timestamp : a.id < b.id
     }
-    /// The branch that it carries in its metadata.
+    /// The branch in its metadata.
     public var branch: String? { metadata.branch }
 
-    /// The same but for when this device thinks that they were made.
+    /// Whether the two are equal; ignores `madeAt`.
     public static func == (a: Version, b: Version) -> Bool {
         a.id == b.id && a.predecessors == b.predecessors && a.timestamp == b.timestamp && a.valueDataSize == b.valueDataSize
             && a.metadata == b.metadata
     }
-    /// The id alone: those of equal versions are equal.
+    /// Hashes the id alone, which is equal in equal versions.
     public func hash(into hasher: inout Hasher) { hasher.combine(id) }
 }
 
-/// What a version carries beside its changes: string keys, values of any bytes (JSON documents, by convention).
+/// The metadata of a version: string keys, values of any bytes (JSON documents, by convention).
 ///
-/// Keys are compared by bytes; entries are kept sorted by key; a key set twice keeps the last.
+/// Keys are compared by bytes; entries are sorted by key; if a key is set twice, the last value counts.
 public struct Metadata: Hashable, Sendable {
     /// One key and its value.
     public struct Entry: Hashable, Sendable {
@@ -52,21 +52,21 @@ public struct Metadata: Hashable, Sendable {
         /// Any bytes; a JSON document by convention.
         public let value: [UInt8]
     }
-    /// All of them, sorted by the bytes of their keys, each key once.
+    /// All entries, sorted by the bytes of their keys, each key once.
     public private(set) var entries: [Entry] = []
-    /// Under which the name of a branch is carried, as a JSON string.
+    /// The key of the branch name, a JSON string.
     public static let branchKey = Array("__llvs_branch".utf8)
-    /// Under which the device that saved the version is named, as a JSON string.
+    /// The key of the name of the device that saved the version, a JSON string.
     static let deviceKey = Array("__llvs_device".utf8)
 
     /// No entries.
     public init() {}
 
-    /// Takes what a version may carry; `checkMade` says what one that is made here may.
-    /// - Throws: `.invalidMetadata` when a key is too long or not UTF-8, or all is over 16 MiB.
+    /// Accepts what any version may carry; `checkMade` checks the stricter rules for versions made here.
+    /// - Throws: `.invalidMetadata` if a key is too long or not UTF-8, or if all is over 16 MiB.
     public init(_ pairs: [(key: [UInt8], value: [UInt8])]) throws { try self.init(pairs, looking: {}) }
 
-    /// - Parameter look: called now and then where there are many; what it throws ends the work.
+    /// - Parameter look: called now and then if there are many; an error that it throws ends the work.
     init(_ pairs: [(key: [UInt8], value: [UInt8])], looking look: () throws -> Void) throws {
         var size = 0
         for (i, (key, value)) in pairs.enumerated() {
@@ -81,7 +81,7 @@ public struct Metadata: Hashable, Sendable {
                     "The metadata of one version may hold \(Limits.metadataSize) bytes in all; keep larger data in values.")
             }
         }
-        // In order, so that many keys cost no more than a few; of equal keys the last stays last.
+        // Sorted first, so that the cost per key stays low for many keys. The sort is stable: of equal keys the last stays last.
         func isBefore(_ a: Int, _ b: Int) -> Bool {
             let order = Bytes.compare(pairs[a].key, pairs[b].key)
             return order != 0 ? order < 0 : a < b
@@ -99,8 +99,8 @@ public struct Metadata: Hashable, Sendable {
         }
     }
 
-    /// Throws when a version that is made here may not carry this: too many keys; and, although one from elsewhere is taken with it, an
-    /// empty key, and a branch that is no JSON string, which ends other implementations' processes, or one whose name is longer than 1 KiB.
+    /// Throws if a version that is made here may not carry this: too many keys, an empty key, a branch that is no JSON string (which ends
+    /// other implementations' processes), or a branch name longer than 1 KiB. Versions from elsewhere are accepted with the last three.
     /// - Throws: `.invalidMetadata`.
     public func checkMade() throws {
         if entries.count > Limits.metadataKeys {
@@ -125,7 +125,7 @@ public struct Metadata: Hashable, Sendable {
         }
     }
 
-    /// The value under a key in UTF-8; nil when there is none, and to remove it. O(log n), setting O(n).
+    /// The value under a key in UTF-8; nil if there is none. Setting nil removes it. O(log n), setting O(n).
     public subscript(key: [UInt8]) -> [UInt8]? {
         get {
             let i = position(of: key)
@@ -142,7 +142,7 @@ public struct Metadata: Hashable, Sendable {
             }
         }
     }
-    /// The same with the UTF-8 of a string as the key.
+    /// The value under a key, given as a string.
     public subscript(key: String) -> [UInt8]? {
         get { self[Array(key.utf8)] }
         set { self[Array(key.utf8)] = newValue }

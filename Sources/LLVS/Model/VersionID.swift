@@ -1,9 +1,8 @@
-/// The name of a version: 1 to 128 of `[A-Za-z0-9_-]`; an upper-case UUID when made here.
+/// The name of a version: 1 to 128 of `[A-Za-z0-9_-]`; an upper-case UUID if made here.
 ///
-/// Upper-case UUIDs, by far the most common, are kept as their 16 bytes; others as text. Ordered by
-/// the bytes of the text.
+/// Upper-case UUIDs, by far the most common, are held as their 16 bytes; others as text. Ordered by the bytes of the text.
 public struct VersionID: Hashable, Comparable, Sendable, CustomStringConvertible {
-    /// The 16 bytes of an upper-case UUID, big-endian; zero when `text` is set.
+    /// The 16 bytes of an upper-case UUID, big-endian; zero if `text` is set.
     let high: UInt64
     let low: UInt64
     /// The text of any other id.
@@ -29,7 +28,7 @@ public struct VersionID: Hashable, Comparable, Sendable, CustomStringConvertible
         self = id
     }
 
-    /// Nil when the bytes cannot be a version id.
+    /// Nil if the bytes cannot be a version id.
     init?(validating bytes: UnsafeRawBufferPointer) {
         if bytes.count == 36, let (high, low) = VersionID.parseUUID(bytes) {
             self.init(high: high, low: low)
@@ -55,7 +54,7 @@ public struct VersionID: Hashable, Comparable, Sendable, CustomStringConvertible
         return VersionID(randomHigh: generator.next(), low: generator.next())
     }
 
-    /// Of 128 random bits, six of which say that it is such a UUID.
+    /// Makes a random UUID of 128 bits, six of which are fixed by its version and variant.
     init(randomHigh high: UInt64, low: UInt64) {
         self.init(high: high & 0xFFFF_FFFF_FFFF_0FFF | 0x4000, low: low & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000)
     }
@@ -70,12 +69,12 @@ public struct VersionID: Hashable, Comparable, Sendable, CustomStringConvertible
         return (UInt64(a) << 32 | UInt64(b), UInt64(c) << 32 | UInt64(d))
     }
 
-    /// Calls with the ASCII bytes of the id.
+    /// Calls `body` with the ASCII bytes of the id.
     @inline(__always)
     public func withASCII<R>(_ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R {
         if var text { return try text.withUTF8 { try body(UnsafeRawBufferPointer($0)) } }
         return try withUnsafeTemporaryAllocation(byteCount: 36, alignment: 8) { buffer in
-            // Whole words, as they will be read: a word read from several that were just stored waits for all of them.
+            // Stored in the words in which it will be read: a load that spans several recent stores has to wait for all of them.
             func put(_ word: UInt64, _ offset: Int) { buffer.storeBytes(of: word.littleEndian, toByteOffset: offset, as: UInt64.self) }
             let (a, b) = (Hex.digits(of: UInt32(truncatingIfNeeded: high >> 32)), Hex.digits(of: UInt32(truncatingIfNeeded: high)))
             let (c, d) = (Hex.digits(of: UInt32(truncatingIfNeeded: low >> 32)), Hex.digits(of: UInt32(truncatingIfNeeded: low)))
@@ -88,8 +87,8 @@ public struct VersionID: Hashable, Comparable, Sendable, CustomStringConvertible
         }
     }
 
-    /// Throws `.invalidVersionID` for an id that must not be given to a new version, since exchanges make it a file name: one that
-    /// names a device on some systems, or that programs take for an option. Versions that others made under such ids are carried.
+    /// Throws `.invalidVersionID` for an id that a new version must not have, since exchanges use it as a file name: a device name on some
+    /// systems, or a name that programs read as an option. Versions that others made under such ids are accepted.
     func checkIsFileName() throws {
         guard let text else { return }
         let upper = text.uppercased()
@@ -108,7 +107,7 @@ public struct VersionID: Hashable, Comparable, Sendable, CustomStringConvertible
 
     public var description: String { text ?? withASCII { String(decoding: $0, as: UTF8.self) } }
 
-    /// The id with its letters in one case: two ids that differ by case only have equal folded forms.
+    /// The id in upper case: two ids that differ by case only have equal folded forms.
     var folded: VersionID {
         guard let text else { return self }
         let upper = text.utf8.map { b in b >= 0x61 && b <= 0x7A ? b - 0x20 : b }

@@ -1,28 +1,28 @@
-/// A place over a network whose layout nobody named: one that has packs keeps them, one with two files for each version keeps these, and an
-/// empty one gets packs. One that had single files and is empty is refused: it may be away for a moment. It is not empty if files that are
-/// remembered can be read, and only the listing is behind.
+/// A place over a network whose layout the caller did not name. It uses packs if the place has packs, and single files (two per version) if
+/// it has those; an empty place gets packs. A place that had single files and is now empty is refused, since that may be temporary. It does
+/// not count as empty if remembered files can be read and only the listing is behind.
 package final class AutomaticTransport: StoreTransport, AddressedTransport, @unchecked Sendable {
-    // Sendable: `lock` guards what is known of the layout; the rest has locks of its own.
+    // Sendable: `lock` guards the knowledge of the layout; the rest has locks of its own.
     private let files: any RemoteFiles
     private let versions: RemoteTransport
     let packs: PackedTransport
     private let lock = Lock(.leaf)
     private var isPacked: Bool?
-    /// Single files were met there.
+    /// Whether single files were met at the place.
     private var hadVersions = false
-    /// Which remembers what was there.
+    /// The store whose caches remember the place.
     private weak var store: Store?
-    /// Nothing was met there, and until then nobody looks again.
+    /// The place was found empty; until then it is not checked again.
     private var emptyUntil = -Double.infinity
-    /// What is known of the place is to be forgotten.
+    /// Whether to forget what is known of the place.
     private var mustForget = false
-    /// The store joins whatever is there.
+    /// Whether the store joins whatever is at the place.
     private var joins = false
-    /// Whether it has, or gets, packs, as a look for the sake of a snapshot found.
+    /// Whether it has or gets packs, as a check for a snapshot found.
     private var isPackedForSnapshots: Bool?
     private static let freshness = 10.0
 
-    /// - Parameter keys: what the place is encrypted with: then it has packs.
+    /// - Parameter keys: the keys of an encrypted place, which always has packs.
     package init(_ files: any RemoteFiles, settings: PackedSettings = PackedSettings(), keys: PackedKeys? = nil) {
         self.files = files
         versions = RemoteTransport(files)
@@ -30,9 +30,9 @@ package final class AutomaticTransport: StoreTransport, AddressedTransport, @unc
         isPacked = keys == nil ? nil : true
     }
 
-    /// Found out once for each opened exchange, by one or two listings where the store has not exchanged packs with the place before; again
-    /// as long as the place is empty.
-    /// - Throws: `.notFound` where it had single files, and is empty.
+    /// Returns whether the place has packs. Determined once for each opened exchange, and again while the place is empty; takes one or two
+    /// listings if the store has not exchanged packs with the place before.
+    /// - Throws: `.notFound` if it had single files and is empty.
     func isPacked(_ store: Store, _ control: OperationControl) throws -> Bool {
         let decided = lock.withLock {
             self.store = store
@@ -76,14 +76,14 @@ package final class AutomaticTransport: StoreTransport, AddressedTransport, @unc
         return true
     }
 
-    /// Refuses a place for snapshots that had versions, and is empty: no more is sent there than by an exchange.
+    /// Refuses a place for snapshots that had versions and is empty, as an exchange would.
     /// - Throws: `.notFound`.
     func checkForSnapshot(of store: Store, _ control: OperationControl) throws {
         if lock.withLock({ isPacked == true || mustForget }) { return }
         let check = { [description] in try control.check(.listing, 0, of: 0, doing: "Listing \(description)") }
         let account = try files.account(check)
         if try !(PackedNotes.known(of: store, remote: description, account: account)?.roots ?? []).isEmpty {
-            // It has packs, and so no snapshots, wherever they are now.
+            // A place with packs has no snapshots, even if the packs are missing now.
             lock.withLock { isPacked = true }
         } else if try hadVersions(store, account), try held(check) == nil, try !isBehind(store, control) {
             lock.withLock { isPacked = nil }
@@ -91,14 +91,14 @@ package final class AutomaticTransport: StoreTransport, AddressedTransport, @unc
         }
     }
 
-    /// Whether packs lie there, and not single files; nil: nothing does.
+    /// Returns whether the place has packs (true) or single files (false); nil: neither.
     private func held(_ check: () throws -> Void) throws -> Bool? {
         if try !(files.list("pack1", withTimes: false, check) ?? []).isEmpty { return true }
-        // An empty file, or a foreign one, is no version.
+        // An empty or foreign file is no version.
         return try (files.list("versions", withTimes: false, check) ?? []).contains { VersionID(validating: $0.name) != nil } ? false : nil
     }
 
-    /// Refuses packs at a place that had single files, unless these are there as well.
+    /// Refuses packs at a place that had single files, unless these are present as well.
     /// - Throws: `.notFound`.
     private func refusePacks(of store: Store, _ account: String?, _ control: OperationControl) throws {
         let check = { [description] in try control.check(.listing, 0, of: 0, doing: "Listing \(description)") }
@@ -109,7 +109,7 @@ package final class AutomaticTransport: StoreTransport, AddressedTransport, @unc
         }
     }
 
-    /// Whether single files that are remembered can be read, though the listing has none of them.
+    /// Returns whether remembered single files can be read although the listing has none of them.
     private func isBehind(_ store: Store, _ control: OperationControl) throws -> Bool {
         let account = try files.account { [description] in try control.check(.listing, 0, of: 0, doing: "Listing \(description)") }
         guard let known = try PlaceNotes.identity(of: store, description, account) else { return false }
@@ -117,18 +117,18 @@ package final class AutomaticTransport: StoreTransport, AddressedTransport, @unc
     }
 
     private var isGone: StoreError { PlaceIdentity.refusal(of: description, isEmpty: true) }
-    /// - Throws: `.notFound` when a place that had single files is empty.
+    /// - Throws: `.notFound` if a place that had single files is empty.
     private func checked(_ listing: ExchangeListing, _ control: OperationControl) throws -> ExchangeListing {
         let (isEmpty, store) = lock.withLock { (isPacked == false && listing.versions.isEmpty && hadVersions, self.store) }
         guard isEmpty else { return listing }
         if let store, try isBehind(store, control) { return listing }
-        // It is looked at anew: what is there next may be packs.
+        // The layout is determined again: the place may get packs next.
         lock.withLock { isPacked = nil }
         throw isGone
     }
 
-    /// Where snapshots go: beside single files alone. Nobody says for which store. An empty place gets packs if a store found it so; to
-    /// whoever asks for single files, as a host's transport around this one does, it is a place for these.
+    /// Returns the transport for snapshots, which exist only beside single files; the caller names no store. For an empty place it is packs
+    /// if a store found it empty; otherwise single files, as for a host's transport that wraps this one.
     private func forSnapshots() throws -> any ExchangeTransport {
         if let known = lock.withLock({ isPacked ?? isPackedForSnapshots }) { return known ? packs : versions }
         guard let found = try held({}) else { return lock.withLock { emptyUntil > -.infinity } ? packs : versions }
@@ -145,7 +145,7 @@ package final class AutomaticTransport: StoreTransport, AddressedTransport, @unc
         return nil
     }
 
-    // What is remembered is forgotten with the rest, by `isPacked`.
+    // `isPacked` also forgets what is remembered.
     package func placeAddress(_ check: @escaping () throws -> Void) throws -> (place: String, account: String?)? {
         guard lock.withLock({ isPacked }) == false else { return nil }
         return (description, try files.account(check))
@@ -192,7 +192,7 @@ package final class AutomaticTransport: StoreTransport, AddressedTransport, @unc
             }
         }
     }
-    /// Single files were met there, in this process or an earlier one.
+    /// Whether this process or an earlier one met single files at the place.
     package func isReadByOthers(_ store: Store) -> Bool {
         let (isPacked, hadVersions) = lock.withLock { (self.isPacked, self.hadVersions) }
         switch isPacked {

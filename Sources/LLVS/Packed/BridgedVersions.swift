@@ -1,4 +1,4 @@
-/// Which versions this device leaves to another to bring to the single files of a bridged remote: docs/pack-format.md, section 11.
+/// The versions that this device leaves to another to copy to the single files of a bridged remote: docs/pack-format.md, section 11.
 final class BridgedVersions: @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
     private let lock = Lock(.leaf)
@@ -6,11 +6,11 @@ final class BridgedVersions: @unchecked Sendable {
 
     init() {}
 
-    /// What the next send leaves to others.
+    /// Sets the versions that the next send leaves to others.
     func leave(_ ids: Set<VersionID>) { lock.withLock { left = ids } }
 
-    /// Those that are to be sent now.
-    /// - Parameter missing: those that are not there, predecessors first.
+    /// Returns the versions to send now.
+    /// - Parameter missing: the versions that the single files lack, predecessors first.
     func toSend(of missing: [VersionID], _ store: Store) throws -> [VersionID] {
         let held = lock.withLock { () -> Set<VersionID> in
             left.formIntersection(missing)
@@ -19,14 +19,14 @@ final class BridgedVersions: @unchecked Sendable {
         return try BridgedVersions.toSend(of: missing, without: held, store)
     }
 
-    /// Those that the last send would have left to others, had they not been there.
+    /// Returns those of the ids given to `leave` that the last send found present.
     func areThere(of ids: Set<VersionID>) -> Set<VersionID> { lock.withLock { ids.subtracting(left) } }
 
-    /// What others build on goes along, so that nobody waits for it.
+    /// Returns the versions to send. Includes those on which others build, so that these need not wait.
     /// - Parameter missing: predecessors first.
     static func toSend(of missing: [VersionID], without held: Set<VersionID>, _ store: Store) throws -> [VersionID] {
         guard !held.isEmpty else { return missing }
-        // The empty root comes with what is built on it.
+        // The empty root is sent with the versions built on it.
         var held = held.union([EmptyRoot.id]), kept: [VersionID] = []
         for id in missing.reversed() where !held.contains(id) {
             kept.append(id)

@@ -1,13 +1,13 @@
-/// Numbers of writers for which a pack was read, as ranges that do not touch: docs/pack-format.md, section 7.
+/// The numbers of writers whose packs were read, as disjoint ranges: docs/pack-format.md, section 7.
 struct CoveredNumbers {
     private(set) var ranges: [UInt64: [PackServices.Range]] = [:]
 
-    /// More ranges of one writer, and more writers, are not kept: a pack may say what it likes. Forgetting costs a listing, no version.
+    /// The most ranges of one writer, and the most writers: a pack may claim anything. Forgetting some costs a listing, but no version.
     static let rangesLimit = 4_096, writersLimit = 65_536
 
     init() {}
     init(_ all: [PackServices.Range]) { add(all) }
-    /// Sorted.
+    /// All ranges, sorted.
     var all: [PackServices.Range] { PackServices.joined(ranges.values.flatMap { $0 }) }
 
     mutating func add(_ more: [PackServices.Range]) {
@@ -23,7 +23,7 @@ struct CoveredNumbers {
 
     func has(_ writer: UInt64, _ number: UInt32) -> Bool { ranges[writer]?.contains { $0.first <= number && number <= $0.last } ?? false }
 
-    /// Whether a number before the largest one is neither covered nor among those listed.
+    /// Returns whether a number before the largest one is neither covered nor among those listed.
     /// - Parameter listed: numbers of log packs of that writer.
     func hasGap(_ writer: UInt64, listed: [UInt32]) -> Bool {
         guard let largest = listed.max() else { return false }

@@ -1,23 +1,23 @@
-/// Who has the keys of an encrypted place: docs/encryption.md.
+/// A holder of the keys of an encrypted place: docs/encryption.md.
 public struct RemoteMember: Hashable, Sendable {
-    /// What opens the keys.
+    /// The kinds of members.
     public enum Kind: UInt32, Sendable {
         /// The passphrase.
         case passphrase = 0
         /// A key on paper.
         case recovery = 1
-        /// An identity that a device keeps.
+        /// An identity of a device.
         case device = 2
-        /// An identity that a program on a server keeps.
+        /// An identity of a program on a server.
         case host = 3
     }
-    /// For people.
+    /// The name, for display.
     public let name: String
-    /// What it is.
+    /// The kind of member.
     public let kind: Kind
     /// The public half of its identity: `age1...`.
     public let recipient: String
-    /// When it was added: `2026-11-22T20:00:00Z`, for people.
+    /// When it was added: `2026-11-22T20:00:00Z`, for display.
     public let added: String
 
     init(_ member: KeyMember) {
@@ -41,14 +41,14 @@ public struct RemoteIdentity: Sendable {
     /// `age1...`
     public let recipient: String
 
-    /// Makes one of random bytes.
+    /// Generates an identity.
     /// - Throws: `.unsupported` without libcrypto.
     public init() throws {
         let identity = try AgeIdentity(RemoteKeys.crypto())
         secret = try identity.text()
         recipient = "\(identity.recipient)"
     }
-    /// Calls with the secret half, `AGE-SECRET-KEY-1...`: whoever has it opens what its recipient can open.
+    /// Calls `body` with the secret half, `AGE-SECRET-KEY-1...`. Whoever has it can open whatever is encrypted for its recipient.
     public func withSecret<R>(_ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R { try secret.withBytes(body) }
 }
 
@@ -56,30 +56,30 @@ public struct RemoteIdentity: Sendable {
 package protocol KeyedTransport: StoreTransport {
     /// Whether it was opened with keys.
     var isKeyed: Bool { get }
-    /// Does something with the keys, read anew, of a place that has some.
+    /// Runs `body` after reading the keys of the place again; throws if it has none.
     func withKeys<R>(of store: Store, _ what: String, _ control: OperationControl, _ body: (PackedRun) throws -> R) throws -> R
-    /// Sends what is left, and tells the others that this device ends.
+    /// Sends the remaining versions, and tells the other devices that this one stops writing.
     func retire(_ store: Store, _ control: OperationControl) throws -> ExchangeResult
-    /// What follows from the keys as they were read last; nil before, and for a place without.
+    /// The pairing derived from the keys as last read; nil before that, and for a place without keys.
     var livePairing: Pairing? { get }
-    /// Tells the others where the place goes on.
+    /// Tells the other devices where the place moves.
     func announce(_ address: String, _ store: Store, _ control: OperationControl) throws -> ExchangeResult
 }
 
 extension Exchange {
-    /// Who has the keys of the place.
-    /// - Throws: `.unsupported` when the exchange was opened without keys, `.keyMissing` when the place has none yet, and as `retrieve`.
+    /// Returns the members of the place.
+    /// - Throws: `.unsupported` if the exchange was opened without keys, `.keyMissing` if the place has none yet, and as `retrieve`.
     public func members(_ control: OperationControl = OperationControl()) throws -> [RemoteMember] {
         try withKeys("Reading the members", control) { try $0.currentKeys.members.map(RemoteMember.init) }
     }
 
-    /// Gives the keys to one more, who reads what was written and what will be. Who is a member already stays one.
+    /// Adds a member, who can read existing and future data. Has no effect for a present member.
     /// - Parameters:
     ///   - recipient: the public half of its identity: `age1...`.
-    ///   - name: for people; at most 256 bytes.
-    ///   - kind: what it is, for people; not `.passphrase`.
+    ///   - name: for display; at most 256 bytes.
+    ///   - kind: the kind of member, for display; not `.passphrase`.
     ///   - control: as for `retrieve`.
-    /// - Throws: `.invalidArgument` for what is none, and for who was removed; as `members`.
+    /// - Throws: `.invalidArgument` for an invalid recipient, and for a removed member; as `members`.
     public func addMember(
         _ recipient: String, name: String = "", kind: RemoteMember.Kind = .device, _ control: OperationControl = OperationControl()
     ) throws {
@@ -95,12 +95,12 @@ extension Exchange {
         }
     }
 
-    /// Takes the keys of what will be written from a member: a new epoch begins. What it has read, and what lies there, it can read for
-    /// ever: take its access to the place away first.
+    /// Removes a member: a new epoch begins, whose keys it does not get. It can still read all that it has read, and the data at the place
+    /// now, so revoke its access to the place first.
     /// - Parameters:
-    ///   - recipient: as `members` gives it.
+    ///   - recipient: as `members` returns it.
     ///   - control: as for `retrieve`.
-    /// - Throws: `.invalidArgument` for who is no member, and for the last one; as `members`.
+    /// - Throws: `.invalidArgument` if it is no member, or the last one; as `members`.
     public func removeMember(_ recipient: String, _ control: OperationControl = OperationControl()) throws {
         let gone = try AgeRecipient(recipient)
         try withKeys("Removing a member", control) { run in
@@ -110,17 +110,17 @@ extension Exchange {
         }
     }
 
-    /// Sets another passphrase. The members and their keys stay; what the old one opened is removed from the place.
+    /// Sets another passphrase. The members and their keys stay; the file that the old passphrase opened is deleted from the place.
     ///
-    /// The exchange goes on with the new one. Others that were opened with the old one get `.wrongKey` within 10 minutes, and are to be
-    /// opened anew with the new one. When it is interrupted, both may open the place: do it again.
+    /// This exchange continues with the new passphrase. Other exchanges opened with the old one get `.wrongKey` within 10 minutes, and must
+    /// be reopened with the new one. If the call is interrupted, both may open the place: repeat it.
     /// - Parameters:
     ///   - new: 1 to 1,024 bytes of UTF-8.
-    ///   - hasLeaked: whether somebody else has the old one: a copy of its file still opens with it. The member "passphrase" then gets
+    ///   - hasLeaked: whether others may know the old passphrase, which still opens a copy of its file. The member "passphrase" then gets
     ///     another identity, and a new epoch begins, as when a member is removed. A place without that member gets it.
     ///   - control: as for `retrieve`.
-    /// - Throws: `.invalidArgument` for what is no passphrase, and without `hasLeaked` when the exchange was opened without the old one; as
-    ///   `members`.
+    /// - Throws: `.invalidArgument` for an invalid passphrase, and if the exchange was opened without the old one and `hasLeaked` is false;
+    ///   as `members`.
     public func changePassphrase(
         to new: UnsafeRawBufferPointer, hasLeaked: Bool = false, _ control: OperationControl = OperationControl()
     ) throws {
@@ -129,8 +129,8 @@ extension Exchange {
         try withKeys("Changing the passphrase", control) { try $0.changePassphrase(to: secret, hasLeaked: hasLeaked) }
     }
 
-    /// Joins keys that compete (`.keysForked` among the problems of an exchange): a new epoch begins, which has the members of both sides
-    /// but those that were removed on one. Look at `members` first: all of them are believed. Nothing happens where none compete.
+    /// Joins competing keys (`.keysForked` among the problems of an exchange): a new epoch begins with the members of both sides, except
+    /// those that one side removed. Check `members` first, since all of them are trusted. Has no effect if no keys compete.
     /// - Parameter control: as for `retrieve`.
     /// - Throws: as `members`.
     public func joinKeys(_ control: OperationControl = OperationControl()) throws {
@@ -140,20 +140,20 @@ extension Exchange {
         }
     }
 
-    /// What the members of the place make direct connections by, without being paired: 48 bytes, a secret, which follow from the newest
-    /// keys. When these are renewed it is another one, and who has only the former gets in nowhere.
+    /// Returns the pairing by which members of the place make direct connections without being paired: 48 secret bytes, derived from the
+    /// newest keys. When the keys are renewed it changes, and the former one is no longer accepted.
     /// - Parameters:
-    ///   - isReadAnew: whether the place is asked for its keys; else it is what they were when they were read last.
+    ///   - isReadAnew: whether to read the keys from the place; otherwise those last read are used.
     ///   - control: as for `retrieve`.
-    /// - Throws: `.unsupported` when the exchange was opened without keys, `.keyMissing` when there are none yet, or they were not read
-    ///   yet; as `members`.
+    /// - Throws: `.unsupported` if the exchange was opened without keys, `.keyMissing` if there are none yet, or none were read yet; as
+    ///   `members`.
     public func pairing(isReadAnew: Bool = true, _ control: OperationControl = OperationControl()) throws -> [UInt8] {
         let members = try memberPairing
         if isReadAnew { return try withKeys("Reading the keys", control) { Pairing(try $0.currentKeys).bytes } }
         return try members.current().bytes
     }
-    /// The same for connections: by the keys as they were read last, also when that happens later. What was made by former ones ends.
-    /// - Throws: `.unsupported` when the exchange was opened without keys.
+    /// The same for connections: it follows the keys as last read, also later. Connections made with former keys end.
+    /// - Throws: `.unsupported` if the exchange was opened without keys.
     public var memberPairing: MemberPairing {
         get throws {
             guard let transport = transport as? any KeyedTransport, transport.isKeyed else {
@@ -164,27 +164,27 @@ extension Exchange {
         }
     }
 
-    /// Sends all that lies in the place anew, with its newest keys, and takes what lies there with older ones away: so that who has only
-    /// these, since a device or a key was lost, can read nothing any more. (Whoever read it before keeps it.) As much is sent as lies
-    /// there. What it replaces is deleted by later exchanges of this device, after a day at most; large values after one more.
+    /// Rewrites all data at the place with its newest keys, and removes the data with older ones. Then nobody who has only older keys, from
+    /// a lost device or a leaked key, can read anything at the place. (Data read before stays readable.) It sends as much as the place
+    /// holds. The replaced data is deleted by later exchanges of this device, after a day at most; large values after one more.
     ///
-    /// What was interrupted goes on with later exchanges that list all packs, of which there is one each day; or call it again.
+    /// Later exchanges that list all packs, one each day, resume an interrupted call; or call it again.
     /// - Parameters:
-    ///   - renewing: whether keys are made first that nobody has but the members of now. They are there already after a member was
-    ///     removed, or a passphrase leaked.
+    ///   - renewing: whether first to create keys that only the present members have. Such keys exist already after a member was removed,
+    ///     or a leaked passphrase was replaced.
     ///   - control: as for `retrieve`.
-    /// - Returns: how many packs lie there still with older keys: those that will be deleted, and those that cannot be read here.
+    /// - Returns: the number of packs that still have older keys: those that will be deleted, and those that this device cannot read.
     /// - Throws: as `members`.
     public func rekey(renewing: Bool = false, _ control: OperationControl = OperationControl()) throws -> Int {
         try withKeys("Sending all anew", control) { try $0.rekey(renews: renewing) }
     }
 
-    /// Ends what this device sends to a place in the packed layout, for good: sends what is left, and tells the others, who then put what
-    /// it sent together at once, and not after 30 days. Nothing is removed here, and the place is not forgotten: what is sent later all
-    /// the same is sent as by another device.
+    /// Ends this device's writing to a place in the packed layout: sends the remaining versions, and tells the other devices, which can
+    /// then merge its packs at once instead of after 30 days. Removes nothing, and does not forget the place: if this device sends later
+    /// all the same, it does so as a new writer.
     /// - Parameter control: as for `send`.
     /// - Returns: as `send`.
-    /// - Throws: `.unsupported` for a place that holds no packs, and as `send`.
+    /// - Throws: `.unsupported` for a place that has no packs, and as `send`.
     public func retire(_ control: OperationControl = OperationControl()) throws -> ExchangeResult {
         guard let transport = transport as? any KeyedTransport else {
             throw StoreError(.unsupported, "\(transport.description) holds no packs: nobody there waits for this device.")
@@ -216,7 +216,7 @@ extension PackedTransport: KeyedTransport {
 
 extension PackedTransport {
     package func retire(_ store: Store, _ control: OperationControl) throws -> ExchangeResult {
-        // Nobody is waited for any more.
+        // No version is left to other devices any more.
         try bothWays(store, "Retiring from \(description)", control) { run in
             run.state.bridging = [:]
             return (try run.retire(), [])

@@ -1,4 +1,4 @@
-/// A folder as a place that holds named files: for the packed layout on a drive, a stick or in a folder that is synced.
+/// A folder as a place that holds named files: for the packed layout on a drive, on a stick or in a synced folder.
 final class FolderRemoteFiles: RemoteFiles, @unchecked Sendable {
     // Sendable: `lock` guards the folders and counts.
     private let root: Folder
@@ -9,7 +9,7 @@ final class FolderRemoteFiles: RemoteFiles, @unchecked Sendable {
     private var counted = RemoteCounts()
     private static let namesPerLook = 1_024
 
-    /// - Parameter folder: has been looked at, and made where that was wanted.
+    /// - Parameter folder: checked, and created if requested.
     init(_ folder: FolderTransport, isDurable: Bool) {
         path = folder.path
         root = Folder(folder.path)
@@ -23,7 +23,7 @@ final class FolderRemoteFiles: RemoteFiles, @unchecked Sendable {
     var counts: RemoteCounts { lock.withLock { counted } }
     func close() {}
 
-    /// The folder of a directory, whether it is there or not.
+    /// Returns the folder of a directory, whether it exists or not.
     private func folder(_ directory: String) -> Folder {
         guard !directory.isEmpty else { return root }
         if let known = lock.withLock({ folders[directory] }) { return known }
@@ -43,7 +43,7 @@ final class FolderRemoteFiles: RemoteFiles, @unchecked Sendable {
 
     func list(_ directory: String, withTimes: Bool, _ check: Check) throws -> [RemoteEntry]? {
         count { $0.requests += 1 }
-        // A folder that was made anew since, or mounted.
+        // The folder may have been recreated or mounted since.
         let folder = folder(directory)
         _ = folder.renew()
         var entries: [RemoteEntry] = [], names: [String] = []
@@ -135,7 +135,7 @@ final class FolderRemoteFiles: RemoteFiles, @unchecked Sendable {
     }
 
     func observe(_ directories: [String], _ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? {
-        // Of those that others lie in, the one of the place included, only these count.
+        // Of the enclosing folders, including the place itself, only these names matter.
         var parts: [String: Set<String>] = [:]
         for directory in directories {
             var rest = directory
@@ -146,7 +146,7 @@ final class FolderRemoteFiles: RemoteFiles, @unchecked Sendable {
             }
         }
         let around = parts.filter { !directories.contains($0.key) }.map { above, names in
-            // The folder itself may be reached by a link.
+            // The folder itself may be reached through a link.
             WatchedDirectory(above.isEmpty ? path + "/." : "\(path)/\(above)", names: { names.contains($0) })
         }
         return try FolderWatch.start(

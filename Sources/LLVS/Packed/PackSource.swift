@@ -1,6 +1,6 @@
-/// A pack at a remote, all of it in memory, or its end alone.
+/// A pack at a remote: whole in memory, or only its end.
 ///
-/// Indirect: a copy of one in place looks at bytes of the larger case that the smaller one never wrote, which valgrind reports.
+/// Indirect: copying an inline value reads bytes of the larger case that the smaller one never wrote, which valgrind reports.
 indirect enum PackSource {
     case whole(PackFile)
     case part(PartialPack)
@@ -19,26 +19,27 @@ indirect enum PackSource {
     }
 }
 
-/// Where parts of a pack lie at a remote, encrypted or not.
+/// Locates parts of a pack at a remote, encrypted or not.
 struct PackParts {
     let name: PackName
-    /// Bytes of the pack itself.
+    /// The bytes of the pack itself, decrypted.
     let size: Int
     private let sealed: EncryptedPack?
 
-    /// - Parameter size: bytes of the file, which is the pack.
+    /// - Parameter size: the bytes of the file, which is the pack.
     init(_ name: PackName, size: Int) { (self.name, self.size, sealed) = (name, size, nil) }
     init(_ name: PackName, _ sealed: EncryptedPack) { (self.name, size, self.sealed) = (name, sealed.plainSize, sealed) }
 
-    /// The last bytes of the pack, in which mostly all of its index is.
+    /// The last bytes of the pack, which usually contain its whole index.
     var tail: Range<Int> { sealed?.tail(PackedSettings.tail) ?? max(0, size - PackedSettings.tail)..<size }
 
-    /// Which bytes of the file have a range of the pack.
+    /// Returns the bytes of the file that hold a range of the pack.
     /// - Throws: `PackFault`.
     func place(of range: Range<Int>) throws -> Range<Int> { try sealed?.sealedRange(of: range) ?? range }
 
-    /// A range of the pack, by the bytes of the file that `place` tells. One to the end has a tag that is right, and zeros in its place.
-    /// - Throws: `PackFault`: they are others than somebody with the keys wrote there.
+    /// Returns a range of the pack, decrypted from the bytes of the file that `place` returns. For a range up to the end the tag is
+    /// checked, and replaced by zeros.
+    /// - Throws: `PackFault` if no holder of the keys wrote these bytes there.
     func open(_ range: Range<Int>, _ bytes: [UInt8]) throws -> [UInt8] {
         guard let sealed else { return bytes }
         var plain = try sealed.open(range, bytes)
@@ -47,19 +48,19 @@ struct PackParts {
     }
 }
 
-/// The end of a pack, and blocks of it as they are asked for: docs/pack-format.md, section 7.
+/// The end of a pack, and blocks of it on demand: docs/pack-format.md, section 7.
 struct PartialPack {
     let parts: PackParts
     let index: PackIndex
     /// The contents of its service records.
     let services: PackServices
-    /// Bytes in front of a large index that are read with it: service records lie there.
+    /// Bytes before a large index that are read with it, since service records precede it.
     private static let margin = 16 << 10
 
     /// - Parameters:
     ///   - tail: the last bytes of the pack.
-    ///   - read: a range of the pack.
-    /// - Throws: `PackFault`, and what `read` throws.
+    ///   - read: reads a range of the pack.
+    /// - Throws: `PackFault`, and errors of `read`.
     init(_ parts: PackParts, tail: [UInt8], stores: [PackID], _ read: (Range<Int>) throws -> [UInt8]) throws {
         let name = parts.name, size = parts.size
         var tail = tail
@@ -89,7 +90,7 @@ struct PartialPack {
         services = try PackServices(records, seen: index.seen)
     }
 
-    /// The ranges with the blocks of these versions; neighbours that are close are one.
+    /// Returns the ranges with the blocks of these versions; close neighbours are joined.
     func ranges(of versions: [PackIndex.VersionEntry]) -> [Range<Int>] {
         var ranges: [Range<Int>] = []
         for number in Set(versions.map { Int($0.place.block) }).sorted() {
@@ -103,7 +104,7 @@ struct PartialPack {
         return ranges
     }
 
-    /// A block out of ranges that were read.
+    /// Returns a block from ranges that were read.
     func block(_ number: Int, in ranges: [(range: Range<Int>, bytes: [UInt8])]) throws -> [UInt8] {
         let block = index.blocks[number]
         guard let found = ranges.first(where: { $0.range.contains(block.offset) }), found.bytes.count == found.range.count,

@@ -1,51 +1,51 @@
-/// Reads large values that lie beside the packs.
+/// Reads large values that are stored beside the packs.
 final class PackedBlobs {
     private let run: PackedRun
     private var older: Set<PackID> = []
-    /// Why large values could not be read, by their digests.
+    /// Why large values could not be read, by digest.
     private(set) var missed: [PackID: PackTaking.MissedPart] = [:]
     private(set) var lastMissed: PackTaking.MissedPart?
-    /// Parts that were missed since `takeMissed` was last called.
+    /// Parts missed since the last call of `takeMissed`.
     private var newlyMissed: [PackName] = []
     func takeMissed() -> [PackName] {
         defer { newlyMissed = [] }
         return newlyMissed
     }
-    /// Whether what failed before is tried again: then no part is asked for that no listing shows.
+    /// Whether this is a retry of failed packs: then parts that no listing shows are not requested.
     var triesAgain = false
     /// Whether a part was missed.
     private var hasMissed = false
-    /// How many parts were asked for that no listing showed; and how often each was read.
+    /// The number of requested parts that no listing showed, and how often each part was read.
     private var unlisted = 0, timesRead: [PackID: Int] = [:]
-    /// Told of the files that are read, and of those that are known to lie there.
+    /// Counts the files that are read, and those known to be at the remote.
     var account: SourceAccount?
-    /// Whether also what is known to be there is read.
+    /// Whether to read values that are known to be at the remote as well.
     var readsAll = false
-    /// Versions of this store that have large values, by the digests of these; and whether all of them are in it that were here before.
+    /// Versions of this store with large values, by the digests of these; and whether all earlier versions of the store were indexed.
     private var holders: [PackID: VersionID] = [:], knowsHolders = false
     init(_ run: PackedRun) { self.run = run }
 
-    /// Whether one that was read lies there with other keys than those that are written with.
+    /// Returns whether a value that was read is stored at the remote with older keys than the current ones.
     func hasOlderKeys(_ blob: BlobReference) -> Bool { older.contains(blob.digest) }
 
-    /// Makes a large value ready. One that a version here has, and that is known to be there, is not read again: that its files are listed
-    /// is enough where they are others. What is only listed may be damaged, so it is not what later packs name: the value is read where
-    /// they lack one that they can name.
+    /// Makes a large value available. A value that a version of this store has, and that is known to be at the remote, is not read again;
+    /// if its files have other names, it suffices that they are listed. Listed files may be damaged, so later packs must not refer to them:
+    /// the value is read if they lack files to refer to.
     func source(_ blob: BlobReference, into spool: SpooledBlobs) throws -> PackTaking.BlobSource {
         if spool.restore(blob) { return .found }
         if !readsAll, let known = run.state.blobs[blob.digest],
             try known == blob || (!run.state.oldBlobs.contains(blob.digest) && isListed(blob)), try copy(blob, into: spool)
         {
-            // A part of which the size is not known has at least so many bytes.
+            // A part of unknown size has at least so many bytes.
             for part in blob.parts { account?.came(part, run.state.partSizes[part] ?? PackFormat.partSize / 1_032) }
             return .copied
         }
         return try fetch(blob, into: spool) ? .found : .none
     }
 
-    /// Whether all parts are there, by one listing.
+    /// Returns whether all parts are listed, by one listing.
     private func isListed(_ blob: BlobReference) throws -> Bool { try firstUnlisted(of: blob) == nil }
-    /// The first part that no listing shows.
+    /// Returns the first part that no listing shows.
     private func firstUnlisted(of blob: BlobReference) throws -> PackName? {
         let listed = try listing()
         var first: PackName?
@@ -61,21 +61,21 @@ final class PackedBlobs {
         return listed
     }
     private var parts: [PackName: Int]?
-    /// Whether a listing shows one of some parts.
+    /// Returns whether a listing shows any of the parts.
     func isAnyListed(_ names: [PackName]) throws -> Bool {
         let listed = try listing()
         return names.contains { listed[$0] != nil }
     }
 
-    /// Looks for all parts of the large values of a version before one of them is fetched: others may name values that are there beside
-    /// one that is not, as often as they like.
+    /// Checks that all parts of a version's large values exist before one is fetched. Otherwise a pack that names existing values beside a
+    /// missing one could cause their download repeatedly.
     ///
-    /// A single part is asked for by its name, as long as none was missed; else a listing says what is there.
-    /// - Returns: the first value that is not there.
+    /// A single part is requested by name as long as none was missed; otherwise a listing decides.
+    /// - Returns: the first missing value.
     func missing(of blobs: [BlobReference], in spool: SpooledBlobs) throws -> BlobReference? {
-        // What is copied from a version that is here needs none.
+        // A value copied from a version of the store needs no file.
         let wanted = blobs.filter { !spool.has($0) && !spool.isRetained($0) && (readsAll || run.state.blobs[$0.digest] != $0) }
-        // It is left for later: `fetch` says so.
+        // Deferred: `fetch` reports that.
         if run.control.isThrifty, wanted.contains(where: { $0.size > UInt64(PackFormat.inlineValue) }) { return nil }
         guard hasMissed || triesAgain || wanted.reduce(0, { $0 + $1.parts.count }) > 1 else { return nil }
         for blob in wanted {
@@ -86,7 +86,7 @@ final class PackedBlobs {
         return nil
     }
 
-    /// A listing may be behind: a few parts are asked for all the same.
+    /// A listing may be behind, so a few parts are requested all the same.
     private func isThereUnlisted(_ blob: BlobReference, _ name: PackName) throws -> Bool {
         guard !triesAgain, unlisted < PackedSettings.unlistedParts else {
             miss(blob, name, .notThere("no listing shows it"))
@@ -104,7 +104,7 @@ final class PackedBlobs {
         }
     }
 
-    /// A version with that value was taken.
+    /// Records that a version with that value was added.
     func isHere(_ blob: BlobReference, in version: VersionID) { holders[blob.digest] = version }
 
     private func copy(_ blob: BlobReference, into spool: SpooledBlobs) throws -> Bool {
@@ -131,13 +131,13 @@ final class PackedBlobs {
             try spool.finishCurrent()
             return spool.has(blob)
         } catch let error as StoreError where [.damaged, .io, .notFound].contains(error.code) {
-            // What cannot be read here is read there.
+            // An unreadable local value is read from the remote.
             try spool.finishCurrent()
             return false
         }
     }
 
-    /// Looks through what is here once, when the first value is asked for that was there before.
+    /// Returns the version that has a value. Indexes the store once, at the first request for a value from before.
     private func holder(of blob: BlobReference) throws -> VersionID? {
         if let known = holders[blob.digest] { return known }
         guard !knowsHolders else { return nil }
@@ -156,16 +156,16 @@ final class PackedBlobs {
         return holders[blob.digest]
     }
 
-    /// False when it is not there, or not what its name says.
+    /// Fetches a value. False if it is missing, or does not match its name.
     func fetch(_ blob: BlobReference, into spool: SpooledBlobs) throws -> Bool {
         if spool.has(blob) || spool.restore(blob) { return true }
-        // On a metered network, or with a low battery, nobody asked for it.
+        // On a metered network, or with a low battery, large values are deferred.
         if run.control.isThrifty, blob.size > UInt64(PackFormat.inlineValue) { return false }
         left = Int(clamping: blob.size)
         guard run.hasTime(for: left, .down) else { throw run.hasNoTime }
         run.control.bytes?.expect(left)
         defer { moved(left) }
-        // Encrypted, the name depends on the keys of its time: mostly the first fits.
+        // In an encrypted place the name depends on the keys of its time; usually the first fits.
         for (i, digest) in try run.sealing.blobDigests(blob.sha256).enumerated() where try fetch(blob, as: digest, into: spool) {
             if i > 0 { older.insert(blob.digest) }
             missed[blob.digest] = nil
@@ -174,7 +174,7 @@ final class PackedBlobs {
         return false
     }
 
-    /// Bytes of the value that is being read which did not come yet.
+    /// Bytes of the current value that have not arrived yet.
     private var left = 0
     private func moved(_ bytes: Int) {
         run.control.bytes?.add(min(left, bytes))
@@ -192,7 +192,7 @@ final class PackedBlobs {
         for start in stride(from: 0, to: names.count, by: 4) {
             let some = names[start..<min(names.count, start + 4)]
             if !readsAll, let often = some.first(where: { timesRead[$0.id] ?? 0 >= PackedSettings.partReads }) {
-                // Versions that cannot be taken name it again and again.
+                // Bounds the reads of a value that refused versions name repeatedly.
                 miss(blob, often, .notThere("it was read \(PackedSettings.partReads) times, for versions that were refused"))
                 try spool.finishCurrent()
                 return false
@@ -217,7 +217,7 @@ final class PackedBlobs {
         return spool.has(blob)
     }
 
-    /// Of several names, those of older keys, the first one that is there tells more.
+    /// A blob may exist under several key epochs; the first name that exists determines the reported cause.
     private func miss(_ blob: BlobReference, _ name: PackName, _ fault: PackFault) {
         hasMissed = true
         if newlyMissed.count < PackedSettings.missingParts { newlyMissed.append(name) }

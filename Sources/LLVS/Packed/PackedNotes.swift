@@ -1,16 +1,16 @@
-/// Where a store keeps what it knows of a remote in the packed layout: among its caches, under a name of `PlaceNotes`.
+/// Where a store saves what it knows of a remote in the packed layout: in its caches, under a name of `PlaceNotes`.
 struct PackedNotes {
     private let storage: any Storage
     private let name: String
-    /// As `name`, whoever's the place is.
+    /// The remote of `name`, without the account.
     private let remote: String
-    /// Keeps others of this machine from exchanging with the same remote at the same time.
+    /// Excludes concurrent exchanges of this machine with the same remote.
     private let claim: any StorageNote
     private let busy: BusyRemote
 
     static func name(_ remote: String) -> String { PlaceNotes.name(remote) }
 
-    /// What a store knows of a remote, without keeping others from exchanging.
+    /// Returns what a store knows of a remote, without excluding other exchanges.
     static func known(of store: Store, remote: String, account: String? = nil) throws -> PackedState? {
         try store.checkOpen()
         return try store.storage.cacheGet(PlaceNotes.name(remote, account, store.storage)).flatMap(PackedState.init(encoded:))
@@ -19,9 +19,9 @@ struct PackedNotes {
     // MARK: -
 
     /// - Parameters:
-    ///   - remote: what the remote is called.
-    ///   - account: whose place it is, where the address alone does not say that.
-    /// - Throws: `.busy` when another exchange of this store with the remote is running.
+    ///   - remote: the name of the remote.
+    ///   - account: the account whose place it is, if the address does not tell.
+    /// - Throws: `.busy` if another exchange of this store with the remote is running.
     init(_ store: Store, remote: String, account: String? = nil) throws {
         try store.checkOpen()
         storage = store.storage
@@ -31,7 +31,7 @@ struct PackedNotes {
             busy = try BusyRemote(name, store)
             claim = try store.storage.openNote(name)
             guard let account else { return }
-            // Another account may have been the first meanwhile.
+            // Another account may have become the first meanwhile.
             guard try PlaceNotes.name(remote, account, storage) == name else {
                 throw StoreError(.busy, "Another account exchanges there.")
             }
@@ -47,11 +47,11 @@ struct PackedNotes {
         }
     }
 
-    /// What was known last; nil: nothing, or what is there cannot be read.
+    /// Returns the last saved state; nil if there is none or it is unreadable.
     func load() throws -> PackedState? { try storage.cacheGet(name).flatMap(PackedState.init(encoded:)) }
-    /// Writes down what is known: `PackedState.body`.
+    /// Saves the state: `PackedState.body`.
     func save(_ body: [UInt8]) throws { try storage.cachePut(name, PackedState.encoded(body)) }
-    /// Forgets the remote. Only the store ids of its roots stay, for a device that fills it anew.
+    /// Forgets the remote, except the store ids of its roots, for a device that refills it.
     func forget(_ random: PackRandom) throws {
         let known = try load(), stores = known.map { $0.roots.isEmpty ? $0.formerStores : $0.roots.map(\.store) } ?? []
         try remove()
@@ -78,7 +78,7 @@ struct PackedNotes {
         for id in ids { out.versionID(id) }
         try storage.cachePut(name(pack), out.bytes)
     }
-    /// Nil when they are not known any more.
+    /// Nil if they are no longer known.
     func ids(of pack: PackName) throws -> [VersionID]? {
         try storage.cacheGet(name(pack))?.withUnsafeBytes { bytes in
             var reader = ByteReader(bytes)
@@ -93,19 +93,20 @@ struct PackedNotes {
     }
     func forget(_ pack: PackName) { try? storage.cacheDelete(name(pack)) }
 
-    // MARK: An upload that is under way
+    // MARK: An unfinished upload
 
     private var uploadName: String { "\(name)-upload" }
     private var sessionName: String { name + CacheName.secret }
     private var keepsUploads: Bool { PackedNotes.keepsUploads(storage) }
-    /// What is in memory ends with the process, as the upload does; and what a host keeps, or a group shares, is not for its owner alone.
+    /// Uploads of stores in memory end with the process. Storages of a host, or readable by a group, could expose the secret of the
+    /// session.
     private static func keepsUploads(_ storage: any Storage) -> Bool {
         if let storage = storage as? SQLiteStorage { return storage.fileSystem.mode & 0o077 == 0 }
         return !(storage is MemoryStorage || storage is CallbackStorage)
     }
 
-    /// What goes on with the upload of a large single file: of the same bytes, under the same name, by the same account.
-    /// - Returns: nil where nothing can be kept; else also what is done once it is over.
+    /// Returns a session that can resume the upload of a large single file, if bytes, name and account are the same.
+    /// - Returns: nil if the storage cannot save it; otherwise also a function to call after the upload.
     static func session(
         of upload: RemoteUpload, in store: Store, remote: String, account: String?, _ check: () throws -> Void
     ) throws -> (session: RemoteSession, end: () -> Void)? {
@@ -125,14 +126,14 @@ struct PackedNotes {
         return (session, { try? storage.cacheDelete(name) })
     }
     private static func fileSessionName(_ remote: String) -> String { name(remote) + "-file" + CacheName.secret }
-    /// Forgets what nobody goes on with: its address is a secret.
+    /// Deletes the session of an upload that is not resumed: its address is a secret.
     static func forgetSession(in storage: any Storage, remote: String) {
         let name = fileSessionName(remote)
         if keepsUploads(storage), (try? storage.cacheGet(name)) != nil { try? storage.cacheDelete(name) }
     }
 
-    /// Keeps a file until it is there, so that the next process goes on with it; false where that cannot be. Nothing relies on it.
-    /// - Parameter writer: as whom this device writes, which is another one after a clone was met.
+    /// Saves a file until it is uploaded, so that the next process can resume; false if that is impossible. Nothing relies on it.
+    /// - Parameter writer: the writer id of this device, which changes if a clone was met.
     func keep(_ made: MadePack, by writer: UInt64) -> Bool {
         guard keepsUploads else { return false }
         if let kept = try? keptUpload(by: writer), kept.name == made.name { return true }
@@ -142,7 +143,7 @@ struct PackedNotes {
     func keep(session: String) { try? storage.cachePut(sessionName, Array(session.utf8)) }
     var session: String? { (try? storage.cacheGet(sessionName)).flatMap { $0 }.map { String(decoding: $0, as: UTF8.self) } }
 
-    /// The file that was kept, if it is whole, and was made by this writer.
+    /// Returns the saved file if it is complete and was made by this writer.
     func keptUpload(by writer: UInt64) throws -> MadePack? {
         guard keepsUploads, let kept = try storage.cacheGet(uploadName), let end = kept.firstIndex(of: 10), end < 200,
             case let parts = kept[..<end].split(separator: 32), parts.count == 2, parts[1].elementsEqual("\(writer)".utf8),
@@ -155,7 +156,7 @@ struct PackedNotes {
     func forgetUpload() { for each in [sessionName, uploadName] where keepsUploads { try? storage.cacheDelete(each) } }
 }
 
-/// One exchange of a store with a remote at a time, within this process.
+/// Allows one exchange of a store with a remote at a time, within this process.
 private final class BusyRemote: Sendable {
     private struct Key: Hashable { let store: ObjectIdentifier, name: String }
     private static let all = Guarded<Set<Key>>([])
@@ -164,7 +165,7 @@ private final class BusyRemote: Sendable {
     init(_ name: String, _ store: Store) throws {
         let key = Key(store: ObjectIdentifier(store), name: name)
         guard BusyRemote.all.withLock({ $0.insert(key).inserted }) else { throw StoreError(.busy, "It is exchanging already.") }
-        // Set last: if all properties were set before the error, `deinit` would run and remove the key of the exchange that is running.
+        // Set last: if all properties were set before the error, `deinit` would run and remove the key of the running exchange.
         self.key = key
     }
     deinit { BusyRemote.all.withLock { [key] in _ = $0.remove(key) } }

@@ -1,4 +1,4 @@
-/// Takes in the packs that are listed and not known.
+/// Reads the packs that are listed and not known.
 struct PackedReading {
     private let run: PackedRun
     private var verifyKnown: Bool
@@ -8,11 +8,11 @@ struct PackedReading {
     private var keptSize = 0
     private var waiting = WaitingPacks()
     private let fetch: PackedBlobs
-    /// Packs of which the bytes are expected, and those of which they were told.
+    /// Packs whose bytes were counted as expected, and as received.
     private var expected: Set<PackName> = [], told: Set<PackName> = []
-    /// Packs that were looked at.
+    /// Packs that were read in this exchange.
     private var tried: Set<PackName> = []
-    /// How many packs that failed before may still be tried again, and bytes of them.
+    /// How many failed packs may still be retried, and their bytes.
     private var retries = PackedSettings.retries, retriedBytes = PackedSettings.retriedBytes
     private typealias Listed = (name: PackName, size: Int)
 
@@ -26,24 +26,24 @@ struct PackedReading {
             look: { try fetch.missing(of: $0, in: $1) }, missed: { fetch.missed[$0.digest] })
         fetch.account = taking.account
     }
-    /// Versions that were found whole in some pack; and those that are here, of which a large value is lost in some.
+    /// Versions found whole in a pack; and versions of the store with a large value that some pack lacks.
     private var found: Set<VersionID> = [], lost: [VersionID: BlobReference] = [:]
-    /// Packs with versions that the place had no more to spend for.
+    /// Packs with versions for which the place has exhausted its budget.
     private var overBudget: Set<PackName> = []
-    /// Which part of a large value a pack waits for.
+    /// The part of a large value for which a pack waits.
     private var lacking: [PackName: PackTaking.MissedPart] = [:]
 
     mutating func read(_ listed: [PackName: Int]) throws {
         let found = try order(listed)
         try take(found.new)
-        // Behind all that is new: whoever can write there can lay any number of files that fail each time.
+        // After all new packs, since any writer can put any number of failing files at the place.
         fetch.triesAgain = true
         defer { fetch.triesAgain = false }
         try take(toTryAgain(found.failed))
         try loseBlobs()
     }
 
-    /// Takes packs, and those that waited for what is in them.
+    /// Reads packs, and then those that waited for versions in them.
     private mutating func take(_ packs: [Listed]) throws {
         var next = packs[...]
         while !next.isEmpty {
@@ -63,14 +63,14 @@ struct PackedReading {
         }
     }
 
-    /// What failed before, and is tried again in this exchange: what was not tried for longest.
+    /// Returns the failed packs to retry in this exchange: those that were not tried for longest.
     private mutating func toTryAgain(_ failed: [(pack: Listed, due: Int64)]) throws -> [Listed] {
         var chosen: [Listed] = []
         let isNear = run.files.capabilities.isNear, paced = run.control.paced(.listing, doing: run.what)
         for (pack, _) in try failed.sorted(by: { ($0.due, $0.pack.name.id) < ($1.due, $1.pack.name.id) }, looking: paced.look) {
             try paced.step(0)
             guard isNear || (retries > 0 && (chosen.isEmpty || max(0, pack.size) <= retriedBytes)) else { break }
-            // Came with what is new.
+            // It was read with the new packs.
             guard !run.state.isKnown(pack.name), !tried.contains(pack.name) else { continue }
             if let lacks = run.state.incomplete[pack.name], lacks.parts.count < PackedSettings.missingParts, !lacks.parts.isEmpty,
                 try !fetch.isAnyListed(lacks.parts)
@@ -85,16 +85,16 @@ struct PackedReading {
         return chosen
     }
 
-    /// What was found to lack is sent again by this device, which has it, unless another pack has it whole.
+    /// Uncovers versions with lost values, so that this device, which has them, sends them again, unless another pack is complete.
     private func loseBlobs() throws {
-        // What the service does not give now is there.
+        // A file that the service withholds at present is not lost.
         let lost = lost.filter { !found.contains($0.key) && fetch.missed[$0.value.digest]?.fault.refusal == nil }
         guard !lost.isEmpty else { return }
         for blob in lost.values where run.state.blobs[blob.digest].map({ $0 == blob }) ?? true { run.state.lose(blob.digest) }
         run.store.uncover(Array(lost.keys), in: &run.there) {}
     }
 
-    /// Reads packs from end to end once more, for what is in them.
+    /// Reads packs again from end to end to check their contents.
     mutating func verify(_ names: [PackName: Int]) throws {
         guard !names.isEmpty else { return }
         verifyKnown = true
@@ -103,14 +103,15 @@ struct PackedReading {
         try read(names)
     }
 
-    /// Whether a pack is of a root that is not known, which may be on its way: it was first seen a short while ago, or looked at just now.
+    /// Whether a pack belongs to an unknown root, which may still be on its way: the pack was first seen recently, or read in this
+    /// exchange.
     var meetsOtherStores: Bool {
         run.state.bad.contains { name, bad in
             bad.fault?.kind == .otherStore && (run.now - bad.since < PackedSettings.pause || tried.contains(name))
         }
     }
 
-    /// Packs of which the root was found since they were seen, and what waits for others.
+    /// Returns packs of other roots that are due, now that a root was found.
     func ofOtherStores(_ listed: [PackName: Int]) -> [PackName: Int] {
         let found = run.state.bad.filter { $0.value.fault?.kind == .otherStore && $0.value.again <= run.now && listed[$0.key] != nil }.keys
         guard !found.isEmpty else { return [:] }
@@ -118,13 +119,13 @@ struct PackedReading {
         return listed.filter { names.contains($0.key) }
     }
 
-    /// Packs that are encrypted with keys that are not here; other keys may have come.
+    /// Returns packs encrypted with keys that this device lacks; new keys may have arrived.
     func lockedUp(_ listed: [PackName: Int]) -> [PackName: Int] {
         let names = run.state.bad.filter { $0.value.fault?.kind == .keyMissing && listed[$0.key] != nil }.keys
         return Dictionary(uniqueKeysWithValues: names.map { ($0, listed[$0] ?? 0) })
     }
 
-    /// On a metered network large values wait, and so does what builds on them: that is no problem.
+    /// Whether large values wait because of a metered network. Versions that build on them wait too; that is no problem to report.
     private var isSparing: Bool { run.control.isThrifty && run.state.waiting.values.contains(where: \.isEmpty) }
 
     mutating func finish() throws -> ExchangeResult {
@@ -151,7 +152,7 @@ struct PackedReading {
             taking.problem(part.fault.refusal == nil ? run.problem(part, of: id) : run.problem(part.name, part.fault))
         }
         var result = taking.result
-        // What another pack of this exchange had whole.
+        // Removes problems of values that another pack of this exchange had complete.
         result.problems.removeAll { told in
             told.error.path?.hasPrefix(PackKind.blob.prefix) ?? false && VersionID(validating: told.name).map(found.contains) ?? false
         }
@@ -174,7 +175,7 @@ struct PackedReading {
         return result
     }
 
-    /// A pack that waits for a large value.
+    /// Reports a pack that waits for a large value.
     private mutating func tellLacking(_ name: PackName) {
         let text = name.description, place = run.files.description
         let before = run.state.incomplete[name]?.parts.first
@@ -189,8 +190,8 @@ struct PackedReading {
         taking.problem(ExchangeProblem(name: text, error: error))
     }
 
-    /// What is to be read: log packs by their numbers, then base packs; by a new device all of them, the largest first. And what failed
-    /// before, with when it became due.
+    /// Returns what to read: log packs by number, then base packs; for a new device all of them, the largest first. Also returns the failed
+    /// packs, with the times at which they became due.
     private mutating func order(_ listed: [PackName: Int]) throws -> (new: [Listed], failed: [(pack: Listed, due: Int64)]) {
         var all: [Listed] = [], failed: [(pack: Listed, due: Int64)] = []
         let paced = run.control.paced(.listing, doing: run.what)
@@ -200,7 +201,8 @@ struct PackedReading {
             if verifyKnown { all.append((name, size)); continue }
             if run.state.isKnown(name) || waiting.contains(name) { continue }
             if let bad = run.state.bad[name] {
-                // With other bytes it is another file; and what is known now may be what it needed.
+                // If the size changed, it is another file. If `again` was reset to 0, the keys or the store that the file needs may be
+                // known now.
                 let isOther = size != PackedRun.notTold && bad.size.map { $0 != size } ?? false
                 if bad.again != 0, !isOther {
                     if bad.again <= run.now, !tried.contains(name) { failed.append(((name, size), bad.again)) }
@@ -211,7 +213,7 @@ struct PackedReading {
                 run.furtherBad += 1
                 continue
             }
-            // It waits for large values, which wait themselves.
+            // It waits for large values, which are deferred.
             if run.control.isThrifty, run.state.waiting[name]?.isEmpty ?? false { continue }
             if let lacks = run.state.incomplete[name] {
                 if lacks.again <= run.now { failed.append(((name, size), lacks.again)) }
@@ -219,7 +221,7 @@ struct PackedReading {
             }
             if let ids = run.state.waiting[name], !ids.isEmpty {
                 let unknown = try run.store.unknown(among: ids)
-                // What they wait for may be in the other packs.
+                // The other packs may contain the versions that it waits for.
                 if unknown.count == ids.count { waiting.wait(name, size: size, for: Set(ids), others: Set(ids)); continue }
             }
             all.append((name, size))
@@ -236,7 +238,7 @@ struct PackedReading {
         var batch: [Listed] = [], bytes = 0
         let most = min(PackedSettings.bytesAtOnce, run.timeFor(.down) ?? .max)
         while let one = left.first, batch.count < PackedSettings.filesAtOnce {
-            // Where the service does not tell sizes each may have as many bytes as are taken.
+            // If the service returns no sizes, each file may have the maximal size.
             let size = one.size < 0 ? PackFormat.fileLimit(one.name.kind) : one.size
             if !batch.isEmpty, size > most - bytes { break }
             batch.append(one)
@@ -246,7 +248,7 @@ struct PackedReading {
         return batch
     }
 
-    /// Whether the end of a pack is looked at before all of it.
+    /// Returns whether to read the end of a pack before the whole.
     private func isLookedAtFirst(_ name: PackName, _ size: Int) throws -> Bool {
         try name.kind == .base && size > 2 * PackedSettings.tail && !verifyKnown
             && run.files.capabilities.hasRanges != false && run.store.statistics().versions > 1
@@ -320,7 +322,7 @@ struct PackedReading {
         if kept.removeValue(forKey: name) != nil { keptSize -= size }
     }
 
-    /// Versions of a pack wait, for others or for large values.
+    /// Records that versions of a pack wait for others or for large values.
     private mutating func wait(_ name: PackName, _ size: Int, _ versions: [PackIndex.VersionEntry], _ outcome: PackTaking.Outcome) throws {
         let ids = outcome.waitingFor.union(outcome.incomplete), left = Set(try run.store.unknown(among: Array(ids)))
         if left.isEmpty, !outcome.isOverBudget {
@@ -328,7 +330,7 @@ struct PackedReading {
         } else {
             waiting.wait(name, size: size, for: left, others: left.subtracting(versions.lazy.map(\.id)))
         }
-        // What waits for a large value is in the pack itself, or behind it: nothing else that comes tells when to look again.
+        // Versions that wait for a large value may be in the pack itself or depend on it. No other arrival shows when to retry.
         let lacks = outcome.lacksBlobs || outcome.isOverBudget
         run.state.waiting[name] = lacks ? [] : left.sorted().prefix(64).map { $0 }
         if outcome.isOverBudget { overBudget.insert(name) }
@@ -341,8 +343,8 @@ struct PackedReading {
         run.lacks(name, fetch.takeMissed())
     }
 
-    /// Those that are to be read of a pack of which the end is known: what is here, and not known to be at the remote, is compared before
-    /// it counts as being there.
+    /// Returns the versions to read from a pack whose end is known. Versions that the store has, but that are not known to be at the
+    /// remote, are compared before they count as present there.
     private func wanted(of versions: [PackIndex.VersionEntry]) throws -> [PackIndex.VersionEntry] {
         let wanted = try taking.wanted(of: versions)
         guard !run.believesIndexes else { return wanted }
@@ -350,7 +352,7 @@ struct PackedReading {
         return versions.filter { ids.contains($0.id) }.inPlace
     }
 
-    /// Takes versions of a pack of which the end is known; nil when it is better read whole.
+    /// Reads versions from a pack whose end is known; nil if reading the whole pack is better.
     private mutating func takeParts(_ size: Int, _ part: PartialPack, _ wanted: [PackIndex.VersionEntry]) throws -> PackTaking.Outcome? {
         guard !wanted.isEmpty else { return PackTaking.Outcome() }
         guard let found = try run.ranges(part.ranges(of: wanted), of: part.parts, size) else { return nil }
@@ -359,13 +361,13 @@ struct PackedReading {
 }
 
 extension [PackIndex.VersionEntry] {
-    /// In the order in which they lie.
+    /// Sorted by offset.
     fileprivate var inPlace: Self { sorted { ($0.place.block, $0.place.offset) < ($1.place.block, $1.place.offset) } }
 }
 
 extension PackedRun {
-    /// What is wrong with a file is told when it is sure, and it is looked at again: soon, while it may be on its way. Others may lay any
-    /// number of files there.
+    /// Records the fault of a file; it is reported once certain. The file is retried, soon if it may still be on its way. Bounded, since
+    /// others may put any number of files there.
     func fail(_ name: PackName, _ fault: PackFault, _ size: Int) {
         if state.bad[name] == nil, state.bad.count >= PackedSettings.badLimit {
             if fault.kind != .notThere { furtherBad += 1 }
@@ -377,8 +379,8 @@ extension PackedRun {
         state.bad[name] = PackedState.Bad(since: since, again: again, fault: fault, size: size == PackedRun.notTold ? nil : size)
     }
 
-    /// Large values of a pack were looked for, and are not there.
-    /// - Parameter parts: the files that lack, as far as they are known.
+    /// Records that large values of a pack were missing.
+    /// - Parameter parts: the missing files, as far as known.
     func lacks(_ name: PackName, _ parts: [PackName]) {
         let since = state.incomplete[name]?.since ?? now
         state.incomplete[name] = PackedState.Incomplete(
@@ -386,7 +388,7 @@ extension PackedRun {
             parts: Array(parts.prefix(PackedSettings.missingParts)))
     }
 
-    /// Whether what is there under a name of this writer, which it does not know, is a pack. A file that is none says nothing.
+    /// Returns whether a file with an unknown name of this writer is a pack. A file that is no pack proves nothing.
     func isPack(_ name: PackName, _ size: Int) throws -> Bool {
         if let bad = state.bad[name], bad.again > now { return false }
         do { _ = try whole(name, size) } catch let fault as PackFault {
@@ -396,18 +398,18 @@ extension PackedRun {
         return true
     }
 
-    /// Whether what the index of a pack lists is in it. In clear, whoever may write there can list what nobody sent: only what was read
-    /// counts.
+    /// Whether the index of a pack can be trusted. In an unencrypted place anybody who can write there can list versions that were never
+    /// sent, so only versions that were read count.
     var believesIndexes: Bool { sealing.isEncrypted }
 
-    /// All that came.
+    /// Returns all bytes received.
     func bytes(_ contents: RemoteContents, atMost limit: Int) throws -> [UInt8] {
         switch contents {
         case .missing: throw PackFault.notThere("it is listed, and not there")
         case .bytes(let bytes, _): return bytes
         case .large(let reader): return try reader.whole("A pack in \(files.description)", atMost: limit)
         case .unreadable(let error):
-            // In the middle of a sentence.
+            // Becomes part of a sentence.
             let why = error.message.hasSuffix(".") ? String(error.message.dropLast()) : error.message
             throw error.code == .tooLarge ? PackFault.tooLarge(why) : PackFault(kind: .notThere, why: why, refusal: error.code)
         }

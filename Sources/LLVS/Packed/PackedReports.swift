@@ -1,12 +1,12 @@
-/// What is to be told of a remote in the packed layout, and changes nothing by itself: docs/pack-format.md, section 7.
+/// Events and claims to report about a remote in the packed layout. They do not affect the exchange: docs/pack-format.md, section 7.
 struct PackedReports: Equatable {
-    /// A writer that another one saw further than it is here.
+    /// A writer of which another writer has seen a later pack than this device.
     struct Ahead: Equatable { var number: UInt32, since: Int64, teller: UInt64 }
-    /// A pack of a writer, and the one that it wrote before.
+    /// A pack of a writer, and its preceding pack.
     struct Link: Equatable { var number: UInt32, id: PackID, before: PackID }
     enum Kind: UInt8 { case rolledBack = 1, forked, seededAnew }
     struct Event: Equatable { var kind: Kind, writer: UInt64, number: UInt32, since: Int64 }
-    /// Where the remote goes on, and who says so.
+    /// The new address of the remote, and the writer that announced it.
     struct Move: Equatable { var address: String, writer: UInt64 }
 
     var ahead: [UInt64: Ahead] = [:]
@@ -14,11 +14,11 @@ struct PackedReports: Equatable {
     var events: [Event] = []
     var move: Move?
 
-    /// More are not kept in mind: others may write any number of them.
+    /// Bounds, since others may write any number of them.
     static let writersLimit = 256, chainLimit = 32, eventsLimit = 100
     /// Bytes of an address.
     static let addressLimit = 1_024
-    /// Seconds for which a writer may be ahead before it is told; and for which what happened once is told, and kept in mind.
+    /// Seconds for which a writer may be ahead before that is reported; for which an event is reported; and for which it is remembered.
     static let patience: Int64 = 3_600, telling: Int64 = 86_400, memory: Int64 = 30 * 86_400
 
     mutating func putRight(at now: Int64) {
@@ -34,7 +34,8 @@ struct PackedReports: Equatable {
         events.append(Event(kind: kind, writer: writer, number: number, since: now))
     }
 
-    /// - Returns: whether two packs of one number have different ones before them, and both were gone on from.
+    /// Records a link.
+    /// - Returns: a number for which two packs have different predecessors, if other packs continue both; nil otherwise.
     mutating func link(_ writer: UInt64, _ link: Link) -> UInt32? {
         guard chains[writer] != nil || chains.count < PackedReports.writersLimit else { return nil }
         var chain = chains[writer] ?? []
@@ -51,22 +52,23 @@ struct PackedReports: Equatable {
     }
 }
 
-/// What a device is called, for people: 1 to 128 bytes of UTF-8, without control characters and marks of direction.
+/// The display name of a device: 1 to 128 bytes of UTF-8, without control characters and direction marks.
 enum DeviceName {
     static let limit = 128
-    /// Returns the name; nil for what is no name.
+    /// Returns the name; nil if it is invalid.
     static func text(_ bytes: [UInt8]) -> String? {
         guard (1...limit).contains(bytes.count), let text = String(validating: bytes, as: UTF8.self) else { return nil }
         return text.unicodeScalars.contains(where: isRefused) ? nil : text
     }
-    /// Whether a scalar controls a terminal, ends a line, or turns the direction of writing. What joins letters and emoji does none of it.
+    /// Returns whether a scalar controls a terminal, ends a line, or changes the direction of writing. Joiners of letters and emoji are
+    /// allowed.
     private static func isRefused(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         // C0; DEL and C1.
         case 0x00...0x1F, 0x7F...0x9F: true
-        // Separators of lines and paragraphs; embeddings and overrides.
+        // Line and paragraph separators; embeddings and overrides.
         case 0x2028...0x202E: true
-        // Marks of direction; isolates.
+        // Direction marks; isolates.
         case 0x061C, 0x200E...0x200F, 0x2066...0x2069: true
         default: false
         }
@@ -77,7 +79,7 @@ extension PackServices.Notice {
 }
 
 extension PackedRun {
-    /// What a pack says beside its versions. A writer that says of itself that it ends counts as silent at once, until it writes again.
+    /// Processes the service records of a pack. A writer that announces its own end counts as silent at once, until it writes again.
     func hear(_ services: PackServices, _ index: PackIndex, from name: PackName) {
         let own = PackServices.Notice(kind: PackServices.Notice.retired, payload: PackID.bytes(of: name.writer))
         if services.notices.contains(own), state.seen[name.writer]?.number == name.last {
@@ -96,7 +98,7 @@ extension PackedRun {
             } else if notice.kind == PackServices.Notice.damagedPart, name.writer != state.writer {
                 if let (digest, part) = notice.damagedPart, claims.count < PackedSettings.claimsLimit { claims[part] = digest }
             } else if notice.kind == PackServices.Notice.seededAnew, state.roots.count > 1, state.read.count > 1 {
-                // This device knew it before that.
+                // This device knew the remote before that.
                 state.reports.happened(.seededAnew, name.writer, name.last, at: now)
             }
         }
@@ -112,7 +114,7 @@ extension PackedRun {
         guard !state.covered.has(one.writer, one.number) else { return }
         let known = state.reports.ahead[one.writer]
         guard known != nil || state.reports.ahead.count < PackedReports.writersLimit, known?.number ?? 0 < one.number else { return }
-        // What was ahead before may have come meanwhile.
+        // The pack that was ahead before may have arrived meanwhile.
         let isStill = known.map { !isHere(one.writer, $0.number) } ?? false
         let since = isStill ? known?.since ?? now : now
         state.reports.ahead[one.writer] = PackedReports.Ahead(number: one.number, since: since, teller: teller)
@@ -121,7 +123,7 @@ extension PackedRun {
         state.seen[writer]?.number ?? 0 >= number || state.covered.has(writer, number)
     }
 
-    /// What is to be told, of a listing.
+    /// Returns what to report after a listing.
     func reports(_ listed: [PackName: Int]) -> [ExchangeProblem] {
         let time = now
         state.reports.ahead = state.reports.ahead.filter { !isHere($0.key, $0.value.number) }
@@ -131,7 +133,7 @@ extension PackedRun {
             found.append(ExchangeProblem(name: name, error: StoreError(code, message, path: name)))
         }
         for (writer, ahead) in state.reports.ahead where time - ahead.since > PackedReports.patience {
-            // What is listed and cannot be read is told by its name.
+            // A listed pack that cannot be read is reported by its name instead.
             guard !listed.keys.contains(where: { $0.writer == writer && $0.last >= ahead.number }) else { continue }
             let text = Base32.encode(PackID.bytes(of: writer)), teller = Base32.encode(PackID.bytes(of: ahead.teller))
             tell(
@@ -146,7 +148,7 @@ extension PackedRun {
                 tell(
                     .rolledBack, event.writer,
                     "\(files.description) does not show the newest pack of the device \(text) any more, number \(event.number): it was set "
-                        + "back to an older state, or somebody deleted files. What is missing there is sent again; nothing was removed "
+                        + "back to an older state, or files were deleted. What is missing there is sent again; nothing was removed "
                         + "here.")
             case .seededAnew:
                 tell(
@@ -157,7 +159,7 @@ extension PackedRun {
                 tell(
                     .writerForked, event.writer,
                     "Two rows of packs of the device \(text) go on beside each other in \(files.description), from number \(event.number) "
-                        + "on: its store was copied, or the place shows two states. All of them are taken. Compare the fingerprints of two "
+                        + "on: its store was copied, or the place shows two states. All of them are read. Compare the fingerprints of two "
                         + "devices.")
             }
         }
@@ -172,7 +174,7 @@ extension PackedRun {
         return found
     }
 
-    /// Tells the others where the remote goes on, after sending what is left.
+    /// Sends the remaining versions, then tells the other devices the new address of the remote.
     func announce(_ address: String) throws -> ExchangeResult {
         let result = try send(isFresh: false)
         var sending = PackedSending(self)

@@ -1,22 +1,22 @@
-/// Adopting: docs/pack-format.md, section 8. Packs of writers that are gone are put together by another.
+/// Adopting: docs/pack-format.md, section 8. A device merges the packs of writers that are gone.
 extension PackedRun {
-    /// What is adopted, as its end says.
+    /// A pack to adopt, as its end describes it.
     private struct Input {
         let name: PackName, size: Int
         let ids: [VersionID]
         let services: PackServices
-        /// What it replaced and was not deleted yet, of packs of this device.
+        /// For packs of this device: packs that it replaced and that are not deleted yet.
         var also: [PackName] = []
     }
 
-    /// Chooses what is to be adopted, when nothing is under way.
-    /// - Parameter listed: all packs there are, as a full listing has them.
+    /// Chooses packs to adopt, unless an adoption is in progress.
+    /// - Parameter listed: all existing packs, from a full listing.
     func chooseAdoption(_ listed: [PackName: Int]) {
         guard state.adopting.isEmpty, !state.refusesDeletes, state.holes.isEmpty, !leavesTooMany(listed) else { return }
         let time = now
         var packs: [UInt64: [PackName]] = [:]
         for name in listed.keys where name.writer != state.writer && state.attempts[name]?.outcome != .folded {
-            // Packs of a former writer of this device count as anybody's, and are seen for the first time by this.
+            // Packs of a former writer id of this device count as another's, seen first by this one.
             state.note(name, at: time)
             if isWhollyRead(name) { packs[name.writer, default: []].append(name) }
         }
@@ -27,12 +27,12 @@ extension PackedRun {
             if quiet >= settings.silence + turn {
                 silent.append(names.sorted { ($0.last, $0.id) < ($1.last, $1.id) })
             } else if areMany, quiet >= turn, let newest = names.filter({ $0.kind == .log }).map(\.last).max() {
-                // It goes on: its newest pack tells how far it is.
+                // The writer is still active: its newest pack must remain to show its progress.
                 let rest = names.filter { $0.last < newest }
                 if rest.count >= settings.fanIn { chosen.append(rest.sorted { ($0.last, $0.id) < ($1.last, $1.id) }) }
             }
         }
-        // Of those that are silent all go together: one that left a single pack would be a pack of its own for ever.
+        // Packs of silent writers are merged together: a writer with a single pack would keep that for ever.
         silent.sort { ($1.count, $0[0].writer) < ($0.count, $1[0].writer) }
         chosen.append(silent.flatMap { $0 })
         guard let best = chosen.max(by: { $0.count < $1.count }) else { return }
@@ -45,7 +45,7 @@ extension PackedRun {
         return read.unread == 0 && !read.isReplaced
     }
 
-    /// As many of them as one pack can hold.
+    /// Returns as many of them as fit one pack.
     private func fitting(_ names: [PackName], _ listed: [PackName: Int]) -> [PackName] {
         var size = 64 << 10, found: [PackName] = []
         for name in names {
@@ -57,7 +57,7 @@ extension PackedRun {
         return found
     }
 
-    /// How many of the writers that are active come before this one. Courtesy: two that adopt the same at once do no harm.
+    /// Returns how many active writers take precedence over this one. Only a courtesy: two that adopt the same packs at once do no harm.
     private func rank(_ victim: UInt64) -> Int {
         func digest(_ writer: UInt64) -> [UInt8] {
             var out = ByteWriter()
@@ -70,7 +70,7 @@ extension PackedRun {
         }
     }
 
-    /// Whether the pack before the next one is an adoption: then a log pack follows, so that `log/` shows how far this writer is.
+    /// Whether the last pack is an adoption: then a log pack must follow, so that `log/` shows how far this writer is.
     var mustFollow: Bool {
         state.attempts.contains { name, attempt in
             attempt.isAdoption && name.writer == state.writer && name.last == state.next &- 1
@@ -78,42 +78,42 @@ extension PackedRun {
         }
     }
 
-    /// Whether the next number was attempted for an adoption.
+    /// Whether an adoption with the next number was begun.
     private var isAdoptionBegun: Bool {
         state.attempts.contains { name, attempt in
             attempt.isAdoption && name.writer == state.writer && name.first == state.next && attempt.outcome != .folded
         }
     }
 
-    /// An adoption that an earlier call did not bring to its end stands back for what this device made: a pack without inputs fills its
-    /// number. What it was about is chosen anew later, unless a listing shows that it is there after all.
+    /// Abandons an adoption that an earlier call did not finish, so that this device's own versions can be sent: an empty merged pack fills
+    /// its number. Its inputs are chosen again later, unless a listing shows that the adoption succeeded.
     func giveUpAdopting() throws {
         guard !state.adopting.isEmpty, let storeID = state.store else { return }
-        // Nothing relies on such a pack, so nobody reads it back.
+        // Nothing relies on such a pack, so it is not read back.
         if isAdoptionBegun, let (made, ids, attempt) = try adopted([], storeID) {
             do { _ = try self.attempt(made, ids, attempt) } catch let error as StoreError where error.isOfOnePack {
-                // No merged pack is taken there at all: a log pack has the number.
+                // The place accepts no merged packs: a log pack gets the number.
             }
         }
         state.adopting = []
         try save()
     }
 
-    /// Puts together what was chosen for adoption. The number stays with it, until a pack is there.
+    /// Merges the packs chosen for adoption. Their number stays reserved until a pack with it exists.
     func adopt() throws {
         guard !state.adopting.isEmpty, let storeID = state.store else { return }
         var isBegun = isAdoptionBegun
         var inputs = waitsForRoom ? [] : try state.adopting.compactMap(input)
         while true {
-            // With nothing left, a number that was attempted is filled all the same.
+            // A number that was attempted must be filled even if no inputs are left.
             guard !inputs.isEmpty || isBegun else { state.adopting = []; return }
             if let (made, ids, attempt) = try adopted(inputs, storeID) {
-                // The number is known to be one of an adoption before anything of it is at the remote.
+                // Saves that the number belongs to an adoption before anything of it is at the remote.
                 try save()
                 do {
                     guard try self.attempt(made, ids, attempt, isWhole: { try inputs.isEmpty || isVerified(made) }) else { return }
                 } catch let error as StoreError where [.noSpace, .tooLarge].contains(error.code) && !inputs.isEmpty {
-                    // A place that is full, or takes no pack so large, goes on to take what this device made itself.
+                    // A place that is full, or refuses so large a pack, may still accept this device's own versions.
                     state.attempts[made.name]?.outcome = .failed
                     isBegun = true
                     if error.code == .noSpace {
@@ -134,9 +134,9 @@ extension PackedRun {
         try save()
     }
 
-    /// Nil when it is not there any more, or has versions that are not here.
+    /// Returns an input; nil if it no longer exists, or has versions that the store lacks.
     private func input(_ name: PackName) throws -> Input? {
-        // What this device made itself it need not read.
+        // A pack that this device made need not be read.
         if let attempt = state.attempts[name], attempt.outcome != .folded, let ids = try notes.ids(of: name) {
             guard try store.inOrder(Set(ids)) != nil else { return nil }
             var services = PackServices()
@@ -150,7 +150,7 @@ extension PackedRun {
             let (index, services) = try end(name, size > 0 ? size : PackedRun.notTold)
             let ids = index.versions.map(\.id)
             guard try store.inOrder(Set(ids)) != nil else { return nil }
-            // Another version under an id that is here goes on to be there.
+            // A pack with another version under an id of the store must stay.
             if !believesIndexes, state.read[name]?.isVerified != true, try index.versions.contains(where: isAnother) { return nil }
             return Input(name: name, size: size, ids: ids, services: services)
         } catch is PackFault { return nil }
@@ -165,8 +165,8 @@ extension PackedRun {
         var names = Set(inputs.map(\.name)), all = Set(inputs.flatMap(\.ids))
         for input in inputs {
             names.formUnion(input.also)
-            // What an input replaced, and whoever made it had not deleted yet. In clear anybody may say so of any pack: what is in it is
-            // looked at, and goes along.
+            // Packs that an input replaced and its maker has not deleted yet. In an unencrypted place the claim cannot be trusted, so such
+            // packs are read and their versions included.
             for other in input.services.replaces where state.read[other].map({ $0.missing == 0 && $0.unread == 0 }) ?? false {
                 if believesIndexes { names.insert(other); continue }
                 guard !names.contains(other), let inner = try self.input(other) else { continue }
@@ -176,7 +176,7 @@ extension PackedRun {
             attempt.covers = PackServices.joined(attempt.covers + input.services.covers + [CoveredNumbers.range(input.name)])
             attempt.seen = PackedRun.joined(attempt.seen, input.services.seen)
         }
-        // What earlier attempts left there has nothing that this one has not.
+        // Remains of earlier attempts that contain nothing more than this one.
         for (name, left) in unfinishedMerges where left.isAdoption && !inputs.isEmpty {
             if let held = try notes.ids(of: name), !held.isEmpty, all.isSuperset(of: held) { names.insert(name) }
         }
@@ -188,7 +188,7 @@ extension PackedRun {
                 ordered, attempt, storeID, first: state.next, last: state.next, limit: inputs.count == 1 ? rekeyLimit : nil)
         else { return nil }
         attempt.size = made.size
-        // A small one is merged with the log packs beside it.
+        // A small one is later merged with the log packs beside it.
         attempt.level = made.size < packLimit / 2 ? 0 : 1
         return (made, ids, attempt)
     }

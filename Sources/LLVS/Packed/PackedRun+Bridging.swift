@@ -1,6 +1,7 @@
-/// Bridged remotes: docs/pack-format.md, section 11. Single files lie beside the packs, and what came on one side goes to the other.
+/// Bridged remotes: docs/pack-format.md, section 11. They hold single files beside the packs, and versions from each side are copied to the
+/// other.
 extension PackedRun {
-    /// Whether single files lie beside the packs: as a root says, and where there is none yet, as the exchange was opened.
+    /// Returns whether there are single files beside the packs: as a root says; without a root, as the exchange was opened.
     func isBridge() throws -> Bool {
         guard keys == nil else { return false }
         guard !state.roots.isEmpty else { return wantsBridge }
@@ -9,7 +10,8 @@ extension PackedRun {
         return false
     }
 
-    /// What came on one side is to be brought to the other: by one of those who are active, at once, by the others a day later.
+    /// Records versions from one side that another active device should copy to the other side. If it has not done so after a day, this one
+    /// does.
     func note(_ ids: [VersionID], fromPacks: Bool) {
         let turns = BridgeTurns(self)
         for id in ids where state.bridging.count < PackedSettings.bridgingLimit && id != EmptyRoot.id && !turns.isMine(id) {
@@ -17,8 +19,8 @@ extension PackedRun {
         }
     }
 
-    /// What this device does not bring to the other side now.
-    /// - Parameter fromPacks: what came from packs; else what came from single files.
+    /// Returns the versions that this device does not copy to the other side now.
+    /// - Parameter fromPacks: true for versions from packs, false for those from single files.
     func leftToOthers(fromPacks: Bool) -> Set<VersionID> {
         guard !state.bridging.isEmpty else { return [] }
         let turns = BridgeTurns(self), time = now
@@ -26,11 +28,11 @@ extension PackedRun {
         return Set(state.bridging.lazy.filter { $0.value.isFromPacks == fromPacks }.map(\.key))
     }
 
-    /// What is to be sent in packs of what is not there.
+    /// Returns the missing versions to send in packs.
     func toSend(of missing: [VersionID]) throws -> [VersionID] {
         guard try isBridge(), !state.bridging.isEmpty else { return missing }
         let ids = Set(missing)
-        // What somebody brought there meanwhile.
+        // Forget those that another device has copied meanwhile.
         state.bridging = state.bridging.filter { $0.value.isFromPacks || ids.contains($0.key) }
         return try BridgedVersions.toSend(of: missing, without: leftToOthers(fromPacks: false), store)
     }
@@ -43,7 +45,7 @@ extension PackedRun {
     }
 }
 
-/// Whose turn it is to bring a version to the other side.
+/// Decides which device copies a version to the other side.
 private struct BridgeTurns {
     private let mine: UInt64, others: [UInt64]
 
@@ -53,7 +55,7 @@ private struct BridgeTurns {
         others = run.state.active.filter { $0.key != writer && time - $0.value <= PackedSettings.activity }.map(\.key)
     }
 
-    /// Whether no writer that is active has a smaller digest with the version's id.
+    /// Returns whether no active writer has a smaller digest with the version's id.
     func isMine(_ id: VersionID) -> Bool {
         let text = Array(id.description.utf8)
         func digest(_ writer: UInt64) -> [UInt8] { (PackID.bytes(of: writer) + text).withUnsafeBytes { Array(SHA256.digest($0)) } }

@@ -1,11 +1,11 @@
-/// Folding, verifying and deleting: docs/pack-format.md, sections 8 and 9.
+/// Merging, verifying and deleting packs: docs/pack-format.md, sections 8 and 9.
 extension PackedRun {
-    /// Folds own packs, as long as there are enough of one level.
+    /// Merges this device's packs while enough of them have one level.
     func fold() throws {
         for _ in 0..<8 { guard try foldOnce() else { return } }
     }
 
-    /// - Returns: whether it is worth looking again.
+    /// - Returns: whether to try again.
     private func foldOnce() throws -> Bool {
         let own = state.attempts.filter { $0.key.writer == state.writer }
         var done = own.filter { $0.value.outcome == .done }.sorted { ($0.key.first, $0.key.id) < ($1.key.first, $1.key.id) }
@@ -13,7 +13,7 @@ extension PackedRun {
         let newest = done.filter { $0.key.kind == .log }.map(\.key.last).max() ?? 0
         var run: [PackName] = [], size = 0
         let isSparing = state.refusesDeletes || control.isThrifty
-        // Two of them at least are to have room in a pack.
+        // At least two must fit into a pack.
         let most = state.cut.map { max(0, $0.most - (64 << 10)) / 2 } ?? .max
         for (name, attempt) in done
         where attempt.level != PackedState.Attempt.tooLarge && !(isSparing && attempt.level >= 1) && attempt.size <= most {
@@ -27,11 +27,11 @@ extension PackedRun {
         }
         guard run.count == settings.fanIn, let first = run.first else { return false }
         let level = run.compactMap { state.attempts[$0]?.level }.max() ?? 0
-        // Fewer where a larger one came to no end.
+        // Fewer if a larger pack was not finished.
         while let cut = state.cut, run.count > 2, size + (64 << 10) > cut.most { size -= state.attempts[run.removeLast()]?.size ?? 0 }
         guard let last = run.last, hasTime(for: size, .up) else { return false }
         guard size + (64 << 10) <= packLimit else {
-            // The small ones in front of a large one are a pack of their own.
+            // The small packs before a large one are merged separately.
             let small = small(of: run)
             guard small.count > 1, let end = small.last else {
                 state.attempts[first]?.level = PackedState.Attempt.tooLarge
@@ -44,7 +44,8 @@ extension PackedRun {
         return try replace(inside.map(\.key), known: Set(run), first: first.first, last: last.last, level: level + 1)
     }
 
-    /// Levels steer cost alone. Packs in front of one of a higher level, an adopted one, say, do not become more: they go along with it.
+    /// Raises the level of packs before one of a higher level, such as an adopted one: they will not become more, so they are merged with
+    /// it. Levels affect only cost.
     private func raiseStranded(_ done: inout [(key: PackName, value: PackedState.Attempt)]) {
         for i in done.indices.dropLast().reversed() {
             let level = done[i + 1].value.level
@@ -56,7 +57,7 @@ extension PackedRun {
         }
     }
 
-    /// The first of them, as many as have an eighth of a pack together.
+    /// Returns the first packs that together have at most an eighth of a pack.
     private func small(of run: [PackName]) -> ArraySlice<PackName> {
         var size = 0
         return run.prefix {
@@ -65,13 +66,13 @@ extension PackedRun {
         }
     }
 
-    /// Writes one base pack in the place of others that this device made.
+    /// Writes one base pack that replaces others of this device.
     /// - Parameters:
-    ///   - names: what it replaces.
-    ///   - known: those of them that are there for certain.
+    ///   - names: the packs to replace.
+    ///   - known: those of them that certainly exist.
     private func replace(_ names: [PackName], known: Set<PackName>, first: UInt32, last: UInt32, level: UInt8) throws -> Bool {
         guard let storeID = state.store else { return false }
-        // What an earlier attempt left there is taken, where it is whole.
+        // The result of an earlier attempt is used if it is complete.
         let unfinished = unfinishedMerges.filter { $0.key.first <= last && first <= $0.key.last }
         if !unfinished.isEmpty {
             let listed = try list(.base), writer = state.writer
@@ -82,7 +83,7 @@ extension PackedRun {
             if unfinished.keys.contains(where: { state.attempts[$0]?.outcome == .done }) { return true }
         }
         var ids: Set<VersionID> = [], inputs: [PackName] = []
-        // What was to have versions of others, and was left in the middle, is for the next adoption to replace.
+        // An unfinished adoption is left for the next adoption to replace.
         for name in names where unfinished[name]?.isAdoption != true {
             if let held = try notes.ids(of: name) {
                 ids.formUnion(held)
@@ -108,7 +109,7 @@ extension PackedRun {
             return true
         }
         attempt.size = made.size
-        // What is too large for the service stays as it is, and is not tried again: smaller ones are put together.
+        // If the service refuses it as too large, the inputs stay and are not tried again; smaller ones are merged.
         guard let isThere = try fitting({ try self.attempt(made, ids, attempt, isWhole: { try isVerified(made) }) }) else {
             return true
         }
@@ -118,12 +119,12 @@ extension PackedRun {
         return true
     }
 
-    /// Nil when the service refuses a file as too large.
+    /// Nil if the service refuses a file as too large.
     private func fitting<R>(_ body: () throws -> R?) throws -> R? {
         do { return try body() } catch let error as StoreError where error.code == .tooLarge { return nil }
     }
 
-    /// A pack of this device was read back that has all that is in these: they go, when readers had time to do without.
+    /// Records that a verified pack of this device replaces these packs. They are deleted after a time for readers to adapt.
     func replace(_ names: [PackName]) {
         for name in names {
             state.attempts[name]?.outcome = .folded
@@ -134,20 +135,20 @@ extension PackedRun {
         }
     }
 
-    /// Packs of this writer that were to replace others, and of which nobody knows that they are there.
+    /// Merged packs of this writer whose upload has an unknown outcome.
     var unfinishedMerges: [PackName: PackedState.Attempt] {
         state.attempts.filter { name, attempt in
             name.kind == .base && name.writer == state.writer && [.trying, .failed].contains(attempt.outcome)
                 && !attempt.replaces.isEmpty && state.deletions[name] == nil
         }
     }
-    /// Whether a place shows several of them, and does not give them: it is not filled with more.
+    /// Returns whether the remote lists several unfinished merged packs but does not return them: then no more are sent to it.
     func leavesTooMany(_ listed: [PackName: Int]) -> Bool {
         unfinishedMerges.count { name, attempt in listed[name] == attempt.size || listed[name] == PackedRun.notTold } > 1
     }
 
-    /// Reads back the merged packs of this device that were listed and of which the outcome is not known, as far as there is time. A line
-    /// that breaks in it ends no exchange: the next full listing looks again.
+    /// Reads back listed merged packs of this device with an unknown outcome, as time permits. A broken connection does not fail the
+    /// exchange: the next full listing retries.
     func takeBackUnfinished() throws {
         defer { toReadBack = [] }
         for name in toReadBack.sorted(by: { $0.id < $1.id }) {
@@ -160,11 +161,11 @@ extension PackedRun {
         }
     }
 
-    /// A merged pack of this device that is listed, and of which the outcome was not known, or that was taken for lost while listings were
-    /// behind, or for cut short. Nothing else would ever delete what it replaces.
+    /// Verifies a listed merged pack of this device whose outcome was unknown, or that was taken for lost or cut short. Otherwise the packs
+    /// that it replaces would never be deleted.
     private func takeBack(_ name: PackName, _ attempt: PackedState.Attempt) throws {
         guard try notes.ids(of: name) != nil, case .success(true) = try readBack(name, attempt.size) else { return }
-        // One that has the next number is the adoption that is under way.
+        // If it has the next number, it belongs to the adoption in progress.
         if attempt.isAdoption, name.first == state.next { state.adopting = [] }
         state.cut = nil
         try settle(name)
@@ -177,7 +178,7 @@ extension PackedRun {
         return Array(all.values.sorted { $0.number > $1.number }.prefix(PackFormat.entriesLimit))
     }
 
-    /// One base pack of these versions; nil when they are too many for one, or cannot be read here.
+    /// Makes one base pack of these versions; nil if they are too many, or unreadable.
     func pack(
         _ ids: [VersionID], _ attempt: PackedState.Attempt, _ storeID: PackID, first: UInt32, last: UInt32, limit: Int? = nil
     ) throws -> (MadePack, [VersionID])? {
@@ -185,12 +186,12 @@ extension PackedRun {
         place.services.replaces = attempt.replaces
         place.services.covers = attempt.covers
         place.services.seen = attempt.seen
-        // What says where the remote goes on outlives the pack that said it first.
+        // The announcement of a move must outlive the pack that made it.
         if let move = state.reports.move {
             place.services.notices = [PackServices.Notice(kind: PackServices.Notice.moved, payload: Array(move.address.utf8))]
         }
         if let name = state.saidName { place.services.notices.append(PackServices.Notice(naming: name)) }
-        // None with older keys: another device may delete those, when it sends all anew with newer keys.
+        // Values with older keys are not reused: another device may delete them when it rewrites all data.
         place.blobs = state.currentBlobs
         place.random = settings.random
         place.sealing = sealing
@@ -202,7 +203,7 @@ extension PackedRun {
         let paced = control.paced(stage == .folding ? .folding : .sending, of: ids.count, doing: what)
         try withoutActuallyEscaping(emit) { emit in
             var packer = VersionPacker(store, storeID: storeID, writer: state.writer, place: place, paced, emit)
-            // Also when no pack is made: what was uploaded is not uploaded again.
+            // Also if no pack was made, so that values are not uploaded again.
             defer { state.know(packer.known) }
             do {
                 for id in ids { try packer.add(id) }
@@ -212,7 +213,8 @@ extension PackedRun {
         return result
     }
 
-    /// Whether what is at the remote is what was made: as the service says, where it tells digests, or as it is read.
+    /// Returns whether the file at the remote is what was uploaded, by the service's digest if it returns one, otherwise by reading the
+    /// file.
     func isVerified(_ made: MadePack) throws -> Bool {
         if files.capabilities.tellsDigests, let entry = try entry(of: made.name), entry.size == made.size,
             entry.digest?.isRight(of: made.bytes) ?? false
@@ -222,7 +224,7 @@ extension PackedRun {
         return try isReadBack(made.name, made.size)
     }
 
-    /// Whether a file is there whole, of which nobody knows what came of sending it.
+    /// Returns whether a file exists completely, after an upload of unknown outcome.
     func isThere(_ made: MadePack) throws -> Bool {
         guard let entry = try entry(of: made.name), entry.size == made.size else { return false }
         guard let isRight = entry.digest?.isRight(of: made.bytes), !isRight else { return true }
@@ -234,10 +236,10 @@ extension PackedRun {
         return try files.list(directory, withTimes: false, check)?.first { $0.name == last && !$0.isDirectory }
     }
 
-    /// Whether what is at the remote is what was made, by its bytes.
+    /// Returns whether the file at the remote has the uploaded bytes.
     func isReadBack(_ name: PackName, _ size: Int) throws -> Bool { try readBack(name, size).get() }
 
-    /// The same. A failure: the service does not give it now, so nobody knows.
+    /// The same. A failure means that the service does not return the file now, so the outcome is unknown.
     func readBack(_ name: PackName, _ size: Int) throws -> Result<Bool, StoreError> {
         let read = RemoteRead(name: name.description, limit: PackFormat.fileLimit(name.kind))
         do {
@@ -250,12 +252,12 @@ extension PackedRun {
 
     // MARK: Deleting
 
-    /// What packs of this device replace that are there now. The place may have been set back since they were verified: then what they
-    /// replaced may be all that is left, and waits.
+    /// Returns the packs replaced by packs of this device that still exist. If the place was reset after these were verified, the replaced
+    /// packs may be all that is left; their deletion is postponed.
     private func keepDeletions(_ due: [PackName], _ listed: [PackName: Int]?) throws -> Set<PackName> {
         let packs = try listed ?? list(.base)
         var held: Set<PackName> = [], missing: Set<PackName> = [], others: Set<PackName> = []
-        // What this device once replaced by a pack of which it knows nothing any more is anybody's.
+        // If this device no longer knows the replacing pack, the replaced one is treated as another's.
         let known = Set(state.attempts.values.flatMap(\.replaces))
         for (name, attempt) in state.attempts where attempt.outcome == .done && !attempt.replaces.isEmpty {
             if let size = packs[name], size == PackedRun.notTold || size == attempt.size {
@@ -264,22 +266,22 @@ extension PackedRun {
                 others.formUnion(attempt.replaces)
             } else {
                 missing.formUnion(attempt.replaces)
-                // Looked for in a full listing, which this makes soon.
+                // A full listing, made soon, looks for it.
                 if state.read[name]?.missing ?? 0 == 0 { state.read[name] = PackedState.Read(size: attempt.size, missing: now) }
             }
         }
         for name in due where !held.contains(name) {
-            // Who replaced the pack that replaced it deletes it as well.
+            // The device that replaced the replacing pack deletes it as well.
             if !known.contains(name) || (others.contains(name) && !missing.contains(name)) { state.deletions[name] = nil; continue }
             state.deletions[name]?.due = now + (missing.contains(name) ? PackedSettings.pause : PackedSettings.day)
         }
         return held
     }
 
-    /// Deletes what packs of this device replace, and what readers had time to do without.
+    /// Deletes packs that packs of this device replace, after the time for readers.
     /// - Parameters:
-    ///   - listed: all packs there are, where a retrieve has just listed them.
-    ///   - isFull: at once, since there is no room at the remote.
+    ///   - listed: all existing packs, if a retrieve has just listed them.
+    ///   - isFull: deletes at once, since the remote is full.
     func deleteWhatIsDue(_ listed: [PackName: Int]? = nil, isFull: Bool = false) throws {
         let due = state.deletions.filter { isFull || ($0.value.due <= now && $0.value.exchange < state.exchanges) }.map(\.key)
         guard !due.isEmpty else { return }
@@ -287,14 +289,14 @@ extension PackedRun {
         let names = due.filter(held.contains).sorted { $0.id < $1.id }.prefix(1_000)
         guard !names.isEmpty else { return }
         do { try files.delete(names.map(\.description), check) } catch let error as StoreError where error.code != .cancelled {
-            // Files that nobody may delete stay, and so do these. What else is in the way passes, and nothing waits for it.
+            // If deletion is forbidden, the files stay. Other failures are temporary, and nothing depends on the deletion.
             let isRefusal = error.code == .permission || [405, 501].contains(error.httpStatus)
             if isRefusal { state.refusesDeletes = true }
             for name in names { state.deletions[name]?.due = now + (isRefusal ? PackedSettings.day : PackedSettings.pause) }
             return
         }
         state.refusesDeletes = false
-        // There is more room now, perhaps.
+        // The deletions may have made room.
         state.withoutRoom = 0
         for name in names {
             state.deletions[name] = nil
@@ -305,7 +307,7 @@ extension PackedRun {
 }
 
 extension StoreError {
-    /// Whether a service that answers otherwise did not take, or give, that one pack.
+    /// Whether a service that works otherwise rejected, or did not return, this one pack.
     var isOfOnePack: Bool {
         if circumstance == .oneFile { return true }
         guard retryAfter == nil, ![401, 407, 429, 503].contains(httpStatus) else { return false }

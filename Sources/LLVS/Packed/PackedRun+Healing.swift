@@ -1,10 +1,10 @@
-/// What was lost at the remote: docs/pack-format.md, section 10.
+/// Losses at the remote: docs/pack-format.md, section 10.
 extension PackedRun {
-    /// Looks, in a full listing, for packs that are gone without another having what they had.
-    /// - Returns: packs that are to be read from end to end, for what is at the remote.
+    /// Finds packs, in a full listing, that disappeared without a replacement.
+    /// - Returns: packs to read from end to end, to check what the remote holds.
     func lookForLosses(_ listed: [PackName: Int]) throws -> [PackName: Int] {
         let time = now
-        // Those of this device are among what was read, from now on.
+        // From now on packs of this device count as read.
         for (name, attempt) in state.attempts where attempt.outcome == .done && state.read[name] == nil && listed[name] == nil {
             state.read[name] = PackedState.Read(size: attempt.size)
         }
@@ -12,7 +12,7 @@ extension PackedRun {
         for (name, read) in state.read {
             if let size = listed[name] {
                 if read.missing != 0 { state.read[name]?.missing = 0 }
-                // A writer that replaced the pack would have deleted it by now.
+                // Its writer would have deleted the pack by now if it were replaced.
                 if read.unread != 0, !believesIndexes, time - read.unread > PackedSettings.day { unsure[name] = size }
             } else if read.missing == 0 {
                 state.read[name]?.missing = time
@@ -26,7 +26,7 @@ extension PackedRun {
                 isLost = true
             }
         }
-        // What was taken from a pack with versions that wait counts as well.
+        // Packs with waiting versions count as lost too, since some of their versions were read.
         for name in Array(state.waiting.keys) where listed[name] == nil {
             state.waiting[name] = nil
             state.incomplete[name] = nil
@@ -43,14 +43,14 @@ extension PackedRun {
         if state.healing != 0, time >= state.healing {
             if let others = try heal(listed) {
                 unsure.merge(others) { one, _ in one }
-                // Not before: what ended in the middle is done again.
+                // Set only at the end, so that an interrupted check is repeated.
                 state.healing = 0
             }
         }
         return unsure
     }
 
-    /// Whether it is the newest log pack of its writer, which stays where it is as long as nobody adopts it.
+    /// Returns whether it is the newest log pack of its writer, which is not removed until it is adopted.
     private func isNewest(_ name: PackName) -> Bool {
         guard name.kind == .log else { return false }
         return name.writer == state.writer ? name.last == state.next &- 1 : state.seen[name.writer]?.id == name.id
@@ -60,21 +60,21 @@ extension PackedRun {
         guard let attempt = state.attempts[name], attempt.outcome == .done else { return }
         state.attempts[name]?.outcome = .failed
         if name.writer == state.writer, name.kind == .log || attempt.isAdoption { state.holes.insert(name.first) }
-        // What it replaced stays, where it is still there, and is anybody's now: this device does not know any more what is in it.
+        // Packs that it replaced and that still exist stay. They count as another's, since this device no longer knows their contents.
         for other in attempt.replaces where state.deletions.removeValue(forKey: other) != nil {
             state.read[other] = PackedState.Read(size: state.attempts[other]?.size ?? 0)
             state.attempts[other] = nil
         }
     }
 
-    /// What is at the remote is what the ends of the listed packs say, of those that this device made or read from end to end. The rest is
-    /// sent by the next send.
-    /// - Returns: the other packs, whose ends only say so. Nil: another time.
+    /// Recomputes what the remote holds, from the ends of the listed packs that this device made or read from end to end. The next send
+    /// sends the rest.
+    /// - Returns: the other packs, whose ends alone are known; nil: try again later.
     private func heal(_ listed: [PackName: Int]) throws -> [PackName: Int]? {
         var packs: [PackName: (size: Int, ids: [VersionID])] = [:]
         var found: Set<VersionID> = [], replaced: Set<PackName> = [], unsure: [PackName: Int] = [:], numbers: [PackServices.Range] = []
         for (name, size) in listed.sorted(by: { $0.key.id < $1.key.id }) where state.isKnown(name) {
-            // A pack whose size is not known is read whole.
+            // A pack of unknown size is read whole.
             guard size != 0, size <= PackFormat.fileLimit(name.kind) else { continue }
             do {
                 let (index, services) = try end(name, size)
@@ -86,22 +86,22 @@ extension PackedRun {
                 }
                 replaced.formUnion(services.replaces)
                 numbers += services.covers + ([name] + services.replaces).map(CoveredNumbers.range)
-                // Also what this device made and took for failed: it counts now, so its loss is one.
+                // Includes packs of this device that were taken for failed: they count now, so their loss counts too.
                 if state.read[name] == nil { state.read[name] = PackedState.Read(size: max(0, size)) }
             } catch let fault as PackFault {
-                // What the service does not give now is not lost, unless that lasts.
+                // A file that the service withholds at present is not lost, unless that lasts.
                 if fault.refusal != nil, now - state.healing < PackedSettings.day { return nil }
             }
         }
-        // Nobody misses a number for which another pack stands: of packs that others adopted, say.
+        // A number is no hole if another pack covers it, such as an adopted one.
         let stands = PackServices.joined(numbers.filter { $0.writer == state.writer })
         state.holes = state.holes.filter { hole in !stands.contains { $0.first <= hole && hole <= $0.last } }
         there = try store.coverage(behind: [])
-        // Large values whose parts are gone are sent with the versions that name them.
+        // Large values with missing parts are sent with the versions that name them.
         found.subtract(try loseBlobs(packs))
         store.cover(Array(found), in: &there)
-        // What only packs replaced that were lost may be lost itself one day, and that is to be noticed: a remote that was set back to an
-        // old state has the packs from before they were folded, and whoever folded them may delete them still.
+        // A pack that only lost packs replaced counts as unreplaced, so that its own loss is noticed. A remote that was reset to an old
+        // state has the packs from before a merge, and the device that merged them may still delete them.
         for name in Array(state.read.keys) { state.read[name]?.isReplaced = replaced.contains(name) }
         return unsure
     }

@@ -1,6 +1,6 @@
-/// Large values that were lost at the remote, or damaged there: docs/pack-format.md, section 10.
+/// Large values that were lost or damaged at the remote: docs/pack-format.md, section 10.
 extension PackedRun {
-    /// Looks, with a full listing, for parts of large values that are gone, or have other sizes than they had.
+    /// Finds parts of large values, with a full listing, that are missing or have changed sizes.
     /// - Returns: whether some were so ten minutes ago as well.
     func lookForMissingBlobs() throws -> Bool {
         guard knewBlobs, !state.blobs.isEmpty else {
@@ -25,7 +25,7 @@ extension PackedRun {
         Dictionary(try list(.blob).map { ($0.key.id, $0.value) }) { one, other in max(one, other) }
     }
 
-    /// Whether files with the right sizes are listed.
+    /// Returns whether files with the right sizes are listed.
     private func areWhole(_ parts: [PackID], _ listed: [PackID: Int]) -> Bool {
         parts.allSatisfy { part in
             guard let size = listed[part] else { return false }
@@ -33,7 +33,7 @@ extension PackedRun {
         }
     }
 
-    /// What is to be told of large values that are missing for more than a moment.
+    /// Returns problems for large values that have been missing for some time.
     func missingBlobs() -> [ExchangeProblem] {
         state.missingBlobs.filter { now - $0.value >= PackedSettings.pause }.keys.sorted().compactMap { digest in
             guard let blob = state.blobs[digest], let name = try? sealing.blobDigests(blob.sha256).first else { return nil }
@@ -47,7 +47,7 @@ extension PackedRun {
         }
     }
 
-    /// A large value of a version that is here is damaged there.
+    /// Returns the problem for a damaged large value of a version that the store has.
     func problem(_ part: PackTaking.MissedPart, of id: VersionID) -> ExchangeProblem {
         let text = part.name.description
         var error = StoreError(
@@ -59,7 +59,7 @@ extension PackedRun {
         return ExchangeProblem(name: text, error: error)
     }
 
-    /// What is wrong with a part that was read: a pack that names it was sent after all of it, so what came, and is not it, is damaged.
+    /// Returns the fault of a part that was read. A pack that names a part was sent after it, so a part that does not match is damaged.
     func cameOf(_ contents: RemoteContents, _ fault: PackFault) -> PackFault {
         switch contents {
         case .bytes, .large: fault.kind == .notThere ? PackFault.damaged(fault.why) : fault
@@ -67,7 +67,7 @@ extension PackedRun {
         }
     }
 
-    /// Looks at parts that others say are damaged: somebody may say so of any.
+    /// Checks parts that other devices report as damaged, since the reports may be false.
     func lookAtClaims() throws {
         for (part, digest) in claims {
             guard let blob = state.blobs[digest], let number = blob.parts.firstIndex(of: part) else { continue }
@@ -94,8 +94,8 @@ extension PackedRun {
         claims = [:]
     }
 
-    /// - Parameter packs: those that are listed, with what their indexes have.
-    /// - Returns: versions that are here, and of which no pack names large values that are there.
+    /// - Parameter packs: the listed packs, with the versions in their indexes.
+    /// - Returns: the versions of the store for which no pack names existing large values.
     func loseBlobs(_ packs: [PackName: (size: Int, ids: [VersionID])]) throws -> Set<VersionID> {
         guard !state.blobs.isEmpty else { return [] }
         let parts = try listParts()
@@ -120,7 +120,7 @@ extension PackedRun {
         return versions
     }
 
-    /// Which large values a version names; of one that lies in a large value itself, that one.
+    /// Returns the large values that a version names; for a version that is itself stored as one, that.
     private func references(of entry: PackIndex.VersionEntry, in file: PackFile) throws -> [BlobReference] {
         let payload = try file.block(Int(entry.place.block)).withUnsafeBytes {
             Array(try PackFile.payload(entry.place, PackRecordType.version, in: $0))
@@ -129,7 +129,8 @@ extension PackedRun {
         return Array(try PackedVersion.contents(entry.id, payload).blobs.values)
     }
 
-    /// Versions that are here and name one of some large values; where nobody's value is one, those that may lie in one themselves.
+    /// Returns the versions of the store that name one of some large values; if no version does, those that may be stored as one
+    /// themselves.
     private func versions(naming blobs: [PackID: BlobReference]) throws -> Set<VersionID> {
         var found: Set<VersionID> = [], outside: Set<VersionID> = [], values: Set<PackID> = []
         let sizes = Set(blobs.values.map(\.size)), paced = control.paced(.listing, doing: what)
@@ -154,7 +155,7 @@ extension PackedRun {
 
 extension PackServices.Notice {
     init(damaged part: PackID, of digest: PackID) { self.init(kind: Self.damagedPart, payload: digest.bytes + part.bytes) }
-    /// The large value, and the part.
+    /// The large value and the part.
     var damagedPart: (digest: PackID, part: PackID)? {
         let size = PackID.size
         guard payload.count == 2 * size, let digest = PackID(payload[..<size]), let part = PackID(payload[size...]) else { return nil }

@@ -1,4 +1,4 @@
-/// What an exchange with an encrypted remote was opened with, and the keys that this opened.
+/// The credentials with which an exchange with an encrypted remote was opened, and the keys that they opened.
 package final class PackedKeys: @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
     let crypto: Crypto
@@ -6,7 +6,7 @@ package final class PackedKeys: @unchecked Sendable {
     private var unlocking: RemoteKeys
     private var found: Opened?
 
-    /// Keys, and when and from which files they were read.
+    /// The keys, with the names of their files and when they were read.
     struct Opened {
         var keys: StoreKeys
         var names: [String]
@@ -19,7 +19,7 @@ package final class PackedKeys: @unchecked Sendable {
         crypto = try RemoteKeys.crypto()
     }
 
-    /// What the exchange was opened with; the passphrase is the one that was set since.
+    /// The credentials of the exchange; the passphrase is the one last set.
     var given: RemoteKeys { lock.withLock { unlocking } }
     func setPassphrase(_ new: Secret) { lock.withLock { unlocking.passphrase = new } }
     var opened: Opened? { lock.withLock { found } }
@@ -33,15 +33,16 @@ package final class PackedKeys: @unchecked Sendable {
 
 /// Encrypted remotes: docs/encryption.md.
 extension PackedRun {
-    /// How files lie at the remote.
+    /// How files are sealed at the remote.
     var sealing: PackSealing { keys?.opened?.sealing ?? .none }
 
     private var clock: KeyClock {
         KeyClock(now: { [settings] in settings.clock() }, wait: { [settings, check] in try settings.wait($0, check) })
     }
 
-    /// Before anything else: the keys are read where the exchange was opened with some, and both sides must agree whether there are any.
-    /// - Returns: false: it is to be encrypted, and nothing is there yet.
+    /// Reads the keys, if the exchange was opened with some; called before anything else. Throws if the exchange and the place disagree
+    /// about encryption.
+    /// - Returns: false if the place is to be encrypted and has no keys yet.
     func unlock() throws -> Bool { try during(.keys, unlocked) }
     private func unlocked() throws -> Bool {
         guard let keys else {
@@ -49,7 +50,7 @@ extension PackedRun {
             return true
         }
         guard state.pin != nil || state.roots.isEmpty else { throw isInClear }
-        // Another process of this device may have gone on to newer keys.
+        // Another process of this device may have adopted newer keys.
         if let opened = keys.opened, now >= opened.at, now - opened.at < PackedSettings.pause,
             state.pin.map({ pin in opened.keys.epochs.contains { $0.recipient == pin.recipient } }) ?? true
         {
@@ -60,8 +61,8 @@ extension PackedRun {
         return keys.opened != nil
     }
 
-    /// Lists the keys, and reads them when others are there than before.
-    /// - Returns: whether there are others.
+    /// Lists the keys, and reads them if the list has changed.
+    /// - Returns: whether it has.
     func readKeys() throws -> Bool {
         guard let keys else { return false }
         let names = try RemoteKeyDirectory(files, check).keyFiles(), opened = keys.opened
@@ -84,27 +85,27 @@ extension PackedRun {
     }
 
     private func take(_ found: StoreKeys) throws {
-        // Told anew below, and once.
+        // Reported again below, once.
         problems.removeAll { told in told.error.code == .keysForked || found.problems.contains { $0.name == told.name } }
         problems += found.problems
         if let fork = found.fork { problems.append(ExchangeProblem(name: "pack1/keys", error: fork)) }
         guard state.pin != found.pin else { return }
-        // What is written from now on names no large value that only older keys open.
+        // From now on new packs name no large value that only older keys open.
         if state.pin != nil {
             state.oldBlobs = Set(state.blobs.keys)
             state.partials = [:]
         }
         state.pin = found.pin
-        // Before anything is written with them.
+        // Saved before anything is written with the new keys.
         try save()
     }
 
-    /// Makes keys where there are none: with what the exchange was opened with.
+    /// Creates keys if there are none, for the credentials of the exchange.
     func makeKeys() throws {
         guard let keys else { return }
         let place = RemoteKeyDirectory(files, check)
         if let opened = keys.opened {
-            // They may have been made by a call that ended before it had agreed with others.
+            // A call that ended early may have made them before agreeing with other devices.
             if isUntouched, opened.keys.current.number == 1 { try agree(opened.keys, place, keys) }
             return
         }
@@ -124,7 +125,7 @@ extension PackedRun {
         }
     }
 
-    /// Takes the keys of another device, where both made some at the same moment and the others are those that count.
+    /// Resolves a race in which two devices made keys at the same moment: adopts the keys of the other if they prevail.
     private func agree(_ made: StoreKeys, _ place: RemoteKeyDirectory, _ keys: PackedKeys) throws {
         var begun = made, agreed = made, turns = 0
         while true {
@@ -133,7 +134,7 @@ extension PackedRun {
                     in: place, keys.given.unlocking, clock, keys.crypto, areOwn: begun.pin == made.pin, isUsed: opensRoot)
                 break
             } catch let error as StoreError where error.code == .keysForked && turns < PackedRun.mostTurns {
-                // The device that made the chosen keys gave way to another one meanwhile.
+                // The device that made the chosen keys has adopted another's meanwhile.
                 turns += 1
                 begun = try StoreKeys.open(place, stores: [], keys.given.unlocking, pin: nil, keys.crypto)
             }
@@ -147,7 +148,7 @@ extension PackedRun {
 
     private static let mostTurns = 8
 
-    /// Whether a root is there that was written with these keys.
+    /// Returns whether a root exists that was written with these keys.
     private func opensRoot(_ found: StoreKeys) throws -> Bool {
         guard let keys else { return false }
         let sealing = PackCipher(found, keys.crypto).sealing
@@ -160,23 +161,24 @@ extension PackedRun {
             if case .bytes(let bytes, _) = contents, (try? PackedRun.root(name, bytes, sealing)) != nil { return true }
             if case .unreadable(let error) = contents, error.code != .tooLarge { withheld = withheld ?? error }
         }
-        // It may be the one that was.
+        // The unreadable root may be the one.
         if let withheld { throw withheld }
         return false
     }
 
-    /// Neither was anything of this place read, nor anything sent there.
+    /// Whether nothing of this place was read and nothing was sent to it.
     private var isUntouched: Bool { state.roots.isEmpty && state.attempts.isEmpty && state.read.isEmpty }
 
-    /// Whether this device began there a few minutes ago, and has read nothing of others: all packs that it ever sent are of these minutes.
+    /// Whether this device began at the place a few minutes ago and has read nothing of others: then all packs that it ever sent are that
+    /// recent.
     private var hasJustBegun: Bool {
         guard state.pin?.number == 1, !state.attempts.isEmpty, Int(state.next) <= state.attempts.count + 1 else { return false }
         return state.attempts.values.allSatisfy { now >= $0.listed && now - $0.listed < PackedSettings.pause }
             && state.read.keys.allSatisfy { state.attempts[$0] != nil }
     }
 
-    /// Opens the keys that are there. If the keys of a device gave way to others, which happens when several devices make an encrypted
-    /// place at once, it begins anew with those, unless it has used its own for long: then somebody may have replaced them.
+    /// Opens the keys of the place. If several devices create an encrypted place at once, some keys give way to others; a device whose keys
+    /// did starts over with the others. If it has used its own keys for longer, it refuses, since they may have been replaced maliciously.
     private func openKeys(_ place: RemoteKeyDirectory, _ keys: PackedKeys) throws -> StoreKeys {
         do { return try StoreKeys.open(place, stores: [], keys.given.unlocking, pin: state.pin, keys.crypto) } catch let error as StoreError
             where error.code == .keysForked && (isUntouched || hasJustBegun)
@@ -199,17 +201,17 @@ extension PackedRun {
         }
     }
 
-    /// Writes other keys, and goes on with them.
+    /// Writes new keys, and uses them from now on.
     func change(_ body: (StoreKeys, RemoteKeyDirectory, KeyClock, Crypto) throws -> StoreKeys) throws {
         let before = try currentKeys
         guard let keys else { return }
         let made = try body(before, RemoteKeyDirectory(files, check), clock, keys.crypto)
-        // They are read anew at the next call.
+        // The next call reads them again.
         keys.set(made, [], at: 0)
         try take(made)
     }
 
-    /// Sets another passphrase, and goes on with it. One that leaked goes with its identity: a new epoch begins.
+    /// Sets another passphrase, and uses it from now on. A leaked one is removed with its identity: a new epoch begins.
     func changePassphrase(to new: Secret, hasLeaked: Bool) throws {
         guard let keys else { return }
         let old = keys.given.passphrase

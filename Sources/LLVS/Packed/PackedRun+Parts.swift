@@ -1,15 +1,15 @@
-/// Reading parts of packs: docs/pack-format.md, section 7.
+/// Reads parts of packs: docs/pack-format.md, section 7.
 extension PackedRun {
-    /// What is asked for first of a pack, and what came.
+    /// The first request for a pack, and its result.
     struct FirstRead {
         var name: PackName
         var size: Int
-        /// Whether a part may do.
+        /// Whether reading a part may suffice.
         var isPart: Bool
         var contents = RemoteContents.missing
     }
 
-    /// The request for it: of a part the end, or, where the pack is encrypted, the beginning, which has the key.
+    /// Returns the request: for a part the end, or, for an encrypted pack, the beginning with the key.
     func request(_ one: FirstRead) -> RemoteRead {
         var read = RemoteRead(name: one.name.description, limit: PackFormat.fileLimit(one.name.kind))
         guard one.isPart else { return read }
@@ -18,8 +18,8 @@ extension PackedRun {
         return read
     }
 
-    /// Packs by what was read first of them. Of encrypted ones the ends are read now, of all at once.
-    /// - Returns: for each the pack, or what is wrong with it.
+    /// Returns packs from their first reads. For encrypted ones this also reads the ends, all at once.
+    /// - Returns: for each the pack, or its fault.
     func sources(_ reads: [FirstRead]) throws -> [Result<PackSource, PackFault>] {
         var parts: [PackParts?] = [], ends = reads.map(\.contents)
         for one in reads { parts.append(try self.parts(of: one)) }
@@ -37,7 +37,7 @@ extension PackedRun {
         }
     }
 
-    /// Nil: all of it came, or is to be read.
+    /// Nil if the whole was received, or must be read.
     private func parts(of one: FirstRead) throws -> PackParts? {
         guard one.isPart, case .bytes(let bytes, false) = one.contents else { return nil }
         guard let open = sealing.openParts else { return PackParts(one.name, size: one.size) }
@@ -53,7 +53,7 @@ extension PackedRun {
             let tail = try parts.open(parts.tail, bytes(end, parts.place(of: parts.tail)))
             return .part(try PartialPack(parts, tail: tail, stores: state.stores) { try self.bytes(of: parts, $0) })
         } catch let fault as PackFault where fault.kind == .damaged || (fault.kind == .notThere && sealing.isEncrypted) {
-            // All of it tells by its pack id whether that is so, or it is on its way.
+            // The whole pack shows by its pack id whether it is damaged or still on its way.
             return .whole(try whole(one.name, one.size))
         }
     }
@@ -65,13 +65,13 @@ extension PackedRun {
         } catch let fault as PackFault
             where fault.kind == .notThere && size != PackedRun.notTold && size != bytes.count && !files.capabilities.isNear
         {
-            // A folder may still get the file from a program. A server has just listed its size.
+            // In a folder a program may still be syncing the file. A server, however, has just listed its size.
             throw PackFault(
                 kind: .notThere, why: "the server lists \(size) bytes, and gives \(bytes.count)", refusal: .cutShort)
         }
     }
 
-    /// All of a pack.
+    /// Reads a whole pack.
     /// - Throws: `PackFault`.
     func whole(_ name: PackName, _ size: Int) throws -> PackFile {
         guard hasTime(for: max(0, size), .down) else { throw hasNoTime }
@@ -79,7 +79,7 @@ extension PackedRun {
         return try file(name, size, files.read([read], check).first ?? .missing)
     }
 
-    /// What a pack has, by its end, where that can be read alone.
+    /// Returns the index and services of a pack, reading only its end if possible.
     /// - Throws: `PackFault`.
     func end(_ name: PackName, _ size: Int) throws -> (PackIndex, PackServices) {
         let least = sealing.isEncrypted ? 2 * PackedSettings.tail : PackedSettings.tail
@@ -90,8 +90,8 @@ extension PackedRun {
         return (found.index, found.services)
     }
 
-    /// Ranges of a pack of which the end is known; nil when they are half of it, or are not what somebody with the keys wrote there: then
-    /// all of it is to be read.
+    /// Reads ranges of a pack whose end is known; nil if they are half of it, or if no holder of the keys wrote their bytes: then the whole
+    /// must be read.
     func ranges(_ ranges: [Range<Int>], of parts: PackParts, _ size: Int) throws -> [(range: Range<Int>, bytes: [UInt8])]? {
         let places = try ranges.map { try parts.place(of: $0) }, limit = PackFormat.fileLimit(parts.name.kind)
         let count = places.reduce(0) { $0 + $1.count }
@@ -112,7 +112,7 @@ extension PackedRun {
         return try parts.open(range, bytes(files.read([read], check).first ?? .missing, place))
     }
 
-    /// What came of reading a range, also where all of the file came.
+    /// Returns the bytes of a range, also if the whole file was received.
     private func bytes(_ contents: RemoteContents, _ range: Range<Int>) throws -> [UInt8] {
         var bytes = try bytes(contents, atMost: PackFormat.fileLimit(.base))
         if bytes.count > range.count, bytes.count >= range.upperBound { bytes = Array(bytes[range]) }

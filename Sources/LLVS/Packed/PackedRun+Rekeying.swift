@@ -1,19 +1,19 @@
-/// Sending all that lies at an encrypted remote anew, with its newest keys: docs/encryption.md, section 6.
+/// Rewrites all data at an encrypted remote with its newest keys: docs/encryption.md, section 6.
 extension PackedRun {
-    /// Bytes of a pack that one other is put into, where keys are the reason: it need not be as small as others.
+    /// The size limit of a pack that rewrites a single one for new keys: it may be larger than others.
     var rekeyLimit: Int? {
         state.rekeying != nil ? min(PackFormat.fileLimit(.base) - (1 << 20), files.capabilities.largestFile ?? .max) : nil
     }
 
-    /// Begins: retrieves what is there, and sends it anew. Later exchanges go on, and delete what was replaced.
+    /// Begins rewriting: retrieves what is there, and sends it again. Later exchanges continue, and delete the replaced packs.
     /// - Parameter renews: whether a new epoch begins before.
-    /// - Returns: how many packs with older keys are there still.
+    /// - Returns: the number of packs that still have older keys.
     func rekey(renews: Bool) throws -> Int {
         if renews {
             try change { keys, place, clock, crypto in try keys.rotating("the keys were renewed", in: place, clock, crypto) }
         }
         state.rekeying = PackedState.Rekeying(epoch: try currentKeys.current.number, since: now)
-        // Somebody asks for it, and waits.
+        // A caller requested it and waits.
         state.withoutRoom = 0
         state.cut?.at = now - PackedSettings.pause
         try save()
@@ -25,8 +25,8 @@ extension PackedRun {
         return try ofOlderKeys(listed).count
     }
 
-    /// The packs with other keys than those that are written with.
-    /// - Parameter unknownToo: also those whose keys are not here: they may be newer.
+    /// Returns the packs that have other keys than the current ones.
+    /// - Parameter unknownToo: whether to include packs whose keys this device lacks, which may be newer.
     private func ofOlderKeys(_ names: [PackName: Int], unknownToo: Bool = true) throws -> [PackName] {
         let all = names.keys.sorted { ($0.writer, $0.last, $0.id) < ($1.writer, $1.last, $1.id) }, sealing = sealing
         var older: [PackName] = []
@@ -39,7 +39,7 @@ extension PackedRun {
                     limit: PackFormat.fileLimit(.base))
             }
             for (name, contents) in try zip(some, files.read(reads, check)) {
-                // What is no pack is nobody's, and stays. What the service does not give now may be one with older keys.
+                // Files that are no packs stay. A file that the service withholds at present may have older keys.
                 do {
                     if try !sealing.isCurrent(name, bytes(contents, atMost: PackFormat.fileLimit(.base))) { older.append(name) }
                 } catch let fault as PackFault {
@@ -50,8 +50,8 @@ extension PackedRun {
         return older
     }
 
-    /// Sends anew what lies there with older keys; when all of it is gone, large values with these go, too.
-    /// - Parameter listed: all packs there are.
+    /// Rewrites packs with older keys. After all of them are gone, deletes large values with older keys.
+    /// - Parameter listed: all existing packs.
     func rekey(_ listed: [PackName: Int]) throws {
         guard let epoch = try state.rekeying.map({ _ in try currentKeys.current.number }) else { return }
         if state.rekeying?.epoch != epoch { state.rekeying = PackedState.Rekeying(epoch: epoch, since: now) }
@@ -69,56 +69,56 @@ extension PackedRun {
         }
         for name in older where try canBeSentAnew(name, since) {
             let own = max(listed[name] ?? 0, state.attempts[name]?.size ?? 0)
-            // A single one cannot be made smaller: it waits until that is forgotten.
+            // A single pack cannot be made smaller: it waits until the limit expires.
             if let cut = state.cut, own > cut.most { continue }
             if size + own > mergeLimit || group.count >= PackFormat.entriesLimit / 4 { try finish() }
             group.append(name)
             size += own
         }
         try finish()
-        // A file that is never whole, or nobody's, holds this up for some time, and not for ever.
+        // A file that never becomes complete, or is no pack, delays this for some time, but not for ever.
         guard now - since > (older.isEmpty ? PackedSettings.baseGrace : PackedSettings.attemptLife) else { return }
         guard try deleteOlderBlobs(listed) || now - since > PackedSettings.attemptLife else { return }
-        // Their parts may be gone, whoever sent them anew.
+        // Their parts may be gone, whichever device rewrote them.
         for digest in state.oldBlobs { state.blobs[digest] = nil }
         state.oldBlobs = []
         state.rekeying = nil
         try save()
     }
 
-    /// Whether all of it is here, and nobody is about to delete it.
+    /// Returns whether the store has all of it, and no device is about to delete it.
     private func canBeSentAnew(_ name: PackName, _ since: Int64) throws -> Bool {
         guard state.isKnown(name), state.waiting[name] == nil, state.bad[name] == nil, state.deletions[name] == nil else { return false }
         if let attempt = state.attempts[name] { return try attempt.outcome != .folded && notes.ids(of: name) != nil }
-        // Whoever replaced it deletes it, unless it is gone.
+        // The device that replaced it deletes it, unless that device is gone.
         return state.read[name]?.isReplaced != true || now - since > PackedSettings.baseGrace
     }
 
-    /// Parts of large values with older keys that no pack names which is there.
-    /// - Returns: false: another time.
+    /// Deletes parts of large values with older keys that no existing pack names.
+    /// - Returns: false: try again later.
     private func deleteOlderBlobs(_ listed: [PackName: Int]) throws -> Bool {
         let parts = try list(.blob), older = try ofOlderKeys(parts, unknownToo: false)
         guard !older.isEmpty else { return true }
         var named: Set<PackID> = []
-        // Listed after the parts: a pack that came since `listed` was made names parts, too.
+        // Listed after the parts: packs that came after `listed` also name parts.
         let packs = try list(.log).merging(list(.base)) { size, _ in size }.merging(listed) { size, _ in size }
         for (name, size) in packs {
             let file: PackFile
             do { file = try whole(name, size) } catch let fault as PackFault {
-                // What the service does not give now is there, and names what it names.
+                // A pack that the service withholds exists and still names parts.
                 if fault.refusal != nil { return false }
-                // A pack that is damaged as a whole, or that was deleted since, names nothing.
+                // A pack that is damaged as a whole, or was deleted since, names nothing.
                 if fault.kind == .damaged || (fault.kind == .notThere && listed[name] != nil) { continue }
                 return false
             }
-            // Nobody knows what a pack names that cannot be read to its end.
+            // A pack that cannot be read to its end may name any part.
             do { named.formUnion(try partsNamed(in: file)) } catch is PackFault { return false }
         }
         let gone = older.filter { !named.contains($0.id) }
         for start in stride(from: 0, to: gone.count, by: 1_000) {
             let some = gone[start..<min(gone.count, start + 1_000)]
             do { try files.delete(some.map(\.description), check) } catch let error as StoreError where error.code != .cancelled {
-                // Where nothing may be deleted, they stay; else it is tried again.
+                // If deletion is forbidden, they stay; otherwise it is retried.
                 guard error.code == .permission || [405, 501].contains(error.httpStatus) else { return false }
                 break
             }

@@ -1,4 +1,4 @@
-/// Reading: docs/pack-format.md, section 7.
+/// Reading packs: docs/pack-format.md, section 7.
 extension PackedRun {
     func retrieve(verifyKnown: Bool) throws -> ExchangeResult {
         control.bytes?.begin()
@@ -19,11 +19,11 @@ extension PackedRun {
         }
         var reading = PackedReading(self, verifyKnown: verifyKnown)
         try reading.read(all)
-        // A device that begins at the same moment may have written its root since the roots were listed.
+        // A device that began at the same moment may have written its root after the roots were listed.
         if reading.meetsOtherStores, try listRootsAnew() { try reading.read(reading.ofOtherStores(all)) }
         if case let locked = reading.lockedUp(all), !locked.isEmpty, try readKeys() { try reading.read(locked) }
         if isFull {
-            // What is lost is found by reading all of it: not on a metered network, or with a low battery.
+            // Finding losses reads all of it: not on a metered network, or with a low battery.
             if !control.isThrifty { try reading.verify(try lookForLosses(all)) }
             listedInFull = all
             state.extent = PackedState.Extent(names: all.count, bytes: all.values.reduce(0) { $0 + max(0, $1) }, at: now)
@@ -36,10 +36,10 @@ extension PackedRun {
         return try reading.finish()
     }
 
-    /// The first look at a remote: false while there is nothing at all.
+    /// Looks for a remote for the first time; false if there is nothing at all.
     private func lookForRoots() throws -> Bool {
         if try listRoots() { return true }
-        // The root alone may have been removed.
+        // Only the root may have been removed.
         return try !list(.log).isEmpty
     }
 
@@ -51,8 +51,8 @@ extension PackedRun {
         return try lacksNewest(logs) || hasGap(logs)
     }
 
-    /// Whether the newest pack of some writer is not listed, and nobody is known to have replaced it: each writer leaves its newest in
-    /// `log/`, so the remote was set back, say, or somebody adopted it.
+    /// Returns whether the newest pack of a writer is not listed and not known to be replaced. Each writer leaves its newest pack in
+    /// `log/`, so the remote was reset, or the pack was adopted.
     private func lacksNewest(_ logs: [PackName: Int]) throws -> Bool {
         let paced = control.paced(.listing, doing: what)
         for (writer, newest) in state.seen where writer != state.writer {
@@ -65,7 +65,7 @@ extension PackedRun {
         return logs[newest] == nil && state.read[newest]?.isReplaced != true
     }
 
-    /// Whether another writer has a number before its largest one that is neither listed nor known.
+    /// Returns whether another writer has a number, below its largest, that is neither listed nor known.
     private func hasGap(_ logs: [PackName: Int]) throws -> Bool {
         let paced = control.paced(.listing, doing: what)
         var listed: [UInt64: [UInt32]] = [:]
@@ -76,7 +76,7 @@ extension PackedRun {
     }
 
     /// Lists `base/` and the roots.
-    /// - Throws: `.notFound` when the remote was emptied.
+    /// - Throws: `.notFound` if the remote was emptied.
     private func listFully(_ logs: [PackName: Int]) throws -> [PackName: Int] {
         let bases = try list(.base)
         try refuseAnother(logs, bases)
@@ -90,15 +90,14 @@ extension PackedRun {
         return bases
     }
 
-    /// Whether it may be emptied, or another place than before: nothing in `log/` is known, and no root that was. Mostly that is no
-    /// request: each writer leaves its newest pack in `log/`.
+    /// Returns whether the remote may be emptied, or another place: no pack in `log/` is known, and no former root exists. Usually this
+    /// takes no request, since each writer leaves its newest pack in `log/`.
     func mayBeAnother(_ logs: [PackName: Int]) throws -> Bool {
         if rootsBefore.isEmpty || logs.keys.contains(where: state.isKnown) { return false }
         return try !hasRoot()
     }
 
-    /// Lists the roots, and refuses a place where nothing is left that was known before: another account, say, or a folder of the same
-    /// name.
+    /// Lists the roots, and refuses a place with nothing that was known before, such as another account or another folder of the same name.
     /// - Throws: `.notFound`.
     func refuseAnother(_ logs: [PackName: Int], _ bases: [PackName: Int]) throws {
         _ = try listRoots()
@@ -106,15 +105,14 @@ extension PackedRun {
             !logs.keys.contains(where: state.isKnown), !bases.keys.contains(where: state.isKnown)
         else { return }
         if try hasRoot() { return }
-        // Another device may have filled it anew, under the same store id.
+        // Another device may have refilled it under the same store id.
         let stores = Set(rootsBefore.map(\.store))
         if state.roots.contains(where: { roots[$0.name] != nil && stores.contains($0.store) }) { return }
         forgetNewRoots()
         throw roots.isEmpty && logs.isEmpty && bases.isEmpty ? isReset : isOfAnotherStore
     }
 
-    /// Whether a root that was known before can be read, though no listing has it: listings may be behind, and are so most where all is
-    /// new.
+    /// Returns whether a former root can be read although no listing has it: listings may be behind, mostly at a new place.
     func hasRoot() throws -> Bool {
         let reads = rootsBefore.map { RemoteRead(name: $0.name.description, limit: PackFormat.fileLimit(.root)) }
         return try zip(rootsBefore, files.read(reads, check)).contains { root, contents in
@@ -126,7 +124,7 @@ extension PackedRun {
         }
     }
 
-    /// Nothing that is known of the remote is there any more.
+    /// The error if nothing known of the remote exists any more.
     var isReset: StoreError {
         var error = StoreError(
             .notFound,
@@ -137,7 +135,7 @@ extension PackedRun {
         return error
     }
 
-    /// There are packs, and none of them is of a store that is known.
+    /// The error if there are packs, but none of a known store.
     private var isOfAnotherStore: StoreError {
         var error = StoreError(
             .notFound,

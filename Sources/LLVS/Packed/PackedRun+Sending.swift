@@ -1,8 +1,8 @@
 /// Publishing: docs/pack-format.md, section 6.
 extension PackedRun {
     /// - Parameters:
-    ///   - isFresh: a retrieve has just listed what is there.
-    ///   - listed: all packs there are, where it listed them all.
+    ///   - isFresh: whether a retrieve has just listed the place.
+    ///   - listed: all existing packs, if that was a full listing.
     func send(isFresh: Bool, listed: [PackName: Int]? = nil) throws -> ExchangeResult {
         control.bytes?.begin()
         stage = .sending
@@ -31,7 +31,7 @@ extension PackedRun {
             try deleteWhatIsDue(listed)
             if listed != nil { try deleteUnnamedParts() }
         }
-        // What is new is there: a place without room for larger packs fails nothing.
+        // The new versions are sent: lack of room for larger packs is no failure.
         do { try putTogether(listed, &sending) } catch let error as StoreError {
             if error.code == .noSpace {
                 state.withoutRoom = now
@@ -43,17 +43,17 @@ extension PackedRun {
         }
         if state.withoutRoom != 0 {
             sending.tell(hasNoRoom)
-            // What later packs replace makes room: then it is tried again with the next exchange.
+            // Deleting replaced packs makes room: then the next exchange tries again.
             if state.withoutRoom != wasWithoutRoom { try during(.deleting) { try deleteWhatIsDue(isFull: true) } }
         }
         return sending.result
     }
 
-    /// Puts packs together that lie there, unless there was no room for that a short while ago.
+    /// Merges packs at the remote, unless there was recently no room for that.
     private func putTogether(_ listed: [PackName: Int]?, _ sending: inout PackedSending) throws {
         guard !waitsForRoom else { return }
         state.withoutRoom = 0
-        // What came to no end gives way for some minutes.
+        // An unfinished merge is not retried for some minutes.
         if let cut = state.cut, now - cut.at < PackedSettings.pause { return }
         try during(.folding) {
             try fold()
@@ -67,7 +67,7 @@ extension PackedRun {
         if mustFollow { try sending.publish(evenEmpty: true) }
     }
 
-    /// Whether no larger packs are tried, since there was no room for one, and nothing was deleted since.
+    /// Whether larger packs are postponed, since there was no room for one and nothing was deleted since.
     var waitsForRoom: Bool { state.withoutRoom != 0 && now - state.withoutRoom < PackedSettings.roomWait }
 
     private var hasNoRoom: ExchangeProblem {
@@ -80,12 +80,13 @@ extension PackedRun {
                 path: "pack1/base"))
     }
 
-    /// Sends what is left, and tells the others that this writer ends. What this device sends later it sends as another.
+    /// Sends the remaining versions, and tells the other devices that this writer ends. Anything this device sends later has a new writer
+    /// id.
     func retire() throws -> ExchangeResult {
         let result = try send(isFresh: false)
         guard state.attempts.contains(where: { $0.key.writer == state.writer && $0.value.outcome == .done }) else { return result }
         var sending = PackedSending(self)
-        // Each number that lacks a pack gets one: whoever reads would miss it for ever.
+        // Each missing number gets a pack, which readers would otherwise miss for ever.
         while state.healing == 0, let hole = state.holes.min() {
             try sending.publish(evenEmpty: true)
             guard !state.holes.contains(hole) else { break }
@@ -103,11 +104,11 @@ extension PackedRun {
             "Putting together what other devices left in \(files.description) failed: it is not there, or not whole yet. Exchange again.")
     }
 
-    /// Goes on with a file that an earlier call, or another process, could not send to its end, where the service kept what came of it.
+    /// Resumes the upload of a file that an earlier call or another process began, if the service kept the received part.
     private func goOnUploading(_ sending: inout PackedSending) throws {
         guard files.capabilities.sessionsAbove != nil, let made = try notes.keptUpload(by: state.writer) else { return }
         let name = made.name
-        // Others may have changed the keys meanwhile.
+        // Other devices may have changed the keys meanwhile.
         let isCurrent = try state.rekeying == nil && notes.session != nil && sealing.isCurrent(name, made.bytes)
         do {
             switch name.kind {
@@ -118,10 +119,10 @@ extension PackedRun {
                 try settle(name)
                 sending.tell(try notes.ids(of: name) ?? [])
                 try save()
-            // Large values are not for metered networks.
+            // Large values are not sent over metered networks.
             case .blob where isCurrent && control.isThrifty: break
             case .blob where isCurrent && state.partials[name.digest]?.parts.count ?? 0 == Int(name.first): try uploadPart(made)
-            // It is there, or nobody would look for it any more.
+            // The file exists, or is no longer needed.
             default: notes.forgetUpload()
             }
         } catch let error as StoreError {
@@ -130,9 +131,9 @@ extension PackedRun {
         }
     }
 
-    /// Uploads a file under a name that nothing else has.
+    /// Uploads a file under a unique name.
     func upload(_ made: MadePack) throws {
-        // What interrupted uploads left behind is removed a day later.
+        // Removes the remains of interrupted uploads, at most once a day.
         if now < state.prepared || now - state.prepared >= PackedSettings.day {
             try files.prepareUploads(check)
             state.prepared = now
@@ -147,7 +148,7 @@ extension PackedRun {
             switch try files.publish([upload], check).first {
             case .published: rate.moved(made.size, since: start, .up)
             case .refused(let error): throw error
-            // An answer that was lost, and a second try. A listing may be behind; the file itself tells.
+            // The response was lost, and this is a retry. A listing may be behind, so the file itself is read.
             case .exists, nil:
                 guard try isReadBack(made.name, made.size) else {
                     notes.forgetUpload()
@@ -163,7 +164,7 @@ extension PackedRun {
         if isKept { notes.forgetUpload() }
     }
 
-    /// Uploads a part of a large value. What was sent of it is written down, so that a call that ends in the middle is gone on with.
+    /// Uploads a part of a large value, and saves that, so that an interrupted call can be resumed.
     func uploadPart(_ made: MadePack) throws {
         guard hasTime(for: made.size, .up) else { throw hasNoTime }
         try upload(made)
@@ -175,7 +176,7 @@ extension PackedRun {
         try save()
     }
 
-    /// Those that were sent before, and are there, each with its size.
+    /// Returns the parts that were sent before and still exist with the same size.
     func partsThere() throws -> [PackID: [PackID]] {
         state.partials = state.partials.filter { !$0.value.isNamed || now - $0.value.since < PackedSettings.day }
         guard !state.partials.isEmpty else { return [:] }
@@ -188,14 +189,14 @@ extension PackedRun {
                 return size == part.size || size == PackedRun.notTold
             }
             there[digest] = parts.map(\.element.id)
-            // The others are made anew.
+            // The others are sent again.
             state.partials[digest]?.parts.removeLast(partial.parts.count - parts.count)
         }
         return there
     }
 
-    /// Removes parts of large values that were never sent whole, once a full listing showed no pack of this writer that it does not know: a
-    /// clone may have named them.
+    /// Deletes parts of large values that were never sent completely. First a full listing must show no unknown pack of this writer, since
+    /// a clone might have named the parts.
     private func deleteUnnamedParts() throws {
         let old = state.partials.filter { !$0.value.isNamed && now - $0.value.since > PackedSettings.partialLife }
         for (digest, partial) in old {
@@ -214,14 +215,14 @@ extension PackedRun {
             path: made.name.description)
     }
 
-    /// Writes down that a pack is uploaded, uploads it, and writes down that it is there.
-    /// - Parameter isWhole: looks at what is there before it counts; false: it is not there, or not whole.
+    /// Saves that a pack is being uploaded, uploads it, and saves that it exists.
+    /// - Parameter isWhole: verifies the file before it counts; false: it is missing or incomplete.
     func attempt(
         _ made: MadePack, _ ids: [VersionID], _ attempt: PackedState.Attempt, isWhole: () throws -> Bool = { true }
     ) throws -> Bool {
         try notes.put(ids, of: made.name)
         state.attempts[made.name] = attempt
-        // Written down before, since a process that is killed writes nothing.
+        // Saved before, since a killed process saves nothing.
         let before = state.cut
         if !attempt.replaces.isEmpty { state.cut = PackedState.Cut(most: max(PackedSettings.leastPack, made.size / 2), at: now) }
         try save()
@@ -243,13 +244,13 @@ extension PackedRun {
         return true
     }
 
-    /// The service takes no file of so many bytes, and says not how many it takes: later ones have half.
+    /// Records that the service refuses a file of so many bytes; later packs have half.
     private func noteRefused(_ size: Int) {
         let most = max(1, min(size - 1, max(PackedSettings.leastPack, size / 2)))
         state.refusedSize = PackedState.RefusedSize(most: min(most, state.refusedSize?.most ?? .max), at: now)
     }
 
-    /// Sends what is new, in smaller packs where the service refuses one as too large.
+    /// Sends new versions, in smaller packs if the service refuses one as too large.
     private func publish(_ sending: inout PackedSending) throws {
         while true {
             let limit = packLimit
@@ -261,12 +262,12 @@ extension PackedRun {
 
     // MARK: The root
 
-    /// Writes a root where there is none.
+    /// Writes a root if there is none.
     func ensureRoot() throws {
         guard state.roots.isEmpty else { return }
         try makeKeys()
         if keys != nil, try listRoots() {
-            // Where keys were agreed on just now, the root of the other device is opened by them.
+            // If keys were just agreed on, they open the root of the other device.
             guard state.roots.isEmpty else { return }
             throw hasNoRoot
         }
@@ -284,19 +285,19 @@ extension PackedRun {
     }
     private var made: String { UTCDate.text(max(0, Int64(settings.random.milliseconds() / 1_000))) }
 
-    /// Writes roots that somebody removed again, where looking for them is no request: without one no new device finds the packs.
+    /// Rewrites known roots that were removed, if checking costs no request: without a root no new device finds the packs.
     private func keepRoots() throws {
-        // Who may not write there sends nothing either, and hears of that when there is something to send.
+        // A device without write access has nothing to send either; it gets the error when it has.
         do { try publishRoots([:]) } catch let error as StoreError where [.permission, .readOnly].contains(error.code) {}
     }
 
-    /// Writes roots that are known and missing, or cut short, again, byte for byte.
-    /// - Parameter listed: those that are there, with their sizes.
+    /// Rewrites known roots that are missing or cut short, byte for byte.
+    /// - Parameter listed: the listed roots, with their sizes.
     func publishRoots(_ listed: [PackName: Int]) throws {
         for root in state.roots {
             let size = listed[root.name]
             if let size, size == PackedRun.notTold || size == root.bytes.count { continue }
-            // A listing may be behind, and a file that is written over may be torn: the only name that is ever written twice.
+            // A listing may be behind, and overwriting may tear a file: this is the only name that is ever written twice.
             let read = RemoteRead(name: root.name.description, limit: PackFormat.fileLimit(.root))
             if case .bytes(let bytes, _)? = try files.read([read], check).first, bytes == root.bytes { continue }
             var upload = RemoteUpload(name: root.name.description, data: OutgoingFile(root.bytes), replaces: size != nil)
@@ -306,7 +307,7 @@ extension PackedRun {
     }
 }
 
-/// How many bytes of values go, for those who want to know.
+/// Counts the bytes of values sent, for progress.
 private final class PackedBytes {
     private let run: PackedRun
     private var parts = 0
@@ -319,7 +320,7 @@ private final class PackedBytes {
         guard let bytes = run.control.bytes else { return }
         bytes.expect(try size(ids))
     }
-    /// A part of a large value; the pack that names it has its bytes as well.
+    /// Counts a part of a large value. The pack that names it counts its bytes as well.
     func sent(_ part: Int) {
         run.control.bytes?.add(part)
         parts += part
@@ -332,28 +333,28 @@ private final class PackedBytes {
     }
 }
 
-/// Sends what is here and not known to be there.
+/// Sends versions of the store that are not known to be at the remote.
 struct PackedSending {
     private let run: PackedRun
     private(set) var result = ExchangeResult()
     private var failed: Set<VersionID> = []
-    /// What a metered network or a low battery leaves for later.
+    /// Versions deferred because of a metered network or a low battery.
     private var later: Set<VersionID> = []
 
     init(_ run: PackedRun) { self.run = run }
 
-    /// Versions of a pack that an earlier call, or another process, began to send.
+    /// Adds versions of a pack that an earlier call or another process began to send.
     mutating func tell(_ versions: [VersionID]) { result.versions += versions }
     mutating func tell(_ problem: ExchangeProblem) { result.problems = ExchangeProblem.inOrder(result.problems + [problem]) }
 
     /// - Parameters:
-    ///   - evenEmpty: whether a pack is written though there is nothing to send.
-    ///   - notices: what the first pack tells the others.
+    ///   - evenEmpty: whether to write a pack even if there is nothing to send.
+    ///   - notices: notices of the first pack to other devices.
     mutating func publish(evenEmpty: Bool = false, notices: [PackServices.Notice] = []) throws {
         let store = run.store, listing = run.control.paced(.listing, doing: run.what)
         var ids = try run.toSend(of: store.missing(from: run.there, listing.look))
         if run.control.leavesToMakers { ids = try LateArrivals.of(store).leftOut(of: ids, in: store) }
-        // A number of which the pack was lost may be one that another pack stands for: that is known once the loss was looked into.
+        // After a loss, another pack may cover the missing number; that is known once the loss was examined.
         let damaged = run.state.damagedParts.filter { $0.value.told == 0 }
         let evenEmpty = evenEmpty || (!run.state.holes.isEmpty && run.state.healing == 0) || !damaged.isEmpty
         guard !ids.isEmpty || evenEmpty else { return }
@@ -363,7 +364,7 @@ struct PackedSending {
         place.blobs = run.state.currentBlobs
         place.random = run.settings.random
         place.sealing = run.sealing
-        // A writer is believed to end when its newest pack says so.
+        // A writer's end counts only in its newest pack.
         let isEnd = !notices.isEmpty
         place.next = { [run] in
             let number = isEnd ? run.state.next : run.state.holes.min() ?? run.state.next
@@ -386,9 +387,9 @@ struct PackedSending {
                 try run.uploadPart(made)
                 return bytes.sent(made.size)
             }
-            // It is no attempt that failed: what is sent next is not made smaller for it.
+            // This is no failed attempt, so later packs are not made smaller.
             guard run.hasTime(for: made.size, .up) else { throw run.hasNoTime }
-            // What was sent of large values until now is what it names.
+            // The pack names the large values sent so far.
             for digest in Array(run.state.partials.keys) { run.state.partials[digest]?.isNamed = true }
             var attempt = PackedState.Attempt(size: made.size, listed: run.now)
             attempt.seen = seen
@@ -408,7 +409,7 @@ struct PackedSending {
             var packer = VersionPacker(store, storeID: storeID, writer: run.state.writer, place: place, paced, emit)
             for (i, id) in ids.enumerated() {
                 try run.control.check(.sending, i, of: ids.count, doing: run.what)
-                // What was refused before a pack was made smaller is told once.
+                // A refusal from before a pack was made smaller is reported once.
                 if try failed.contains(id) || isForLater(id) || isHeldBack(id) { continue }
                 do { try packer.add(id) } catch let refusal as VersionPacker.Refusal {
                     failed.insert(id)
@@ -423,7 +424,7 @@ struct PackedSending {
         result.problems = ExchangeProblem.inOrder(result.problems)
     }
 
-    /// On a metered network or a low battery no large values are sent, and nothing that builds on their versions.
+    /// On a metered network or a low battery, large values are deferred, and all versions that build on theirs.
     private mutating func isForLater(_ id: VersionID) throws -> Bool {
         guard run.control.isThrifty, let version = try run.store.version(id) else { return false }
         var isLarge = version.predecessors.contains(where: later.contains)
@@ -450,33 +451,33 @@ struct PackedSending {
 }
 
 extension PackedRun {
-    /// How large a pack with that number is, about. One that was not sent to its end before the call was cancelled, or the line broke, may
-    /// be too large for the time that there is: half of it gets on.
+    /// Returns the approximate size limit of a pack with that number. If an upload was cancelled or broke off, the pack may be too large
+    /// for the time available: half of it makes progress.
     func sendLimit(_ number: UInt32) -> Int {
         let cut = state.attempts.filter { name, attempt in
             name.writer == state.writer && name.first == number && [.trying, .failed].contains(attempt.outcome)
         }
         let least = cut.values.map(\.size).min().map { max(PackedSettings.leastPack, $0 / 2) }
-        // A pack may have somewhat more bytes than are asked for.
+        // A pack may slightly exceed the requested size.
         let inTime = timeFor(.up).map { max(PackedSettings.leastPack, $0 / 4 * 3) }
         return min(packLimit, least ?? packLimit, inTime ?? packLimit)
     }
 
-    /// What this device is called, where its packs do not say so yet.
+    /// A notice with the device's name, if its packs do not have it yet.
     var introduction: [PackServices.Notice] {
         guard let name = settings.deviceName, name != state.saidName else { return [] }
         return [PackServices.Notice(naming: name)]
     }
 
-    /// How far the writers are that moved since the last pack of this one.
+    /// The newest packs of the writers that advanced since the last pack of this one.
     var movedWriters: [PackServices.Seen] {
         let moved = state.moved.compactMap { state.seen[$0] }.filter { $0.writer != state.writer }
-        // The most recent, where there are too many.
+        // The most recent if there are too many.
         return Array(moved.sorted { (state.active[$0.writer] ?? 0) > (state.active[$1.writer] ?? 0) }.prefix(PackFormat.entriesLimit))
     }
 }
 
-/// Dates as RFC 3339 has them.
+/// Dates in the format of RFC 3339.
 enum UTCDate {
     /// - Parameter seconds: since 1970, not negative.
     static func text(_ seconds: Int64) -> String {

@@ -1,5 +1,5 @@
-/// One retrieve or send with a remote in the packed layout. What it knows lives in `state`, which is written down before anything is
-/// uploaded by it, and at the end.
+/// One retrieve or send with a remote in the packed layout. Its knowledge is in `state`, which is saved before each upload that relies on
+/// it, and at the end.
 package final class PackedRun {
     let store: Store
     let files: any RemoteFiles
@@ -11,27 +11,27 @@ package final class PackedRun {
     let control: OperationControl
     let what: String
     var state: PackedState
-    /// Which versions are known to be at the remote.
+    /// The versions known to be at the remote.
     var there: Coverage
-    /// All packs there are, where this run listed them.
+    /// All existing packs, if this run listed them.
     var listedInFull: [PackName: Int]?
-    /// Whether single files are to lie beside the packs, where a root is made.
+    /// Whether a new root says that there are single files beside the packs.
     var wantsBridge = false
     /// Whether the next retrieve lists all packs.
     var mustListFully = false
-    /// Merged packs of this device that were listed, and of which the outcome is not known: looked at by `takeBackUnfinished`.
+    /// Listed merged packs of this device with an unknown outcome, for `takeBackUnfinished`.
     var toReadBack: Set<PackName> = []
-    /// The roots that were known before this run looked.
+    /// The roots that were known before this run.
     private(set) var rootsBefore: [PackedState.Root]
-    /// Whether large values were known to be there before this run: those that are met in it are not looked for.
+    /// Whether large values at the remote were known before this run. Those first met in this run need no check.
     private(set) var knewBlobs: Bool
-    /// Parts of large values that others say are damaged.
+    /// Parts of large values that other devices report as damaged.
     var claims: [PackID: PackID] = [:]
     private var saved: ArraySlice<UInt8> = []
     private var summarized: Coverage?
-    /// Bytes of a pack that is written here, about.
+    /// The approximate size limit of a pack.
     var packLimit: Int { min(PackFormat.writtenFile, files.capabilities.largestFile ?? .max, state.refusedSize?.most ?? .max) }
-    /// Of one that replaces others.
+    /// The same for a pack that replaces others.
     var mergeLimit: Int { min(packLimit, state.cut?.most ?? .max) }
 
     init(
@@ -50,15 +50,14 @@ package final class PackedRun {
         }
         rootsBefore = state.roots
         if case let now = settings.clock(), now >= settings.earliest { state.putRight(at: now) }
-        // Whoever runs the service may have raised its limit.
+        // The service may have raised its limit.
         if let refused = state.refusedSize, settings.clock() - refused.at > PackedSettings.attemptLife { state.refusedSize = nil }
         if let cut = state.cut, settings.clock() - cut.at > PackedSettings.cutLife { state.cut = nil }
         knewBlobs = !state.blobs.isEmpty
         there = try store.coverage(behind: state.heads)
         store.uncover(state.lacking, in: &there) {}
         if try !store.unknown(among: state.heads).isEmpty {
-            // The store fell back to what it was, a power cut took records, or this is the copy of a state. What was read, or sent, may be
-            // lost here.
+            // The store was reset, lost records in a power cut, or is a copy. It may have lost versions that it read or sent.
             state.becomeNewWriter(settings.random)
             state.attempts = [:]
             state.read = state.read.filter { $0.value.isReplaced && $0.value.missing != 0 }
@@ -71,11 +70,12 @@ package final class PackedRun {
         state.exchanges &+= 1
     }
 
-    /// Forgets all that this device sent there, and removes it: nobody can open it any more. What is here is sent again.
+    /// Deletes and forgets everything that this device sent to the remote, since it cannot be opened any more. The versions of the store
+    /// are sent again.
     func beginAnew() throws {
         let names = (state.roots.map(\.name) + state.attempts.keys).map(\.description)
         for name in state.attempts.keys { notes.forget(name) }
-        // What stays is told as a file without keys.
+        // Remaining files are reported as files without keys.
         if !names.isEmpty { try? files.delete(names, check) }
         let before = state
         state = PackedState(settings.random)
@@ -85,7 +85,7 @@ package final class PackedRun {
     }
 
     var now: Int64 { settings.clock() }
-    /// What is being done, as progress tells.
+    /// The current stage, for progress.
     var stage = Progress.Stage.receiving
     var check: () throws -> Void { { [control, what, stage] in try control.check(stage, 0, of: 0, doing: what) } }
     func during<R>(_ stage: Progress.Stage, _ body: () throws -> R) rethrows -> R {
@@ -95,14 +95,14 @@ package final class PackedRun {
         return try body()
     }
 
-    /// Writes down what is known.
+    /// Saves the state.
     func save() throws {
         if summarized != there {
             (state.heads, state.lacking) = try store.summary(of: there)
             summarized = there
         }
         let body = state.body
-        // The count of exchanges alone is worth no writing.
+        // A changed count of exchanges alone is not saved.
         guard body.dropLast(8) != saved else { return }
         try notes.save(body)
         saved = body.dropLast(8)
@@ -110,10 +110,10 @@ package final class PackedRun {
 
     // MARK: Listing
 
-    /// The size of a file where the service does not tell it.
+    /// The size of a file if the service does not return it.
     static let notTold = -1
 
-    /// The packs in a directory, with their sizes; `notTold` where the service does not tell.
+    /// Returns the packs in a directory, with their sizes; `notTold` if the service does not return them.
     func list(_ kind: PackKind) throws -> [PackName: Int] {
         try control.check(.listing, 0, of: 0, doing: what)
         let directory = String(kind.prefix.dropLast()), paced = control.paced(.listing, doing: what)
@@ -121,16 +121,16 @@ package final class PackedRun {
         for entry in try files.list(directory, withTimes: false, check) ?? [] where !entry.isDirectory {
             try paced.step(0)
             guard let name = PackName(kind.prefix + entry.name), found.count < 1_000_000 else { continue }
-            // A size that no file has comes from whoever answers.
+            // The service may return an impossible size.
             found[name] = entry.size.map { min(max(0, $0), 1 << 40) } ?? PackedRun.notTold
         }
         return found
     }
 
-    /// The roots that are there, with their sizes, once they were listed in this run.
+    /// The listed roots, with their sizes; nil until they were listed in this run.
     var rootsListed: [PackName: Int]?
 
-    /// Forgets the roots of a place that is refused.
+    /// Discards the roots of a place that is refused.
     func forgetNewRoots() { (state.roots, rootsListed) = (rootsBefore, nil) }
 
     func listRootsAnew() throws -> Bool {
@@ -138,8 +138,8 @@ package final class PackedRun {
         return try listRoots()
     }
 
-    /// Lists the roots, and reads those that are new; once in a run.
-    /// - Returns: whether any is there.
+    /// Lists the roots, and reads new ones; once per run.
+    /// - Returns: whether there is any.
     func listRoots() throws -> Bool {
         if let rootsListed { return !rootsListed.isEmpty }
         let paced = control.paced(.listing, doing: what)
@@ -149,10 +149,10 @@ package final class PackedRun {
             if entry.isDirectory { hasKeys = hasKeys || entry.name == "keys"; holdsOther = true; continue }
             if let name = PackName("pack1/" + entry.name), name.kind == .root { sizes[name] = entry.size ?? PackedRun.notTold }
         }
-        // A root tells by itself whether it is encrypted.
+        // A root itself says whether the place is encrypted.
         if keys == nil, hasKeys || (holdsOther && sizes.isEmpty) { try RemoteKeyDirectory.refuseKeys(files, check) }
         let known = Set(state.roots.map(\.name))
-        // Those that are known stay: somebody who writes many with smaller ids pushes none of them out.
+        // Known roots stay, so that an attacker who writes many with smaller ids displaces none.
         let unknown = try sizes.keys.filter {
             try paced.step(0); return !known.contains($0)
         }
@@ -167,7 +167,7 @@ package final class PackedRun {
                 try takeRoot(name, contents)
             }
         }
-        // Who knows no root would make another beside one that cannot be read just now.
+        // Otherwise a device that knows no root would create another beside the unreadable one.
         if state.roots.isEmpty, let error = withheld.first?.error { throw error }
         for (name, error) in withheld { problems.append(ExchangeProblem(name: name.description, error: error)) }
         state.roots.sort { $0.name.id < $1.name.id }
@@ -179,9 +179,9 @@ package final class PackedRun {
         guard case .bytes(let bytes, _) = contents else { return }
         do {
             state.roots.append(try PackedRun.root(name, bytes, sealing))
-            // Packs may be of the store that it names.
+            // Packs may belong to the store that it names.
             for (name, bad) in state.bad where bad.fault?.kind == .otherStore { state.bad[name]?.again = 0 }
-            // Another device filled it already.
+            // Another device has refilled it already.
             state.seedsAnew = false
             state.formerStores = []
         } catch let fault as PackFault {
@@ -189,9 +189,9 @@ package final class PackedRun {
             if fault.kind != .notThere { problems.append(problem(name, fault)) }
         }
     }
-    /// Beside those of versions.
+    /// Problems other than those of versions.
     var problems: [ExchangeProblem] = []
-    /// Of files that cannot be taken, and are not kept in mind each.
+    /// The number of unusable files that are not remembered individually.
     var furtherBad = 0
 
     func problem(_ name: PackName, _ fault: PackFault) -> ExchangeProblem {
@@ -217,12 +217,12 @@ package final class PackedRun {
         return PackedState.Root(name: name, store: store, bytes: bytes)
     }
 
-    // MARK: Own names
+    // MARK: Packs of this device
 
-    /// Takes up which packs of this device a listing has.
+    /// Processes the packs of this device in a listing.
     func lookAtOwn(_ listing: [PackName: Int]) throws {
         let paced = control.paced(.listing, doing: what)
-        // What others left there may be any number of names.
+        // Others may have put any number of names at the remote.
         var own: [(key: PackName, value: Int)] = []
         for one in listing {
             try paced.step(0)
@@ -230,7 +230,7 @@ package final class PackedRun {
         }
         for (name, size) in try own.sorted(by: { $0.key.id < $1.key.id }, looking: paced.look) {
             if name.writer != state.writer {
-                // Sent as a former writer.
+                // Sent under a former writer id.
                 if let attempt = state.attempts[name], attempt.outcome == .done, size != PackedRun.notTold, size != attempt.size {
                     try isShort(name)
                     state.attempts[name] = nil
@@ -255,8 +255,8 @@ package final class PackedRun {
                     state.attempts[name]?.outcome = .failed
                 }
             } else if attempt.outcome == .trying, name.kind == .log, name.first == state.next || state.holes.contains(name.first) {
-                // Where more is told than a size, the size is not enough. What the service does not give now is sent once more: it may
-                // never give it again.
+                // If the service returns digests, the size is not sufficient. A file that it withholds at present is sent again, since it
+                // may never return it.
                 let answer = files.capabilities.tellsDigests ? try readBack(name, attempt.size) : .success(true)
                 if (try? answer.get()) != true {
                     state.attempts[name]?.outcome = .failed
@@ -269,12 +269,12 @@ package final class PackedRun {
         }
     }
 
-    /// What was acknowledged is not whole, or not there any more: its versions are to be sent again.
+    /// An acknowledged pack is incomplete or missing: its versions are sent again.
     private func isShort(_ name: PackName) throws {
         if let ids = try notes.ids(of: name) { store.uncover(ids, in: &there) {} }
     }
 
-    /// An attempt is known to be whole at the remote.
+    /// Records that an attempt is complete at the remote.
     func settle(_ name: PackName) throws {
         state.attempts[name]?.outcome = .done
         if let ids = try notes.ids(of: name) { store.cover(ids, in: &there) }
@@ -286,16 +286,16 @@ package final class PackedRun {
         if name.kind == .log { takeNewest(PackServices.Seen(writer: name.writer, number: name.last, id: name.id)) }
     }
 
-    // MARK: How far everybody is
+    // MARK: Progress of all writers
 
-    /// The newest pack of each writer that is in `log/`, of those that are known here.
+    /// Records the newest pack of each writer in `log/`, of those that this device knows.
     func takeNewest(of logs: [PackName: Int]) {
         let before = state.newest
         state.newest = [:]
         for name in logs.keys where state.isKnown(name) {
             takeNewest(PackServices.Seen(writer: name.writer, number: name.last, id: name.id))
         }
-        // What was sent a moment ago may not be listed yet.
+        // A pack just sent may not be listed yet.
         if let own = before[state.writer] { takeNewest(own) }
     }
     private func takeNewest(_ one: PackServices.Seen) {

@@ -1,14 +1,14 @@
-/// The settings of an exchange in the packed layout. Tests use others.
+/// The settings of an exchange in the packed layout. Tests use other values.
 package struct PackedSettings: Sendable {
     /// Seconds since 1970.
     package var clock: @Sendable () -> Int64 = { Int64(Clock.now() + Clock.secondsFrom1970To2001) }
-    /// What time passes by within a call, in seconds.
+    /// A steady clock for durations within a call, in seconds.
     var steady: @Sendable () -> Double = { Clock.steady() }
-    /// When this format was made. A clock that tells an earlier time was not set yet, and nothing is put right by it.
+    /// When this format was created. A clock with an earlier time was not set yet, and corrects no recorded times.
     var earliest: Int64 = 1_750_000_000
-    /// Where random numbers come from, and the time that is written into files.
+    /// The source of random numbers, and of the times written into files.
     var random = PackRandom.system
-    /// Waits so many seconds, or until the check throws.
+    /// Waits for so many seconds, or until the check throws.
     package var wait: @Sendable (Double, () throws -> Void) throws -> Void = { seconds, check in
         let end = Clock.steady() + seconds
         while Clock.steady() < end {
@@ -16,20 +16,20 @@ package struct PackedSettings: Sendable {
             usleep(20_000)
         }
     }
-    /// How many packs of one level are folded into one.
+    /// How many packs of one level are merged into one.
     package var fanIn = 8
     /// Seconds without a new number after which a writer's packs are adopted.
     package var silence: Int64 = 30 * PackedSettings.day
 
-    /// With more names than these packs of writers are adopted that go on: one page of most listings.
+    /// If there are more names than this, packs of active writers are adopted as well: one page of most listings.
     package var mostNames = 900
 
-    /// What this device is called, for people who look at who writes there; nil: it says nothing.
+    /// The display name of this device; nil: none.
     package var deviceName: String?
 
     package init() {}
     package init(deviceName: String?) { self.deviceName = deviceName }
-    /// For simulations: all that is random comes from `word`, and no file says when it was made.
+    /// For simulations: all random numbers come from `word`, and files contain no time.
     package init(clock: @escaping @Sendable () -> Int64, random word: @escaping @Sendable () -> UInt64) {
         self.clock = clock
         earliest = .min
@@ -38,71 +38,70 @@ package struct PackedSettings: Sendable {
 
     /// Seconds from one full listing to the next.
     static let day: Int64 = 86_400
-    /// Seconds from one listing of `base/` to the next while a gap is open, and from one sight of a loss to the second.
+    /// Seconds between listings of `base/` while a gap is open, and between the first and second observation of a loss.
     static let pause: Int64 = 600
-    /// Seconds for which a pack stays that is to be deleted.
+    /// Seconds before a replaced pack is deleted.
     static let logGrace: Int64 = 900, baseGrace: Int64 = 86_400
-    /// Seconds at most from the discovery of a loss until it is sent anew.
+    /// The most seconds from the discovery of a loss to sending the versions again.
     static let longestWait: UInt64 = 3_600
-    /// Seconds for which nothing is put together where there was no room for it.
+    /// Seconds without merging after there was no room for it.
     static let roomWait: Int64 = 3_600
-    /// Seconds for which packs that replace others are made smaller because one came to no end.
+    /// Seconds for which merged packs are smaller after one was not finished.
     static let cutLife: Int64 = 7 * 86_400
-    /// Seconds for which an attempt that failed is kept in mind.
+    /// Seconds for which a failed attempt is remembered.
     static let attemptLife: Int64 = 30 * 86_400
-    /// Bytes of a pack, about, below which none is made smaller because a larger one was not sent to its end.
+    /// The least bytes to which packs are reduced after an unfinished upload.
     static let leastPack = 256 << 10
-    /// Seconds for which parts of a large value stay that was never sent whole.
+    /// Seconds for which parts of a large value remain that was never sent completely.
     static let partialLife: Int64 = 30 * 86_400
-    /// Seconds for which a writer counts as active that was seen.
+    /// Seconds since it was last seen for which a writer counts as active.
     static let activity: Int64 = 7 * 86_400
-    /// Bytes at the end of a base pack that are looked at first; ranges that are closer than this are read as one.
+    /// Bytes at the end of a base pack that are read first; ranges closer than this are read as one.
     static let tail = 64 << 10
-    /// Bytes at the beginning of an encrypted file that tell its keys.
+    /// Bytes at the beginning of an encrypted file that identify its keys.
     static let head = 4 << 10
-    /// Names that one call asks for, and bytes of them at most.
+    /// The most names of one request, and their bytes.
     static let filesAtOnce = 32, bytesAtOnce = 16 << 20
-    /// Bytes of packs that are kept while their versions wait for others of the same exchange.
+    /// The most bytes of packs in memory while their versions wait for others of the same exchange.
     static let mostKept = 32 << 20
-    /// Files that failed before and are tried again in one exchange, and bytes of them: others may lay any number of them there, and what
-    /// is new is not to wait for these.
+    /// The most failed files that one exchange retries, and their bytes: others may put any number there, and new files must not wait for
+    /// these.
     static let retries = 32, retriedBytes = 16 << 20
-    /// How often a pack is looked at in one exchange, since versions have come that some of it wait for; and how often a file of a large
-    /// value is read.
+    /// How often one exchange reads a pack again because versions it waits for have arrived; and how often it reads a file of a large
+    /// value.
     static let looks = 4, partReads = 4
-    /// Versions of which one pack waits, and that are followed.
+    /// The most versions tracked for which one pack waits.
     static let followed = 4_096
-    /// Parts of large values that no listing shows, and that are asked for all the same in one exchange, since a listing may be behind.
+    /// The most parts of large values that one exchange requests although no listing shows them, since a listing may be behind.
     static let unlistedParts = 4
-    /// Files beyond `badLimit` that could not be taken, and that are not read again for a day.
+    /// The most unusable files beyond `badLimit` that are not read again for a day.
     static let passedLimit = 1_000_000
-    /// Missing parts of one pack that are kept in mind.
+    /// The most missing parts remembered for one pack.
     static let missingParts = 64
-    /// Seconds until a file that cannot be taken is looked at again: soon, and then less and less often.
+    /// Returns the seconds until an unusable file is retried: soon at first, then less and less often.
     /// - Parameter age: seconds since it was first met.
     static func wait(after kind: PackFault.Kind?, for age: Int64) -> Int64 {
         let least = wait(after: kind)
         return least >= day ? least : min(max(least, age / 8), longestWait(after: kind))
     }
-    /// The longest of these.
+    /// Returns the longest of these intervals.
     static func longestWait(after kind: PackFault.Kind?) -> Int64 {
         switch kind {
         case nil, .notThere: pause
         default: day
         }
     }
-    /// Files that cannot be taken, and names in `base/` that are not read yet, of which the device keeps each in mind: others may put any
-    /// number of them there.
+    /// The most unusable files, and the most unread names in `base/`, that the device remembers: others may put any number there.
     static let badLimit = 10_000, wantedLimit = 10_000
     static let rootsLimit = 16
-    /// Parts of large values that others say are damaged, and that are looked at in one exchange; and those that are told of.
+    /// The most parts reported as damaged that one exchange checks, and the most that it reports.
     static let claimsLimit = 16, damagedPartsLimit = 64
-    /// Versions of which the device keeps in mind that another is to bring them to the other side of a bridged remote; further ones it
-    /// brings itself.
+    /// The most versions that the device remembers as left to another for the other side of a bridged remote; further ones it copies
+    /// itself.
     static let bridgingLimit = 100_000
-    /// Roots of which some may be none.
+    /// The most root files to read, some of which may be invalid.
     static let rootsLookedAt = 256
-    /// Seconds until a file that cannot be taken is looked at again; at once while it may be on its way.
+    /// Returns the seconds until an unusable file is retried; 0 while it may be on its way.
     static func wait(after kind: PackFault.Kind?) -> Int64 {
         switch kind {
         case nil, .notThere: 0

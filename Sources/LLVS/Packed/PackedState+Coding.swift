@@ -1,21 +1,21 @@
-/// How the state of a remote is written down: little-endian, lists with their counts in front, and a checksum at the end.
+/// Encodes the state of a remote: little-endian, lists preceded by their counts, and a checksum at the end.
 extension PackedState {
     private static let magic = Array("LLVSPR1\n".utf8)
-    /// With a pin: the state of an encrypted remote. An earlier library takes it for none, and asks for no plain remote by it.
+    /// With a pin: the state of an encrypted remote. An earlier library rejects it, and so does not use it for an unencrypted remote.
     private static let encryptedMagic = Array("LLVSPR2\n".utf8)
-    /// With or without a pin, and with what is there for a while only.
+    /// With or without a pin, and with temporary state.
     private static let fullMagic = Array("LLVSPR3\n".utf8)
     private var isFull: Bool { rekeying != nil || !oldBlobs.isEmpty || !partials.isEmpty || (pin != nil && !blobs.isEmpty) || hasMore }
-    /// As that, with what came later.
+    /// As that, with later additions.
     private static let openMagic = Array("LLVSPR4\n".utf8)
     private static func checksum(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         bytes.withUnsafeBytes { SHA256.digest($0) }.prefix(16)
     }
 
-    /// As it is written down, from `body`.
+    /// Returns the saved form of `body`.
     static func encoded(_ body: [UInt8]) -> [UInt8] { body + checksum(body[...]) }
 
-    /// All but the checksum; at its end the count of exchanges, 8 bytes.
+    /// The encoding without the checksum; ends with the count of exchanges, 8 bytes.
     var body: [UInt8] {
         var out = StateWriter()
         let magic = pin == nil ? PackedState.magic : PackedState.encryptedMagic
@@ -106,7 +106,7 @@ extension PackedState {
         return out.bytes.bytes
     }
 
-    /// Nil for what is none, or damaged: then the device is a new writer.
+    /// Nil if it is invalid or damaged: then the device becomes a new writer.
     init?(encoded bytes: [UInt8]) {
         let hasMore = bytes.starts(with: PackedState.openMagic), isFull = hasMore || bytes.starts(with: PackedState.fullMagic)
         let hasPin = bytes.starts(with: PackedState.encryptedMagic)
@@ -196,7 +196,7 @@ extension PackedState {
                 return (digest, partial)
             }) { state.partials[digest] = partial }
         }
-        // Written by a library that did not know with which keys large values lie there.
+        // Written by a library that did not record the keys of large values.
         if !isFull, state.pin != nil { state.oldBlobs = Set(state.blobs.keys) }
         if hasMore {
             for (part, bytes) in try from.list({ (try $0.cursor.integer(UInt8.self), try $0.bytes()) }) { try state.take(part, bytes) }

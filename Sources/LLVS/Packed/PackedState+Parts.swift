@@ -1,4 +1,4 @@
-/// What came to the state of a remote later, each in a part of its own: who does not know one passes over it.
+/// Later additions to the state of a remote, each in a part of its own, which older libraries skip.
 extension PackedState {
     private enum Part {
         static let badSizes: UInt8 = 18, incomplete: UInt8 = 19, passed: UInt8 = 20

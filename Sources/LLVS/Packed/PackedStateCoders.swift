@@ -1,4 +1,4 @@
-/// Writes the state of a remote: little-endian, lists with their counts in front.
+/// Encodes the state of a remote: little-endian, lists preceded by their counts.
 struct StateWriter {
     var bytes = ByteWriter()
 
@@ -39,7 +39,7 @@ struct StateWriter {
     }
 }
 
-/// Reads it. Its functions throw `PackFault`.
+/// Decodes it. The functions throw `PackFault`.
 struct StateReader {
     var cursor: PackCursor
     init(_ bytes: UnsafeRawBufferPointer) { cursor = PackCursor(bytes) }
@@ -51,7 +51,7 @@ struct StateReader {
         return all
     }
     mutating func size() throws -> Int { try cursor.number(atMost: 1 << 40) { _ in .damaged("a size of it is too large") } }
-    /// Seconds since 1970, which can be counted with.
+    /// Reads seconds since 1970, bounded so that sums cannot overflow.
     mutating func time() throws -> Int64 {
         let time = try cursor.integer(Int64.self)
         guard time.magnitude <= 1 << 60 else { throw PackFault.damaged("a time of it is none") }

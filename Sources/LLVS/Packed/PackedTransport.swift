@@ -1,12 +1,12 @@
 /// An exchange through packs at a place that holds named files: docs/pack-format.md on `RemoteFiles`.
 ///
-/// It holds no files of single versions: what asks a transport for such gets none.
+/// It holds no files of single versions: the functions for these return none.
 package final class PackedTransport: StoreTransport, TellingTransport, @unchecked Sendable {
-    // Sendable: `lock` guards all that changes; a run belongs to one call, and `PackedNotes` keeps others out.
+    // Sendable: `lock` guards all that changes; a run belongs to one call, and `PackedNotes` excludes others.
     private let files: any RemoteFiles
     private let settings: PackedSettings
     let keys: PackedKeys?
-    /// Whether single files are to lie beside the packs; a place that has roots is as these say.
+    /// Whether a new place gets single files beside the packs. The roots of an existing place decide for it.
     private let isToBeBridged: Bool
     private let bridge = BridgedVersions()
     /// The exchange of single files, once there was one.
@@ -16,15 +16,15 @@ package final class PackedTransport: StoreTransport, TellingTransport, @unchecke
     private let lock = Lock(.leaf)
     private var mustForget = false
     private var status: RemoteStatus?
-    /// Until when a send does without a listing of its own, since a retrieve has just made one.
+    /// Until then a send needs no listing of its own, since a retrieve has just made one.
     private var freshUntil = -Double.infinity
-    /// What that retrieve listed in full.
+    /// The full listing of that retrieve.
     private var listed: [PackName: Int]?
     private static let freshness = 10.0
 
     /// - Parameters:
-    ///   - keys: what the place is encrypted with; nil: it is not.
-    ///   - isBridged: whether the place is made so that single files lie beside the packs; not with keys.
+    ///   - keys: the keys of an encrypted place; nil: it is not encrypted.
+    ///   - isBridged: whether a new place gets single files beside the packs; not with keys.
     package init(_ files: any RemoteFiles, settings: PackedSettings = PackedSettings(), keys: PackedKeys? = nil, isBridged: Bool = false) {
         self.files = files; self.settings = settings; self.keys = keys; isToBeBridged = isBridged && keys == nil
         rate = TransferRate(settings.steady)
@@ -60,7 +60,7 @@ package final class PackedTransport: StoreTransport, TellingTransport, @unchecke
             try run.save()
             return result
         } catch {
-            // The state is right also when the call failed. The caller gets the first failure, and not one of writing the state.
+            // The state is valid also after a failure. The caller gets the first error, not one of saving the state.
             try? run.save()
             throw error
         }
@@ -97,8 +97,8 @@ package final class PackedTransport: StoreTransport, TellingTransport, @unchecke
 
     // MARK: Single files beside the packs
 
-    /// Sends packs, and then single files where these are wanted.
-    /// - Parameter packs: sends packs; with what is not to be sent in single files.
+    /// Sends packs, and then single files if the place is bridged.
+    /// - Parameter packs: sends packs, and returns the versions not to send in single files.
     func bothWays(
         _ store: Store, _ what: String, _ control: OperationControl, packs: (PackedRun) throws -> (ExchangeResult, Set<VersionID>)
     ) throws -> ExchangeResult {
@@ -116,9 +116,9 @@ package final class PackedTransport: StoreTransport, TellingTransport, @unchecke
 
     private func exchangeBeside(_ store: Store) -> Exchange {
         if let known = lock.withLock({ beside }), known.store === store { return known }
-        // One call of an exchange at a time.
+        // Safe, since an exchange runs one call at a time.
         var options = Exchange.Options()
-        // That is up to the exchange that this one is a part of.
+        // The enclosing exchange decides that.
         options.hasNoOtherReaders = true
         let versions = RemoteTransport(files, choose: bridge.toSend), made = Exchange(store: store, transport: versions, options: options)
         versions.restorationState = lock.withLock { besideState }
@@ -134,7 +134,7 @@ package final class PackedTransport: StoreTransport, TellingTransport, @unchecke
         return result
     }
 
-    // MARK: What there is not
+    // MARK: Unsupported
 
     package func list(_ control: OperationControl) throws -> ExchangeListing { ExchangeListing(versions: [String]()) }
     package func fetchVersions(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] { names.map { _ in .missing } }
@@ -150,8 +150,8 @@ package final class PackedTransport: StoreTransport, TellingTransport, @unchecke
 
     // MARK: The rest
 
-    /// What is remembered of packs lies beside the store (`PackedNotes`); here it is what a bridged remote's single files need. Given the
-    /// word "new", the device forgets all it knows of the remote, and begins anew with it.
+    /// Only the state of a bridged remote's single files; `PackedNotes` saves the state of packs with the store. Given the word "new", the
+    /// device forgets all it knows of the remote, and starts over.
     package var restorationState: [UInt8] {
         get { lock.withLock { beside }?.transport.restorationState ?? lock.withLock { besideState } }
         set {
@@ -160,16 +160,16 @@ package final class PackedTransport: StoreTransport, TellingTransport, @unchecke
             }
         }
     }
-    /// Tells of every new name where packs lie, whoever wrote it, this device included.
+    /// It reports every new name where packs are, also those that this device wrote.
     package var hearsItself: Bool { true }
     package func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? {
-        // Each device leaves its newest pack in `log/`: what is in `base/` alone is none of the news.
+        // Each device leaves its newest pack in `log/`, so changes in `base/` alone are no news.
         try files.observe(["pack1", "pack1/log", "pack1/blob", "pack1/keys", "versions"], changed)
     }
     package func hasNews(for store: Store) throws -> Bool? {
         let known = try PackedNotes.known(of: store, remote: files.description, account: files.account(nil))
         guard let state = known, !state.roots.isEmpty else { return true }
-        // What came may be what these wait for: a pack that came in part, a root, keys, a large value.
+        // The change may be what these wait for: a partial pack, a root, keys, a large value.
         if !state.bad.isEmpty || !state.waiting.isEmpty || !state.missingBlobs.isEmpty || (isKeyed && state.pin == nil) { return true }
         for entry in try files.list("pack1/log", withTimes: false, {}) ?? [] {
             if let name = PackName(PackKind.log.prefix + entry.name), !state.isKnown(name) { return true }
@@ -178,7 +178,7 @@ package final class PackedTransport: StoreTransport, TellingTransport, @unchecke
         let listing = try exchangeBeside(store).transport.list(OperationControl())
         return try !store.unknown(among: listing.versions + listing.changesOnly).isEmpty
     }
-    /// Single files lie beside the packs.
+    /// Whether there are single files beside the packs.
     package func isReadByOthers(_ store: Store) -> Bool {
         if isToBeBridged || lock.withLock({ beside != nil }) { return true }
         let known = try? PackedNotes.known(of: store, remote: files.description, account: files.account(nil))

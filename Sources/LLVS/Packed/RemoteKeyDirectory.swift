@@ -1,11 +1,11 @@
-/// The keys of an encrypted remote, in `pack1/keys/` of a place that holds named files.
+/// The key files of an encrypted remote, in `pack1/keys/` of a place that holds named files.
 final class RemoteKeyDirectory: KeyDirectory {
     private let files: any RemoteFiles
     private let check: () throws -> Void
     private static let directory = "pack1/keys"
-    /// Far more than a place comes to have, of which only the newest are read.
+    /// Far more than a place ever has; only the newest are read.
     static let namesLimit = 10_000
-    /// The names that a listing had, once; nil: it is listed each time.
+    /// The names of a listing made once; nil: each call lists.
     private let listed: [String]?
 
     init(_ files: any RemoteFiles, _ check: @escaping () throws -> Void, listed: [String]? = nil) {
@@ -25,8 +25,8 @@ final class RemoteKeyDirectory: KeyDirectory {
         guard names.count <= RemoteKeyDirectory.namesLimit else {
             throw StoreError(
                 .tooLarge,
-                "There are \(names.count) files of keys in \(description), and at most \(RemoteKeyDirectory.namesLimit) are looked at: "
-                    + "somebody put them there. Remove from pack1/keys/ what no device made.")
+                "There are \(names.count) files of keys in \(description), and at most \(RemoteKeyDirectory.namesLimit) are looked at. "
+                    + "Remove from pack1/keys/ the files that no device made.")
         }
         return names.sorted()
     }
@@ -44,7 +44,7 @@ final class RemoteKeyDirectory: KeyDirectory {
             let entries = try files.list(directory, withTimes: false, check) ?? []
             if entries.contains(where: { PackName((kind == .root ? "pack1/" : kind.prefix) + $0.name)?.kind == kind }) { return true }
         }
-        // Two files for each version, in clear: nothing encrypted lies beside them.
+        // Two unencrypted files per version: no encrypted place has them.
         return try (files.list("versions", withTimes: false, check) ?? []).contains { VersionID(validating: $0.name) != nil }
     }
 
@@ -62,23 +62,23 @@ final class RemoteKeyDirectory: KeyDirectory {
 
     func create(_ name: String, _ bytes: [UInt8]) throws {
         let upload = RemoteUpload(name: "\(RemoteKeyDirectory.directory)/\(name)", data: OutgoingFile(bytes), replaces: false)
-        // When the file exists already, the caller finds that out by reading it back.
+        // If the file exists already, the caller finds out by reading it back.
         if case .refused(let error)? = try files.publish([upload], check).first { throw error }
     }
 
     func delete(_ name: String) throws { try files.delete(["\(RemoteKeyDirectory.directory)/\(name)"], check) }
 
-    // MARK: Places that are to be in clear
+    // MARK: Unencrypted places
 
-    /// - Throws: `.keyMissing` when a place has keys, or files that are encrypted: nothing is written to it in clear.
+    /// - Throws: `.keyMissing` if a place has keys or encrypted files: nothing is written to it unencrypted.
     static func refuseKeys(_ files: any RemoteFiles, _ check: @escaping () throws -> Void) throws {
         guard let entries = try files.list("pack1", withTimes: false, check), !entries.isEmpty else { return }
         let keys = RemoteKeyDirectory(files, check)
         guard try keys.keyFiles().isEmpty, try !keys.holdsEncrypted() else { throw isEncrypted(files.description) }
     }
 
-    /// Whether roots or packs are there that are files of age: the place is encrypted, though its keys may be gone.
-    /// - Throws: the error of a file that cannot be read now, where no other one tells: it may be encrypted.
+    /// Returns whether roots or packs are files of age: then the place is encrypted, though its keys may be gone.
+    /// - Throws: the error of a file that is unreadable now, if no other one decides: it may be encrypted.
     func holdsEncrypted() throws -> Bool {
         var withheld: StoreError?
         for kind in [PackKind.root, .log, .base] {
@@ -97,7 +97,7 @@ final class RemoteKeyDirectory: KeyDirectory {
         if let withheld { throw withheld }
         return false
     }
-    /// Files of each kind that are looked at: most are of one kind, or others put them there.
+    /// How many files of each kind are checked: all are alike, unless others put foreign ones there.
     private static let looked = 4
     static func keysAreGone(_ place: String) -> StoreError {
         StoreError(

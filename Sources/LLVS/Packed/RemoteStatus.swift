@@ -1,32 +1,32 @@
-/// What a device knows of a place in the packed layout, as of its last exchange there.
+/// What a device knows of a place in the packed layout, as of its last exchange.
 public struct RemoteStatus: Sendable {
-    /// Who writes there.
+    /// A writer at the place.
     public struct Writer: Sendable, Hashable {
-        /// The random number by which the place knows a device: 13 characters. A device that lost its memory has another one.
+        /// The random number by which the place knows a device: 13 characters. A device that lost its memory gets another one.
         public let id: String
-        /// Of its newest pack.
+        /// The number of its newest pack.
         public let number: UInt32
-        /// When this device saw a new pack of it last, in seconds since 2001-01-01 UTC; nil for this device.
+        /// When this device last saw a new pack of it, in seconds since 2001-01-01 UTC; nil for this device.
         public let lastSeen: Double?
         /// Whether it is this device.
         public let isHere: Bool
-        /// What it is called, as it says itself (`Exchange.URLOptions.deviceName`); nil: it does not.
+        /// Its display name, as it announced it (`Exchange.URLOptions.deviceName`); nil: none.
         public let name: String?
     }
     /// `.packed` or `.bridged`.
     public let layout: Exchange.Layout
-    /// The number of the newest keys; 0: it is not encrypted.
+    /// The number of the newest keys; 0: the place is not encrypted.
     public let epoch: UInt32
-    /// Six words over the newest pack of each writer: two devices that were shown the same, and have read it, have the same. Empty when
+    /// Six words derived from the newest pack of each writer: equal on two devices that were shown, and have read, the same packs. Empty if
     /// there is none.
     public let fingerprint: String
-    /// How many packs lay there when all were listed last, and their bytes, large values not counted.
+    /// The number of packs at the last full listing, and their bytes, without large values.
     public let packs: UInt64, bytes: UInt64
-    /// When that was, in seconds since 2001-01-01 UTC; nil: not yet.
+    /// When that was, in seconds since 2001-01-01 UTC; nil: never.
     public let listed: Double?
-    /// All that have a pack in `log/`, by their ids.
+    /// All writers with a pack in `log/`, sorted by id.
     public let writers: [Writer]
-    /// How many listed files could not be read, and since when, in seconds since 2001-01-01 UTC; nil: all could.
+    /// The number of listed files that could not be read, and since when, in seconds since 2001-01-01 UTC; nil: all could.
     public let unread: UInt64, unreadSince: Double?
 
     init(_ state: PackedState) {
@@ -49,7 +49,7 @@ public struct RemoteStatus: Sendable {
         fingerprint = RemoteStatus.fingerprint(state.store, newest)
     }
 
-    /// The first 12 bytes of SHA-256 over the store id and, for each writer, its id, number and pack id: six words of 16 bits each.
+    /// Returns six words of 16 bits each: the first 12 bytes of SHA-256 over the store id and, for each writer, its id, number and pack id.
     static func fingerprint(_ store: PackID?, _ newest: [PackServices.Seen]) -> String {
         guard let store, !newest.isEmpty else { return "" }
         var out = ByteWriter()
@@ -63,7 +63,7 @@ public struct RemoteStatus: Sendable {
         return (0..<6).map { word(UInt16(digest[2 * $0]) << 8 | UInt16(digest[2 * $0 + 1])) }.joined(separator: " ")
     }
 
-    /// A word of five letters that can be spoken: consonants of 4 bits, vowels of 2, the high bits first.
+    /// Returns a pronounceable word of five letters: consonants of 4 bits, vowels of 2, the high bits first.
     private static func word(_ number: UInt16) -> String {
         let consonants = Array("bdfghjklmnprstvz"), vowels = Array("aiou")
         return String([
@@ -73,22 +73,22 @@ public struct RemoteStatus: Sendable {
     }
 }
 
-/// A transport that tells what it knows of the place.
+/// A transport that reports what it knows of the place.
 package protocol TellingTransport: ExchangeTransport {
-    /// What was asked and moved since it was opened.
+    /// The requests and bytes since it was opened.
     var counts: RemoteCounts { get }
-    /// As of the last exchange with it; nil: there was none, or the place has no packs.
+    /// As of the last exchange; nil: there was none, or the place has no packs.
     var remoteStatus: RemoteStatus? { get }
-    /// Whose place it is, as far as that is known without asking anybody; nil where the address says it.
+    /// Returns the account whose place it is, as far as known without a request; nil if the address implies it.
     func knownAccount() throws -> String?
 }
 extension RemoteTransport: TellingTransport { package var remoteStatus: RemoteStatus? { nil } }
 extension AutomaticTransport: TellingTransport { package var remoteStatus: RemoteStatus? { packs.remoteStatus } }
 
 extension Exchange {
-    /// What this device knows of the place, as of the last exchange of its store there; nothing is asked of the place.
+    /// Returns what this device knows of the place, as of the store's last exchange there. Makes no request.
     /// - Returns: nil: there was no exchange, or it has no packs.
-    /// - Throws: `.closed`, and what keeps the store's caches from being read.
+    /// - Throws: `.closed`, and errors of reading the store's caches.
     public func remoteStatus() throws -> RemoteStatus? {
         guard let transport = transport as? any TellingTransport else { return nil }
         if let known = transport.remoteStatus { return known }
@@ -98,14 +98,14 @@ extension Exchange {
         return RemoteStatus(state)
     }
 
-    /// Tells the other devices that the place goes on elsewhere, after sending what is left: their exchanges here have that as a problem
-    /// (`.placeMoved`) from then on. Nothing else changes, and nothing is removed.
+    /// Sends the remaining versions, then tells the other devices that the place moves elsewhere: from then on their exchanges here report
+    /// it as a problem (`.placeMoved`). Changes and removes nothing else.
     /// - Parameters:
-    ///   - address: where, for people and programs: 1 to 1,024 bytes, without control characters. No secrets: whoever reads the place
-    ///     reads it.
+    ///   - address: the new place, for people and programs: 1 to 1,024 bytes, without control characters. No secrets: all readers of the
+    ///     place can read it.
     ///   - control: as for `send`.
     /// - Returns: as `send`.
-    /// - Throws: `.invalidArgument` for what is no address, `.unsupported` for a place that holds no packs, and as `send`.
+    /// - Throws: `.invalidArgument` for an invalid address, `.unsupported` for a place that has no packs, and as `send`.
     public func announceMove(to address: String, _ control: OperationControl = OperationControl()) throws -> ExchangeResult {
         guard (1...PackedReports.addressLimit).contains(address.utf8.count), address.utf8.allSatisfy({ $0 >= 32 && $0 != 127 }) else {
             throw StoreError(

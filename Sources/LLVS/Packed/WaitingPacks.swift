@@ -1,26 +1,26 @@
-/// Packs of one exchange with versions that wait for others, by what these are. A pack is looked at again when all that it waits for has
-/// come, or some of it and nothing else goes on; and not whenever something has. So packs that unlock one another cost what they are, in
-/// whatever order they are read.
+/// Packs of one exchange with versions that wait for others, by these. A pack is read again when all versions that it waits for have
+/// arrived; if there is no such pack, when some have. So packs that unlock one another cost in proportion to their size, in whatever order
+/// they are read.
 struct WaitingPacks {
     private struct Waiting {
         let size: Int
-        /// What is to come before it is looked at again.
+        /// The versions that must arrive before it is read again.
         var left: Set<VersionID>
     }
     private var packs: [PackName: Waiting] = [:]
     private var followers: [VersionID: [PackName]] = [:]
-    /// Those that have all, and those that have some of it.
+    /// Packs for which all have arrived, and for which some have.
     private var ready: Set<PackName> = [], partial: Set<PackName> = []
-    /// How often each was looked at.
+    /// How often each was read.
     private var looks: [PackName: Int] = [:]
 
-    /// Whether a pack waits.
+    /// Returns whether a pack waits.
     func contains(_ name: PackName) -> Bool { packs[name] != nil }
 
-    /// Each may be looked at as often as at first.
+    /// Resets the counts of reads.
     mutating func lookAnew() { looks = [:] }
 
-    /// A pack was looked at, and waits no more unless it is said anew.
+    /// Records that a pack was read; it stops waiting until `wait` is called again.
     mutating func looked(at name: PackName) {
         looks[name, default: 0] += 1
         packs[name] = nil
@@ -28,26 +28,26 @@ struct WaitingPacks {
         partial.remove(name)
     }
 
-    /// A pack waits.
+    /// Adds a waiting pack.
     /// - Parameters:
-    ///   - size: its bytes, as a listing has them.
-    ///   - ids: what it waits for, and is not here.
-    ///   - others: those of them that are not in the pack itself; without any the pack is ready when one of its own has come.
+    ///   - size: its listed size.
+    ///   - ids: the missing versions that it waits for.
+    ///   - others: those of them that are not in the pack itself; if there are none, the pack is ready when one of its own arrives.
     mutating func wait(_ name: PackName, size: Int, for ids: Set<VersionID>, others: Set<VersionID>) {
         var left = others.isEmpty ? ids : others
-        // So many are rarely met, and each is some memory.
+        // Bounded, since each takes memory; so many are rare.
         if left.count > PackedSettings.followed { left = Set(left.prefix(PackedSettings.followed)) }
         packs[name] = Waiting(size: size, left: left)
         for id in others.isEmpty ? left : left.union(ids.prefix(PackedSettings.followed)) { followers[id, default: []].append(name) }
     }
 
-    /// What it waited for is here already.
+    /// Adds a pack whose versions have arrived already.
     mutating func isReady(_ name: PackName, size: Int) {
         packs[name] = Waiting(size: size, left: [])
         ready.insert(name)
     }
 
-    /// Versions are here now.
+    /// Records that versions have arrived.
     mutating func came(_ ids: some Sequence<VersionID>) {
         guard !followers.isEmpty else { return }
         for id in ids {
@@ -59,8 +59,8 @@ struct WaitingPacks {
         }
     }
 
-    /// The packs to look at again, in the order of their numbers, with their sizes: those that have all they wait for, or else those that
-    /// have some of it. None is looked at more than `PackedSettings.looks` times.
+    /// Returns the packs to read again, with their sizes, in the order of their numbers: those for which all versions have arrived,
+    /// otherwise those for which some have. None is read more than `PackedSettings.looks` times.
     mutating func next() -> [(name: PackName, size: Int)] {
         for isWhole in [true, false] {
             let names = isWhole ? ready : partial

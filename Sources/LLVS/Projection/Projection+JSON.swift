@@ -1,4 +1,4 @@
-/// What bindings are told, as JSON.
+/// Reports for bindings, as JSON.
 extension Projection {
     private static func quoted(_ text: String) -> [UInt8] {
         var out: [UInt8] = []
@@ -10,7 +10,7 @@ extension Projection {
         return [UInt8(ascii: "{")] + Array(parts.joined(separator: [UInt8(ascii: ",")])) + [UInt8(ascii: "}")]
     }
 
-    /// `{"version":"…","failure":{"code":-30,"message":"…"}}`, with null for what there is not.
+    /// `{"version":"…","failure":{"code":-30,"message":"…"}}`, with null for missing values.
     package var statusJSON: [UInt8] {
         get throws {
             let version = try version, null = Array("null".utf8)

@@ -1,61 +1,61 @@
 import CLLVSShims
 
-/// A database in SQLite that mirrors one version of a store in tables, and is brought up to date by what differs: docs/finding.md.
+/// A database in SQLite that mirrors one version of a store in tables, and is updated by the differences: docs/finding.md.
 ///
-/// The program opens the database with any driver and queries it; the library alone writes it. Each update is one transaction, which also
-/// notes the version, so that readers, and whoever comes after a crash, see one version or another and never something between. It is
-/// derived: deleted, it is made again.
+/// The program opens the database with any driver and queries it; only the library writes it. Each update is one transaction that also
+/// records the version. So readers, also after a crash, see one version or another and never a mixture. It is derived data: after a
+/// deletion it is rebuilt.
 ///
 /// Safe from all threads. Updates run one at a time.
 public final class Projection: @unchecked Sendable {
-    // Sendable: who is through `gate` uses `database`; `state` guards the rest.
+    // Sendable: the thread inside `gate` uses `database`; `state` guards the rest.
     /// How a projection is opened.
     public struct Options: Sendable {
-        /// Whose current version the database follows by itself, on a thread of the library; nil: it is updated when `update` is called.
+        /// The coordinator whose current version the database follows, on a thread of the library; nil: only `update` updates it.
         public var coordinator: StoreCoordinator?
-        /// Seconds for which others that write to the database are waited for.
+        /// Seconds to wait for other writers of the database.
         public var busyTimeout: Double = 5
-        /// The permissions of a database that is made, of which the process's mask takes some.
+        /// The permissions of a new database, restricted by the process's mask.
         public var fileMode: UInt32 = 0o600
-        /// Updated by `update` alone.
+        /// Updated only by `update`.
         public init() {}
     }
 
-    /// A part of a value that did not fit its column, which is NULL there.
+    /// A part of a value that did not fit its column, which is NULL instead.
     public struct Problem: Sendable, Equatable {
-        /// Grows with each problem that is found: ask for those behind the last one.
+        /// Increases with each problem found: pass the last one to get those after it.
         public var number: Int64
-        /// The table.
+        /// The name of the table.
         public var table: String
-        /// The value.
+        /// The id of the value.
         public var id: String
-        /// The column's JSON pointer; empty where the whole value is no JSON.
+        /// The column's JSON pointer; empty if the whole value is not JSON.
         public var pointer: String
-        /// "type", "range" (a number that SQLite has not got), "size" or "not-json".
+        /// "type", "range" (a number that SQLite cannot represent), "size" or "not-json".
         public var reason: String
     }
 
     /// The store.
     public let store: Store
-    /// Where the database is.
+    /// The path of the database.
     public let path: String
     /// The definition of its tables.
     public let definition: ProjectionDefinition
     let options: Options
     private let gate: Gate
-    /// Used by who is through `gate`.
+    /// Used by the thread inside `gate`.
     private var database: ProjectionDatabase?
     private let state = Guarded<(failure: StoreError?, isClosed: Bool)>((nil, false))
     private let follower = Guarded<CurrentVersionFollower?>(nil)
 
-    /// Opens the database, or makes one where there is nothing. With a coordinator the first update begins at once, on a thread.
+    /// Opens the database, or creates it if there is none. With a coordinator the first update begins at once, on another thread.
     /// - Parameters:
-    ///   - store: what is mirrored.
-    ///   - path: of the database.
-    ///   - definition: its tables.
-    ///   - options: who is followed, and how long others are waited for.
-    /// - Throws: `.notAStore` where something else is at the path, `.permission` where it is another user's in a folder that all may write
-    ///   to, `.newerFormat`, `.busy`, `.unsupported` without SQLite, `.closed`, and what the system says.
+    ///   - store: the store to mirror.
+    ///   - path: the path of the database.
+    ///   - definition: the definition of its tables.
+    ///   - options: the coordinator to follow, and how long to wait for other writers.
+    /// - Throws: `.notAStore` if something else is at the path, `.permission` if it belongs to another user and lies in a folder that all
+    ///   may write to, `.newerFormat`, `.busy`, `.unsupported` without SQLite, `.closed`, and errors of the system.
     public init(_ store: Store, path: String, _ definition: ProjectionDefinition, options: Options = Options()) throws {
         guard !path.isEmpty, !path.utf8.contains(0) else {
             throw StoreError(
@@ -70,7 +70,7 @@ public final class Projection: @unchecked Sendable {
         try store.requireOpen()
         var path = System.absolute(Paths.withoutTrailingSlashes(path))
         try SQLiteConnection.checkOwner(path, doing: "Opening the projection", "Give")
-        // SQLite's other files are beside what a link leads to.
+        // SQLite's other files are beside the target of a link.
         if (try? DirectoryEntry(path).status())?.isLink == true, let resolved = System.resolved(path) { path = resolved }
         self.store = store
         self.path = path
@@ -91,7 +91,7 @@ public final class Projection: @unchecked Sendable {
 
     deinit { release() }
 
-    /// Lets go of the database, and waits for a running update, which is cancelled where it is the library's own. What follows is
+    /// Closes the database after waiting for a running update; an update by the library's own thread is cancelled. Later calls throw
     /// `.closed`.
     public func close() {
         guard
@@ -105,7 +105,7 @@ public final class Projection: @unchecked Sendable {
             return follower
         }
         follower?.end()
-        // In a child that was forked nothing of SQLite may be touched, and the gate may be held for ever.
+        // In a forked child no SQLite call is allowed, and the gate may be held for ever.
         if SQLiteLibrary.isForked { return release() }
         gate.runAlone { release() }
     }
@@ -119,7 +119,7 @@ public final class Projection: @unchecked Sendable {
         try ProjectionDatabase(path, mode: options.fileMode, SQLiteConnection.Patience(seconds: options.busyTimeout))
     }
 
-    /// The database, opened anew where its file was deleted or replaced. Within the gate.
+    /// Returns the database, reopened if its file was deleted or replaced. Called inside the gate.
     private func opened() throws -> ProjectionDatabase {
         if state.withLock({ $0.isClosed }) {
             throw StoreError(.closed, "The projection is closed. Open another to go on.")
@@ -133,7 +133,7 @@ public final class Projection: @unchecked Sendable {
         return opened
     }
 
-    /// What is wrong with the database is told in words that fit: nothing of the store is lost with it.
+    /// Replaces the message of damage: nothing of the store is lost with this database.
     private func explained<R>(_ body: () throws -> R) throws -> R {
         do { return try body() } catch var error as StoreError where error.path == path && error.code == .damaged {
             error.message =
@@ -145,31 +145,31 @@ public final class Projection: @unchecked Sendable {
 
     // MARK: Updating
 
-    /// At which version the database is; nil before the first update, and where its tables are not those of the definition.
+    /// The version of the database; nil before the first update, and if its tables do not match the definition.
     public var version: VersionID? {
         get throws {
             try gate.run("Asking a projection") { try explained { try opened().version(of: definition) } }
         }
     }
 
-    /// Why the last update of the library's own failed; nil when it did not.
+    /// Why the last update by the library's own thread failed; nil if it succeeded.
     public var failure: StoreError? { state.withLock { $0.failure } }
     func note(_ failure: StoreError?) { state.withLock { $0.failure = failure } }
 
-    /// The version that counts where none is named.
+    /// Returns the version to use if none is named.
     func current() throws -> VersionID {
         if let coordinator = options.coordinator { return coordinator.currentVersion }
         return try store.mostRecentHead()?.id ?? EmptyRoot.id
     }
 
-    /// Brings the database to a version, in one transaction: by what differs from the version at which it is, or, where that is not in the
-    /// store any more or the tables are not those of the definition, by making all tables anew.
+    /// Brings the database to a version, in one transaction. Applies the differences from its present version; if the store no longer has
+    /// that version, or the tables do not match the definition, rebuilds all tables.
     /// - Parameters:
     ///   - version: nil: the coordinator's current version, or the newest head.
-    ///   - control: progress (stage `.reading`, in values) and cancellation. What is cancelled leaves the database as it was.
-    /// - Returns: how many rows were put, changed or taken away.
-    /// - Throws: `.unknownVersion`, `.damaged` with the id of a value that cannot be read, `.busy` when others keep the database locked,
-    ///   `.invalidArgument` where it has a table of that name that was not made by the projection, `.unsupported` where SQLite lacks what
+    ///   - control: progress (stage `.reading`, in values) and cancellation. A cancelled update leaves the database unchanged.
+    /// - Returns: the number of rows inserted, changed or removed.
+    /// - Throws: `.unknownVersion`, `.damaged` with the id of a value that cannot be read, `.busy` if others keep the database locked,
+    ///   `.invalidArgument` if it has a table of that name that the projection did not make, `.unsupported` if SQLite lacks something that
     ///   the definition needs, `.noSpace`, `.cancelled`.
     /// - Complexity: O(values that differ), or O(values under the prefixes).
     @discardableResult
@@ -183,7 +183,7 @@ public final class Projection: @unchecked Sendable {
                 return try database.connection.watched(by: paced) {
                     if try database.version(of: definition) == target { return 0 }
                     return try database.connection.transaction(doing: "Updating the projection") {
-                        // Another process may have come first.
+                        // Another process may have updated it first.
                         let from = try database.version(of: definition)
                         if from == target { return 0 }
                         return try write(database, from, target, ordinal, paced)
@@ -196,7 +196,7 @@ public final class Projection: @unchecked Sendable {
     private func write(
         _ database: ProjectionDatabase, _ from: VersionID?, _ target: VersionID, _ ordinal: UInt32, _ control: PacedControl
     ) throws -> UInt64 {
-        // A version that is gone tells nothing of what differs.
+        // Without the old version there are no differences to apply.
         let basis = try from.flatMap { try store.readableVersion($0) == nil && $0 != EmptyRoot.id ? nil : $0 }
         if basis == nil {
             try checkSearch(database)
@@ -235,21 +235,21 @@ public final class Projection: @unchecked Sendable {
             throw StoreError(
                 .unsupported,
                 "Updating the projection \(path) failed: the tokenizer \"trigram\" needs SQLite 3.34. "
-                    + "Install a newer one, or take another tokenizer.",
+                    + "Install a newer one, or choose another tokenizer.",
                 path: path)
         }
     }
 
-    /// So many values, and about so many bytes of them, are read together.
+    /// The most values, and about the most bytes, that are read together.
     private static let mostRead = 1_024, mostReadBytes: UInt64 = 1 << 20
 
-    /// Puts the rows of values, some at a time: they are read on several threads, and written on this one.
-    /// - Parameter next: adds the next values, and tells the bytes that they have about; nil when there are none.
+    /// Writes the rows of values in batches. Several threads read the values, and this one writes.
+    /// - Parameter next: adds the next values, and returns about how many bytes they have; nil at the end.
     private func put(
         _ rows: ProjectionRows, _ table: ProjectionTable, _ control: PacedControl, _ next: (ProjectionValues) throws -> Int?
     ) throws {
         let store = store
-        // Callbacks of the host are called on the thread that asked.
+        // The host's callbacks are called on the calling thread.
         let threads = store.storage is CallbackStorage ? 1 : SharedThreads.most
         try SharedWork.run(threads: threads, control) {
             let values = ProjectionValues(store, table)
@@ -262,7 +262,7 @@ public final class Projection: @unchecked Sendable {
         }
     }
 
-    /// Some differences at the beginning, about so many bytes of values.
+    /// Moves the first differences, about one batch of bytes, from `left` to `values`.
     private static func take(from left: inout ArraySlice<Store.ChangeSummary>, _ values: ProjectionValues) throws -> Int? {
         guard !left.isEmpty else { return nil }
         var count = 0, bytes: UInt64 = 0
@@ -277,10 +277,10 @@ public final class Projection: @unchecked Sendable {
 
     // MARK: Problems
 
-    /// How many problems a page has.
+    /// The number of problems of a page.
     public static let problemsOfPage = 1_000
 
-    /// What did not fit its column, in the order in which it was found, at most 1,000 at once.
+    /// Returns the parts that did not fit their columns, in the order in which they were found, at most 1,000 at once.
     /// - Parameter after: the number of the last one of the page before; 0: from the first.
     public func problems(after: Int64 = 0) throws -> [Problem] {
         try gate.run("Asking a projection") {

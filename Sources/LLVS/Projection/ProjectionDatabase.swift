@@ -1,10 +1,10 @@
 /// The database of a projection: opened, checked and written by one thread at a time.
 ///
-///     llvs_projection(version, digest, definition)                   one row: at which version the tables are, and by which definition
-///     llvs_projection_tables(name)                                   what was made by it
+///     llvs_projection(version, digest, definition)                   one row: the version and definition of the tables
+///     llvs_projection_tables(name)                                   the tables that it made
 ///     llvs_projection_problems(number, table_name, id, pointer, reason)
 ///
-/// beside the tables of the definition. All of it changes in one transaction, so that whoever reads sees one version.
+/// beside the tables of the definition. All of them change in one transaction, so readers see one version.
 final class ProjectionDatabase {
     /// "LLVP".
     static let applicationID: Int64 = 0x4C4C_5650
@@ -25,11 +25,11 @@ final class ProjectionDatabase {
 
     let path: String
     let connection: SQLiteConnection
-    /// As they were when it was opened.
+    /// The files when it was opened.
     private var files: [(path: String, identity: FileIdentity)] = []
 
-    /// Opens the database, or makes one where there is nothing.
-    /// - Throws: `.notAStore` where something else is there, `.newerFormat`, `.busy`, `.permission`, `.noSpace`, `.unsupported`, `.io`.
+    /// Opens the database, or creates it if there is none.
+    /// - Throws: `.notAStore` if something else is at the path, `.newerFormat`, `.busy`, `.permission`, `.noSpace`, `.unsupported`, `.io`.
     init(_ path: String, mode: UInt32, _ patience: SQLiteConnection.Patience) throws {
         self.path = path
         try SQLiteLibrary.checkProcess("Opening the projection", path)
@@ -44,7 +44,7 @@ final class ProjectionDatabase {
         do {
             try check()
             try connection.useLog(doing: "Opening the projection")
-            // The database may lose what a power cut takes: it is made again.
+            // A power cut may lose the newest transactions; they are written again.
             try connection.run("PRAGMA journal_size_limit=16777216; PRAGMA synchronous=NORMAL", doing: "Opening the projection")
         } catch {
             connection.close()
@@ -53,10 +53,10 @@ final class ProjectionDatabase {
         files = SQLiteConnection.files(path)
     }
 
-    /// Whether the file, or its log, is not at its path any more: SQLite would go on with what nobody else finds.
+    /// Whether the file, or its log, was removed from its path: SQLite would keep using a file that no other program finds.
     var isGone: Bool { files.first?.path != path || files.contains { $0.identity.isGone(from: $0.path) } }
 
-    /// SQLite takes what is shorter than its own header for an empty database.
+    /// Checked first, since SQLite treats a file shorter than its own header as an empty database.
     private static func checkFile(_ path: String) throws {
         guard let status = try? System.status(path) else { return }
         guard status.isRegularFile, status.size == 0 || status.size >= 100 else {
@@ -91,9 +91,9 @@ final class ProjectionDatabase {
         }
     }
 
-    // MARK: What is there
+    // MARK: State
 
-    /// At which version the tables are; nil where they are not those of the definition.
+    /// Returns the version of the tables; nil if they do not match the definition.
     func version(of definition: ProjectionDefinition) throws -> VersionID? {
         guard try isMade(definition) else { return nil }
         var version: VersionID?
@@ -107,7 +107,7 @@ final class ProjectionDatabase {
         return version
     }
 
-    /// Whether each table and index is there as it is made: somebody may have changed them.
+    /// Returns whether each table and index exists in the form in which it is made, since other programs may have changed them.
     private func isMade(_ definition: ProjectionDefinition) throws -> Bool {
         var left = Dictionary(
             (ProjectionDatabase.tables + definition.tables.flatMap(\.made)).map { ($0.0, $0.1) }, uniquingKeysWith: { first, _ in first })
@@ -123,8 +123,8 @@ final class ProjectionDatabase {
 
     // MARK: Making
 
-    /// Drops what an earlier definition made, and makes the tables anew. Within a transaction.
-    /// - Throws: `.invalidArgument` where the database has a table of the name that is none of the projection's.
+    /// Drops the tables of an earlier definition, and creates those of this one. Called within a transaction.
+    /// - Throws: `.invalidArgument` if the database has a table of the name that the projection did not make.
     func make(_ definition: ProjectionDefinition) throws {
         var known: Set<String> = []
         if try exists("llvs_projection_tables") {
@@ -136,11 +136,11 @@ final class ProjectionDatabase {
                 })
         }
         for name in known.sorted() where !name.utf8.contains(where: { $0 == UInt8(ascii: "\"") || $0 == 0 }) {
-            try connection.run("DROP TABLE IF EXISTS \"\(name)\"", doing: "Making the projection anew")
+            try connection.run("DROP TABLE IF EXISTS \"\(name)\"", doing: "Rebuilding the projection")
         }
         for (name, _) in ProjectionDatabase.tables.reversed() {
             let kind = name == "llvs_projection_problems_of" ? "INDEX" : "TABLE"
-            try connection.run("DROP \(kind) IF EXISTS \(name)", doing: "Making the projection anew")
+            try connection.run("DROP \(kind) IF EXISTS \(name)", doing: "Rebuilding the projection")
         }
         for (_, sql) in ProjectionDatabase.tables { try connection.run(sql, doing: "Making the projection") }
         for table in definition.tables {
@@ -162,7 +162,7 @@ final class ProjectionDatabase {
         }
     }
 
-    /// Makes the indexes of tables that `make` made, once their rows are there. Within the same transaction.
+    /// Creates the indexes of tables that `make` made, after their rows were written. Called within the same transaction.
     func makeIndexes(_ definition: ProjectionDefinition) throws {
         for table in definition.tables {
             for (name, sql) in table.made where table.isIndex(name) { try connection.run(sql, doing: "Making the projection") }
@@ -179,7 +179,7 @@ final class ProjectionDatabase {
         return isThere
     }
 
-    /// Notes at which version the tables are. Within the transaction that brought them there.
+    /// Records the version of the tables. Called within the transaction that changed them.
     func note(_ version: VersionID, _ definition: ProjectionDefinition) throws {
         try connection.query("DELETE FROM llvs_projection", doing: "Writing the projection")
         let text = String(decoding: definition.text, as: UTF8.self)
@@ -194,13 +194,13 @@ final class ProjectionDatabase {
 
     // MARK: Problems
 
-    /// A value that did not fit.
+    /// A part of a value that did not fit.
     struct Problem {
         let number: Int64
         let table, id, pointer, reason: [UInt8]
     }
 
-    /// Those behind a number, in order.
+    /// Returns the problems after a number, in order.
     func problems(after: Int64, limit: Int) throws -> [Problem] {
         var found: [Problem] = []
         guard try exists("llvs_projection_problems") else { return [] }

@@ -1,4 +1,4 @@
-/// What a projection puts into its database: tables, and which part of a value each column takes. Immutable.
+/// Defines the tables of a projection, and which part of a value each column holds. Immutable.
 ///
 ///     {"tables": {"people": {
 ///         "prefix": "contact/",
@@ -11,13 +11,13 @@ public struct ProjectionDefinition: Sendable {
     static let idColumn = "id"
 
     let tables: [ProjectionTable]
-    /// In its one form, as canonical JSON.
+    /// The definition as canonical JSON.
     public let text: [UInt8]
-    /// The SHA-256 by which the definition is told from others.
+    /// SHA-256 that identifies the definition.
     public let digest: [UInt8]
 
     /// - Parameter json: the definition.
-    /// - Throws: `.invalidArgument` with the JSON pointer to what is wrong as its path; `.outOfMemory`.
+    /// - Throws: `.invalidArgument` with the JSON pointer to the problem as its path; `.outOfMemory`.
     public init(_ json: UnsafeRawBufferPointer) throws {
         guard let text = try JSONTreeParser.parse(json, work: DocumentControl()) else {
             throw ProjectionDefinition.invalid("", "JSON is expected: UTF-8, no name twice in one object, at most 64 MiB and 128 levels")
@@ -32,11 +32,12 @@ public struct ProjectionDefinition: Sendable {
 
     private static func invalid(_ pointer: String, _ reason: String) -> StoreError {
         StoreError(
-            .invalidArgument, "The definition of a projection cannot be used: at \"\(pointer)\", \(reason). Mend it there.", path: pointer)
+            .invalidArgument, "The definition of a projection cannot be used: at \"\(pointer)\", \(reason). Correct it there.",
+            path: pointer)
     }
 }
 
-/// Reads a definition, and says of the first thing that is wrong what and where it is.
+/// Reads a definition. Reports the first problem and where it is.
 private struct ProjectionReader {
     let tree: JSONTree
 
@@ -46,7 +47,7 @@ private struct ProjectionReader {
 
     private func member(_ name: String, of node: UInt32) -> UInt32? { Array(name.utf8).withUnsafeBytes { tree.member($0, of: node) } }
 
-    /// An object with no other members than these.
+    /// Checks that a node is an object without other members than these.
     private func check(_ node: UInt32, has names: [String], _ place: [UInt8], _ what: String) throws {
         guard tree.kind(node) == .object else { throw InvalidIndex(place, "\(what) is an object") }
         for value in tree.children(of: node) where !names.contains(string(tree.nameNode(of: value))) {
@@ -120,7 +121,7 @@ private struct ProjectionReader {
             name: try column(name, place + pointer("/name")), pointer: Array(tree.text(path)), path: segments, kind: kind)
     }
 
-    /// Names of columns of the table.
+    /// Reads a list of column names of the table.
     private func list(_ node: UInt32, _ table: ProjectionTable, _ place: [UInt8]) throws -> [String] {
         guard tree.kind(node) == .array, !tree.children(of: node).isEmpty else {
             throw InvalidIndex(place, "an array of names of columns is needed")
@@ -156,7 +157,7 @@ private struct ProjectionReader {
         if let i = searched.firstIndex(of: table.id) {
             throw InvalidIndex(place + pointer("/columns/\(i)"), "the id is in the table for searching in any case, and not searched")
         }
-        // FTS5 has a column of the table's own name, and one that it calls rank.
+        // FTS5 adds a column named like the table, and one named rank.
         guard !([table.id] + searched).contains(where: { $0.lowercased() == name.lowercased() }) else {
             throw InvalidIndex(here, "a table for searching is not called like one of its columns")
         }
@@ -197,14 +198,14 @@ private struct ProjectionReader {
     }
 }
 
-/// Names that are taken, as SQLite compares them: without case.
+/// The names in use, compared as SQLite does: without case.
 private struct ProjectionNames {
     private var known: Set<String> = []
 
     mutating func add(_ name: String, _ place: [UInt8]) throws {
-        guard known.insert(name.lowercased()).inserted else { throw InvalidIndex(place, "the name is taken; SQLite tells no case") }
+        guard known.insert(name.lowercased()).inserted else { throw InvalidIndex(place, "the name is in use; SQLite ignores case") }
     }
-    /// FTS5 makes further tables, named after its own.
+    /// FTS5 creates further tables, named after its own.
     mutating func add(search name: String, _ place: [UInt8]) throws {
         for suffix in ["", "_data", "_idx", "_content", "_docsize", "_config"] { try add(name + suffix, place) }
     }

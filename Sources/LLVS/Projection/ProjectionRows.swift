@@ -1,21 +1,21 @@
-/// Puts rows into the tables of a projection. Used by one thread, within one transaction.
+/// Writes rows into the tables of a projection. Used by one thread, within one transaction.
 final class ProjectionRows {
     private let connection: SQLiteConnection
     private let table: ProjectionTable
-    /// The tables were made in this transaction: nothing is there that a row would replace.
+    /// Whether the tables were made in this transaction, so that no row replaces another.
     private let isNew: Bool
     private let work: DocumentControl
     private let insert: SQLiteStatement
-    /// Puts several rows at once into a table that is new, and how many.
+    /// Inserts several rows at once into a new table, and how many.
     private var insertTogether: SQLiteStatement?
     private let together: Int
     private var delete: SQLiteStatement?, insertIntoSearch: SQLiteStatement?, deleteFromSearch: SQLiteStatement?
     private let columnCount: Int
-    /// Which columns the table for searching has.
+    /// The columns that the search table has.
     private let searched: [Int]
     private let addProblem: SQLiteStatement, removeProblems: SQLiteStatement
     private var lastRow: Int64 = 0
-    /// Rows that were put, changed or removed.
+    /// The number of rows inserted, changed or removed.
     private(set) var changed: UInt64 = 0
 
     private static let doing = "Writing the projection"
@@ -42,7 +42,7 @@ final class ProjectionRows {
         }
     }
 
-    /// Puts a row for each value, and takes the rows of those away that are not there.
+    /// Writes a row for each value, and removes the rows of missing ones.
     func put(_ values: ProjectionValues) throws {
         try withExtendedLifetime(values) {
             var next = 0
@@ -77,7 +77,7 @@ final class ProjectionRows {
         try noteProblems(values, value)
     }
 
-    /// Rows one behind the other by one statement: SQLite goes on where it was, and does not look for the place of each.
+    /// Inserts consecutive rows by one statement: SQLite continues at its position, and does not search for each row.
     private func putTogether(_ values: ProjectionValues, _ range: Range<Int>) throws {
         guard let insertTogether else { return }
         try connection.run(insertTogether, doing: ProjectionRows.doing) { row in
@@ -93,7 +93,7 @@ final class ProjectionRows {
         for i in range where !values.values[i].problems.isEmpty { try noteProblems(values, values.values[i]) }
     }
 
-    /// Takes away what is there of an id. Returns the number of its row, where there was one and rows have numbers.
+    /// Removes the rows of an id. Returns the number of its row, if it existed and rows have numbers.
     private func remove(_ id: UnsafeRawBufferPointer, replaced: Bool) throws -> Int64 {
         var number = Int64(0)
         try connection.run(removeProblems, doing: ProjectionRows.doing) {
@@ -108,7 +108,7 @@ final class ProjectionRows {
             guard number != 0 else { return 0 }
             try connection.run(deleteFromSearch, doing: ProjectionRows.doing) { $0.bind(1, number) }
         }
-        // A row without a number is replaced by the one that comes.
+        // A row without a number is replaced by the new one.
         if let delete, !replaced || number != 0 { try connection.run(delete, doing: ProjectionRows.doing) { $0.bind(1, utf8: id) } }
         return number
     }

@@ -1,12 +1,12 @@
-/// A table of a projection, and the SQL that makes and fills it.
+/// A table of a projection, and the SQL that creates and fills it.
 ///
-/// A table without a table for searching is kept in order of ids (`WITHOUT ROWID`); one with has a number for each row, `llvs_row`, which
-/// both tables share.
+/// A table without a search table is stored in order of ids (`WITHOUT ROWID`). Otherwise each row has a number, `llvs_row`, which both
+/// tables share.
 struct ProjectionTable: Sendable {
-    /// What a column takes.
+    /// The type of a column.
     enum Kind: String, CaseIterable, Sendable {
         case text, integer, real, boolean
-        /// Anything, as canonical JSON.
+        /// Any value, as canonical JSON.
         case json
 
         fileprivate var declared: String {
@@ -19,12 +19,12 @@ struct ProjectionTable: Sendable {
     }
     struct Column: Sendable {
         let name: String
-        /// As it is written.
+        /// The pointer as written in the definition.
         let pointer: [UInt8]
         let path: [[UInt8]]
         let kind: Kind
     }
-    /// How FTS5 takes texts apart.
+    /// The tokenizer of FTS5.
     enum Tokenizer: String, CaseIterable, Sendable {
         case unicode61, porter, trigram
     }
@@ -48,18 +48,18 @@ struct ProjectionTable: Sendable {
         self.columns = columns
     }
 
-    /// Whether the value of that id has a row. Ids of the library's own values are told apart as for indexes.
+    /// Returns whether the value of that id has a row. Ids of the library's own values are excluded as for indexes.
     func takes(_ id: UnsafeRawBufferPointer) -> Bool {
         id.starts(with: prefix) && !(id.starts(with: IndexDefinition.reserved) && !prefix.starts(with: IndexDefinition.reserved))
     }
 
     // MARK: SQL
 
-    /// Names hold letters, digits and underscores alone; in quotes they are no keywords either.
+    /// Names hold only letters, digits and underscores; quoted, they are no keywords either.
     private func quoted(_ name: String) -> String { "\"\(name)\"" }
     private func list(_ names: [String]) -> String { names.map(quoted).joined(separator: ", ") }
 
-    /// Names of all that is made, and what makes it, in the words that SQLite keeps.
+    /// The names of all objects to create, and their SQL exactly as SQLite stores it.
     var made: [(name: String, sql: String)] {
         let key =
             search == nil
@@ -78,13 +78,13 @@ struct ProjectionTable: Sendable {
         }
         return made
     }
-    /// Whether that is an index, which is made when the rows are there: from sorted keys at once.
+    /// Returns whether that is an index. Indexes are created after the rows, from sorted keys at once.
     func isIndex(_ name: String) -> Bool { name.hasPrefix("llvs_index_") }
-    /// The tables among these.
+    /// The names of the tables, without the indexes.
     var tableNames: [String] { [name] + (search.map { [$0.name] } ?? []) }
 
-    /// The id and the columns, as parameters 1 and so on. Puts a row in the place of the one that was.
-    /// - Parameter rows: how many; 1 in a table that is searched.
+    /// Returns SQL that inserts a row with the id and the columns, as parameters 1 and so on, replacing an existing one.
+    /// - Parameter rows: the number of rows; 1 for a table with a search table.
     func insert(rows: Int = 1) -> String {
         let names = list([id] + columns.map(\.name)), size = columns.count + 1
         func marks(_ row: Int) -> String { (1...size).map { "?\(row * size + $0)" }.joined(separator: ", ") }
@@ -94,13 +94,13 @@ struct ProjectionTable: Sendable {
         let marks = marks(0)
         return "INSERT INTO \(quoted(name))(\(names), \"llvs_row\") VALUES (\(marks), ?\(columns.count + 2))"
     }
-    /// How many rows one statement puts at most, by the parameters that it may have.
+    /// The most rows of one statement, limited by the number of its parameters.
     var together: Int { max(1, min(32, SQLiteConnection.mostParameters / (columns.count + 1))) }
     var delete: String { "DELETE FROM \(quoted(name)) WHERE \(quoted(id)) = ?1" }
-    /// The number of a row.
+    /// SQL that finds the number of a row.
     var find: String { "SELECT \"llvs_row\" FROM \(quoted(name)) WHERE \(quoted(id)) = ?1" }
     var last: String { "SELECT coalesce(max(\"llvs_row\"), 0) FROM \(quoted(name))" }
-    /// The number of the row, then its id and its columns as in the table for searching.
+    /// SQL with the number of the row, then its id and its columns as in the search table.
     var insertIntoSearch: String {
         guard let search else { return "" }
         let marks = (1...search.columns.count + 2).map { "?\($0)" }.joined(separator: ", ")

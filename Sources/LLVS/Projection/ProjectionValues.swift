@@ -1,24 +1,24 @@
-/// Some values, read together, and what the columns of a table take of each.
+/// A batch of values, and the contents of the columns of a table for each.
 final class ProjectionValues: @unchecked Sendable {
-    // Sendable: one thread at a time uses it: who adds values, then who reads them, then who writes the rows.
-    /// A value whose id the table takes.
+    // Sendable: used by one thread at a time: the one that adds values, then the one that reads them, then the one that writes the rows.
+    /// A value whose id belongs to the table.
     struct One {
         fileprivate let row: Int
         let isThere: Bool
         fileprivate let firstCell: Int
         let problems: Range<Int>
     }
-    /// What a column of a row holds.
+    /// The content of a column of a row.
     private struct Cell {
         enum Kind: UInt8 {
             case null, integer, real
-            /// Text that stands in its value as it is.
+            /// Text in the bytes of the value.
             case borrowed
-            /// Text among those that were made.
+            /// Text in `made`.
             case made
         }
         var kind = Kind.null
-        /// A number, the bits of one, or how many bytes the text has.
+        /// A number, the bits of one, or the size of the text.
         var bits: UInt64 = 0
         /// Where the text begins.
         var start = 0
@@ -28,15 +28,15 @@ final class ProjectionValues: @unchecked Sendable {
     private let batch = ValueBatch(isSeparated: false)
     private var filling: BatchFilling
     private let parts: JSONParts
-    /// As many for each value that is there as the table has columns.
+    /// For each value that exists as many as the table has columns.
     private var cells = ContiguousArray<Cell>()
     private var made: [UInt8] = []
     private(set) var values = ContiguousArray<One>()
     private(set) var problems: [(pointer: [UInt8], reason: String)] = []
-    /// Of the row that is being taken.
+    /// The bytes of the current row.
     private var sizeOfRow = 0
 
-    /// Bytes of texts in one row, beyond which columns stay empty: SQLite has a limit for a whole row.
+    /// The most bytes of texts in one row; further columns stay empty. SQLite has a limit for a whole row.
     private static let mostInRow = SQLiteConnection.largestRow / 2
 
     init(_ store: Store, _ table: ProjectionTable) {
@@ -45,13 +45,13 @@ final class ProjectionValues: @unchecked Sendable {
         parts = JSONParts(table.columns.map(\.path))
     }
 
-    /// - Parameter entry: where the bytes are; nil: there is no value.
+    /// - Parameter entry: the place of the bytes; nil: there is no value.
     func append(_ id: UnsafeRawBufferPointer, _ entry: MapEntry?) throws { try filling.append(id, entry) }
 
     @inline(__always)
     func id(_ value: One) -> UnsafeRawBufferPointer { batch.id(value.row) }
 
-    /// Once all were added.
+    /// Reads the values. Called after all were added.
     /// - Throws: `.damaged` for a value that cannot be read.
     func read(_ control: PacedControl) throws {
         try control.look()
@@ -71,7 +71,7 @@ final class ProjectionValues: @unchecked Sendable {
 
     // MARK: Cells
 
-    /// - Parameter start: where the bytes are among those of all values.
+    /// - Parameter start: the offset of the bytes among those of all values.
     private func take(_ data: UnsafeRawBufferPointer, at start: Int, _ work: DocumentControl) throws {
         sizeOfRow = 0
         switch parts.find(in: data) {
@@ -117,7 +117,7 @@ final class ProjectionValues: @unchecked Sendable {
         }
     }
 
-    /// What is no text: what is missing, or null, is nothing wrong.
+    /// Adds a value that is no text. A missing value or null is no problem.
     private func add(scalar kind: JSONParts.Part.Kind, _ bytes: UnsafeRawBufferPointer, _ column: ProjectionTable.Column) {
         switch (column.kind, kind) {
         case (_, .missing), (_, .null): add(Cell(), column)
@@ -161,7 +161,7 @@ final class ProjectionValues: @unchecked Sendable {
 
     // MARK: Rows
 
-    /// Binds what a column of the table takes of a value that is there.
+    /// Binds the content of a column of an existing value.
     @inline(__always)
     func bind(_ value: One, column: Int, to row: SQLiteStatement, _ index: Int32) {
         let cell = cells[value.firstCell + column]
@@ -177,9 +177,9 @@ final class ProjectionValues: @unchecked Sendable {
 }
 
 extension JSONDecimal {
-    /// Whether a number as JSON spells it is a whole one, and which, within 64 bits.
+    /// Returns whether a JSON number is an integer, and its value if it fits 64 bits.
     fileprivate static func integer(_ spelling: UnsafeRawBufferPointer) -> (isWhole: Bool, value: Int64?) {
-        // Most are digits alone, and few.
+        // Most are few digits without anything else.
         if spelling.count <= 18 {
             var sum: Int64 = 0, isPlain = true
             for byte in spelling {
@@ -191,7 +191,7 @@ extension JSONDecimal {
         return (JSONDecimal(spelling) ?? .zero).integer
     }
 
-    /// Whether it is a whole number, and which, within 64 bits.
+    /// Whether it is an integer, and its value if it fits 64 bits.
     private var integer: (isWhole: Bool, value: Int64?) {
         guard exponent >= 0 else { return (false, nil) }
         guard digits.count + exponent <= 19 else { return (true, nil) }

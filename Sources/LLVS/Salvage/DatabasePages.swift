@@ -1,14 +1,14 @@
-/// The pages of a database file and of its log, looked at one by one, without SQLite: what the pages say of each other is
-/// not believed, and not needed (https://www.sqlite.org/fileformat2.html). Rows carry checksums of their own.
+/// Reads the pages of a database file and of its log one by one, without SQLite (https://www.sqlite.org/fileformat2.html). References
+/// between pages are neither trusted nor needed, since rows have checksums of their own.
 struct DatabasePages {
     typealias Image = SQLiteLog.PageImage
-    /// A row as a leaf page has it.
+    /// A row in a leaf page.
     struct Row {
         let sequence: Int64
         /// The serial types of its columns, and the integers among them.
         let types: [Int64]
         let integers: [Int64?]
-        /// Where its bytes go on: behind the columns before the last.
+        /// The local bytes of its last column; the rest is in overflow pages.
         let local: [UInt8]
         let size: Int
         let overflow: UInt32
@@ -17,8 +17,8 @@ struct DatabasePages {
     let database: DatabaseFile?
     let log: OpenFile?
     let pageSize: Int
-    /// All images: those of the database in order, then others of it where it has bytes too many or too few, then those of
-    /// the log, oldest first.
+    /// All images: those of the database in order; then, if its size is no multiple of the page size, those aligned to its end; then those
+    /// of the log, oldest first.
     let images: [Image]
     private let byNumber: [UInt32: [Int]]
 
@@ -33,7 +33,7 @@ struct DatabasePages {
         // The last one may be cut short.
         if offset < size { images.append(Image(isInLog: false, offset: offset, number: number)) }
         let inPlace = images.count
-        // Bytes were inserted or removed: pages behind these lie as far from the end as they did.
+        // Bytes were inserted or removed: later pages kept their distance from the end.
         let moved = size % UInt64(pageSize)
         offset = moved
         number = 1
@@ -44,13 +44,13 @@ struct DatabasePages {
         }
         images += frames
         self.images = images
-        // Those in place are found by their numbers; only the others need a table.
+        // Images in place are found by their numbers; only the others need a table.
         var byNumber: [UInt32: [Int]] = [:]
         for i in inPlace..<images.count { byNumber[images[i].number, default: []].append(i) }
         self.byNumber = byNumber
     }
 
-    /// The bytes of an image; what cannot be read is zero.
+    /// Returns the bytes of an image; unreadable ones are zero.
     func page(_ image: Image) -> [UInt8] {
         var page = [UInt8](repeating: 0, count: pageSize)
         guard let descriptor = image.isInLog ? log?.descriptor : database?.descriptor else { return page }
@@ -58,7 +58,7 @@ struct DatabasePages {
         return page
     }
 
-    /// The images of a page, the newest first.
+    /// Returns the images of a page, the newest first.
     private func images(of number: UInt32) -> [Image] {
         var found = (byNumber[number] ?? []).reversed().map { images[$0] }
         if number >= 1, Int(number) <= images.count, !images[Int(number) - 1].isInLog { found.append(images[Int(number) - 1]) }
@@ -67,11 +67,11 @@ struct DatabasePages {
 
     // MARK: Rows
 
-    /// Calls with each row that can be told from a leaf page of a table.
+    /// Calls `body` with each row that can be recognized in a leaf page of a table.
     func forEachRow(of image: Image, _ body: (Row) throws -> Void) rethrows {
         let page = page(image), head = image.number == 1 ? 100 : 0
         guard page.count >= head + 8, page[head] == 13 else { return }
-        // The number of cells may be what is damaged: the array of their places ends where the cells begin.
+        // The number of cells may be damaged: the array of their offsets ends where the cells begin.
         let told = Int(page[head + 3]) << 8 | Int(page[head + 4]), content = Int(page[head + 5]) << 8 | Int(page[head + 6])
         let most = (page.count - head - 8) / 2
         let count = content > head + 8 && content <= page.count ? (content - head - 8) / 2 : told
@@ -84,7 +84,7 @@ struct DatabasePages {
     private func row(_ page: [UInt8], _ start: Int) -> Row? {
         var at = start
         guard let size = varint(page, &at), let sequence = varint(page, &at), size > 0, size < 1 << 20, sequence > 0 else { return nil }
-        // How much of it lies here.
+        // The size of the local part.
         let usable = pageSize, most = usable - 35, least = (usable - 12) * 32 / 255 - 23
         let total = Int(size), kept = least + (total - least) % (usable - 4)
         let here = total <= most ? total : kept <= most ? kept : least
@@ -120,7 +120,7 @@ struct DatabasePages {
             sequence: sequence, types: types, integers: integers, local: Array(local[cursor...]), size: total - cursor, overflow: overflow)
     }
 
-    /// The bytes of the last column. Of pages of which there are several images, the newest or the oldest is taken.
+    /// Returns the bytes of the last column. If a page has several images, uses the newest or the oldest.
     func bytes(of row: Row, newest: Bool = true) -> [UInt8] {
         var out = row.local, next = row.overflow, met = 0
         while out.count < row.size, next != 0, met <= row.size / (pageSize - 4) + 1 {
@@ -135,7 +135,7 @@ struct DatabasePages {
         return out
     }
 
-    /// As SQLite writes integers: seven bits a byte, the highest first, at most nine bytes.
+    /// Reads a varint of SQLite: seven bits per byte, the highest first, at most nine bytes.
     private func varint(_ bytes: [UInt8], _ at: inout Int) -> Int64? {
         var value: UInt64 = 0
         for i in 0..<9 {

@@ -1,40 +1,40 @@
-/// Brings what is whole in a damaged store into a new one.
+/// Copies the intact parts of a damaged store into a new one.
 ///
 ///     read     every record that can be found, and every value in it       -> SalvageIndex
-///     copy     the whole ones, under their own ids, into the new store
-///     make     versions of what is left, on top of the last whole ones
+///     copy     the intact ones, under their own ids, into the new store
+///     make     versions of the rest, based on the last intact ones
 ///
-/// No version of the new store ever shows another state than the version of that id had. What cannot be kept under its own
-/// id, because a part of it or of what it builds on is lost, is kept in versions of their own, which say what they are.
+/// A version copied under its own id has exactly the state that it had. If a part of a version, or of its ancestry, is lost, the rest of
+/// its data is saved in new versions, marked by their metadata.
 public struct Salvage {
-    /// Metadata of the versions that a salvage makes: `{"version":"<id of the original>","complete":<bool>}`.
+    /// The metadata key of versions that a salvage makes: `{"version":"<id of the original>","complete":<bool>}`.
     public static let metadataKey = Array("__llvs_salvaged".utf8)
-    /// Bytes of values in one version that is made, about.
+    /// The approximate bytes of values in one version that a salvage makes.
     static let batchSize = 32 << 20
 
     let source: Store
     let target: Store
     let control: OperationControl
-    /// The database that the source was made of, when it was.
+    /// The path of the database from which the source was made, if it was.
     private let database: String?
     private(set) var report = SalvageReport()
 
-    /// Writes all that is whole in the store at `path` into a new one at `target`.
+    /// Writes all intact data of the store at `path` into a new store at `target`.
     ///
-    /// The damaged store is only read. One in SQLite is looked through page by page, so that also a database that SQLite refuses
-    /// can be read; that takes as much room again beside the new store, while it lasts.
+    /// The damaged store is only read. A store in SQLite is read page by page, so that a database that SQLite refuses can also be read;
+    /// this temporarily takes as much space again beside the new store.
     /// - Parameters:
     ///   - path: the damaged store.
     ///   - options: how to open it.
-    ///   - target: where the new store is made; nothing, or an empty directory.
+    ///   - target: where to create the new store; nothing, or an empty directory.
     ///   - targetOptions: how to open that; the two may have different storages.
     ///   - control: called with stages `.verifying` (bytes, or rows) and `.adding` (versions).
     /// - Returns: what was written, and what is lost.
-    /// - Throws: `.notFound` and the like when there is no store at `path`, `.invalidArgument` when `target` is within it: then nothing is
-    ///   made; `.storeNotEmpty` when there are versions at `target`; what opening and writing throw; `.cancelled`: the new store
-    ///   is then to be deleted.
-    /// - Complexity: reads the damaged store three times at most; memory for the history, and for the ids of values that versions
-    ///   changed which cannot be kept as they are.
+    /// - Throws: `.notFound` and similar errors if there is no store at `path`, `.invalidArgument` if `target` is within it: then nothing
+    ///   is created; `.storeNotEmpty` if there are versions at `target`; errors of opening and writing; `.cancelled`: then delete the new
+    ///   store.
+    /// - Complexity: reads the damaged store at most three times. Takes memory for the history, and for the ids of values changed by
+    ///   versions that cannot be copied.
     public static func run(
         _ path: String, _ options: Store.Options = Store.Options(), into target: String, _ targetOptions: Store.Options = Store.Options(),
         _ control: OperationControl = OperationControl()
@@ -72,7 +72,7 @@ public struct Salvage {
         }
     }
 
-    /// The damaged store's, open; nil for a database, which is only looked for: SQLite may refuse it.
+    /// Opens the storage of the damaged store; for a database only checks that it exists and returns nil, since SQLite may refuse it.
     private static func damagedStorage(_ path: String, _ options: Store.Options) throws -> (any Storage)? {
         guard case .sqlite = options.storage else { return try Store.makeStorage(path, options) }
         try SQLiteLibrary.checkProcess("Salvaging the database", path)
@@ -86,14 +86,14 @@ public struct Salvage {
         return nil
     }
 
-    /// The damaged store is only read: nothing is made in it.
+    /// Throws if the target lies within the damaged store, which is only read.
     private static func checkIsOutside(_ target: String, _ targetOptions: Store.Options, of path: String, _ options: Store.Options) throws {
         switch (options.storage, targetOptions.storage) {
         case (.file, .file), (.file, .sqlite), (.sqlite, .file), (.sqlite, .sqlite): break
         default: return
         }
         guard !target.isEmpty, let damaged = System.resolved(path) else { return }
-        // As much of the target's path as there is.
+        // The part of the target's path that exists.
         var at = System.absolute(Paths.withoutTrailingSlashes(target))
         while at != "/", (try? System.status(at)) == nil, Paths.parent(of: at) != at { at = Paths.parent(of: at) }
         guard let new = System.resolved(at), new == damaged || new.utf8.starts(with: (damaged + "/").utf8) else { return }
@@ -126,7 +126,7 @@ public struct Salvage {
         return salvage.report
     }
 
-    /// Removes what was made for the time of a salvage; what fails is left there.
+    /// Removes the temporary folder of a salvage; failures are ignored.
     private static func removeFolder(_ path: String) {
         let place = DirectoryEntry(path)
         place.folder.folder(place.name).remove()
@@ -143,7 +143,7 @@ public struct Salvage {
             found: { place in
                 guard failure == nil else { return }
                 do { if try index.add(place, source, paced) { return } } catch {
-                    // Where errors of reading are passed over, this one is not.
+                    // The scan ignores errors of reading, but not this one.
                     failure = error
                     throw error
                 }
@@ -167,7 +167,7 @@ public struct Salvage {
             return database != nil || !places.contains("\(damage.offset) \(damage.file)")
         }
         try index.settle(source, paced)
-        // A copy of a record that is damaged costs nothing where another is whole.
+        // A damaged copy of a record loses nothing if another is intact.
         report.damages += try damages.map { damage in
             try paced.step(0)
             guard damage.lost == .version, let id = damage.version, index.whole(id) != nil else { return damage }
@@ -184,7 +184,7 @@ public struct Salvage {
 
     private func location(_ place: RecordPlace) -> (String, UInt64) { database.map { ($0, 0) } ?? source.storage.location(place) }
 
-    // MARK: Versions as they were
+    // MARK: Copying versions
 
     private mutating func copy(_ index: SalvageIndex) throws {
         var done = 0
@@ -200,7 +200,7 @@ public struct Salvage {
         report.waiting = counts.pending
     }
 
-    /// Records of a newer version of the library are brought over as they are: a library that knows them reads them there.
+    /// Records of a newer version of the library are copied unread, for a library that can read them.
     private mutating func carryOver(_ index: SalvageIndex, _ paced: PacedControl) throws {
         for (place, error) in index.newer {
             try paced.step()
@@ -219,10 +219,10 @@ public struct Salvage {
         }
     }
 
-    // MARK: What is left
+    // MARK: Making versions
 
     private mutating func makeVersions(_ index: inout SalvageIndex, _ paced: PacedControl) throws {
-        // Those that could not be kept, and that no other of these builds on.
+        // Finds the versions that could not be copied, then those on which no other of them builds.
         var left: [VersionID] = [], built: Set<VersionID> = []
         for id in index.order {
             try paced.step()
@@ -237,7 +237,7 @@ public struct Salvage {
         if ends.isEmpty { return }
         try index.markKept(target.contains, file: { location($0).0 }, paced)
         let parting = try whereLinesPart(ends, index, paced)
-        // What was made up to a version where lines part: each part of a line is gone over once.
+        // The versions made up to each point where lines part, so that each part of a line is processed once.
         var grounds: [VersionID: SalvageLine.Ground] = [:]
         for end in ends {
             for id in try parts(of: end, parting, grounds, index, paced) {
@@ -257,7 +257,7 @@ public struct Salvage {
         }
     }
 
-    /// Versions that cannot be kept and that are behind several of those at the ends.
+    /// Returns versions that cannot be copied and that are ancestors of several of the ends.
     private func whereLinesPart(_ ends: [VersionID], _ index: SalvageIndex, _ paced: PacedControl) throws -> Set<VersionID> {
         var met: Set<VersionID> = [], parting: Set<VersionID> = []
         for end in ends {
@@ -271,8 +271,8 @@ public struct Salvage {
         return parting
     }
 
-    /// The end of a line and the versions behind it where others part from it, up to one that the line of another end has come to; the
-    /// lowest first.
+    /// Returns the end of a line, and its ancestors from which other lines part, up to the first that another line has processed; the
+    /// oldest first.
     private func parts(
         of end: VersionID, _ parting: Set<VersionID>, _ grounds: [VersionID: SalvageLine.Ground], _ index: SalvageIndex,
         _ paced: PacedControl

@@ -1,29 +1,29 @@
-/// Copies one record that is whole from a damaged store into a new one.
+/// Copies an intact record from a damaged store into a new one.
 struct SalvageCopy {
     let source: Store
     let target: Store
-    /// Bytes read at once.
+    /// How many bytes are read at once.
     private static let pieceSize = 1 << 20
 
-    /// Appends the record, and takes its version into the history, or lets it wait there.
-    /// - Throws: what reading and writing throw.
+    /// Appends the record, and admits its version to the history, or leaves it pending.
+    /// - Throws: errors of reading and writing.
     func copy(_ record: SalvageIndex.Record, _ control: OperationControl) throws {
         let place = try record.header.blobs.isEmpty ? copyAsItIs(record.place, control) : copyAnew(record, control)
         let header = try target.records.header(place)
         _ = try target.admit([PendingVersions.Record(place: place, header: header)])
     }
 
-    /// Appends a record that cannot be read.
-    /// - Throws: what reading and writing throw.
+    /// Appends a record that this library cannot read.
+    /// - Throws: errors of reading and writing.
     func copyUnread(_ place: RecordPlace, _ control: OperationControl) throws { _ = try copyAsItIs(place, control) }
 
     private func append(_ record: RecordPieces) throws -> RecordPlace {
         let places = try target.withCommitLock { try target.storage.append([record]) }
-        guard let place = places.first else { throw StoreError(.internal, "A storage told no place for a record.") }
+        guard let place = places.first else { throw StoreError(.internal, "A storage returned no place for a record.") }
         return place
     }
 
-    /// The very bytes. A large record is read twice: once for its checksum.
+    /// Copies the same bytes. A large record is read twice: once for its checksum.
     private func copyAsItIs(_ place: RecordPlace, _ control: OperationControl) throws -> RecordPlace {
         guard let length = Int(exactly: place.length) else { throw source.records.damaged(place, "has a size that no record has") }
         if length <= SalvageCopy.pieceSize {
@@ -55,7 +55,7 @@ struct SalvageCopy {
         }
     }
 
-    /// The same by meaning: its large values go to files of their own again, where the new storage has such, one after another.
+    /// Rewrites the record. Its large values are written to blobs again, one by one, if the new storage has blobs.
     private func copyAnew(_ record: SalvageIndex.Record, _ control: OperationControl) throws -> RecordPlace {
         var ids: [[UInt8]] = [], values: [[UInt8]] = [], written: [WrittenValue] = []
         var changes: [(kind: Value.Change.Kind, stored: VersionID?, value: Int?, written: Int?)] = []

@@ -1,12 +1,12 @@
-/// The records that were found in a damaged store, by version: where each is, and what of it is whole.
+/// The records found in a damaged store, by version: the place of each, and which parts of it are intact.
 struct SalvageIndex {
     /// One record.
     struct Record {
         let place: RecordPlace
         let header: RecordHeader
-        /// Its table of changes was read to its end.
+        /// Whether its table of changes was read to the end.
         var isTableWhole = true
-        /// Values whose bytes are not what was written: the first hundred, and how many more there are.
+        /// Values whose bytes are damaged: the first hundred, and the number of further ones.
         var lostValues: [ValueID] = []
         var moreLostValues = 0
         var isWhole: Bool { isTableWhole && lostValues.isEmpty }
@@ -15,21 +15,21 @@ struct SalvageIndex {
     private var records: [VersionID: [Record]] = [:]
     /// The versions in the order in which they were found.
     private(set) var order: [VersionID] = []
-    /// Whole records, by their places.
+    /// Intact records, by their places.
     private var inOrder: [(place: RecordPlace, id: VersionID)] = []
-    /// Of each of these the version that is kept, and whose record is the last up to there in its file.
+    /// For each of these the copied version whose record is the last up to there in its file.
     private var keptBefore: [VersionID?] = []
-    /// Records that a newer version of the library made, and why they cannot be read.
+    /// Records of a newer version of the library, and why they cannot be read.
     private(set) var newer: [(place: RecordPlace, error: StoreError)] = []
-    /// The places that were looked at.
+    /// The places examined.
     private var places: Set<RecordPlace> = []
-    /// What the whole records of a version are told apart by, before they are read.
+    /// Signatures that identify likely copies of intact records before they are read.
     private var wholes: Set<Signature> = []
     private struct Signature: Hashable { let id: VersionID, checksum: UInt32, length: UInt64 }
-    /// Of each version the first whole record, and its digest once it was needed.
+    /// For each version the first intact record, and its digest once computed.
     private var firstWhole: [VersionID: (index: Int, digest: [UInt8]?)] = [:]
 
-    /// Looks at what may be a record; false when it is none that can be read.
+    /// Examines a possible record; false if it is unreadable.
     mutating func add(_ place: RecordPlace, _ store: Store, _ control: PacedControl) throws -> Bool {
         let header: RecordHeader
         do { header = try store.records.header(place) } catch {
@@ -41,7 +41,7 @@ struct SalvageIndex {
         }
         guard places.insert(place).inserted else { return true }
         let id = header.id, signature = Signature(id: id, checksum: header.checksum, length: place.length)
-        // One more copy of a record that is whole: after a compaction, or the union of two stores.
+        // Another copy of an intact record: after a compaction, or in the union of two stores.
         if wholes.contains(signature), let digest = try digest(ofFirst: id, store, control),
             digest == (try Memory.unlessShort(control) { try store.records.identityDigest(place, control) })
         {
@@ -65,9 +65,9 @@ struct SalvageIndex {
         return digest
     }
 
-    /// The record of a version that is whole to the last byte; of several that differ, the one that prevails.
+    /// Returns the record of a version that is intact to the last byte; if several differ, the one that prevails.
     func whole(_ id: VersionID) -> Record? { firstWhole[id].flatMap { records[id]?[$0.index] } }
-    /// The record of a version of which most is whole.
+    /// Returns the record of a version with the least damage.
     func best(_ id: VersionID) -> Record? {
         whole(id)
             ?? records[id]?.min { a, b in
@@ -75,10 +75,10 @@ struct SalvageIndex {
                     ? a.isTableWhole : a.lostValues.count + a.moreLostValues < b.lostValues.count + b.moreLostValues
             }
     }
-    /// All records of a version.
+    /// Returns all records of a version.
     func all(_ id: VersionID) -> [Record] { records[id] ?? [] }
 
-    /// Versions that others name and of which no record was found, each with one that names it; sorted.
+    /// Returns versions without a record that others name, each with one that names it; sorted.
     func missing(_ control: PacedControl) throws -> [(id: VersionID, namedBy: VersionID)] {
         var found: [VersionID: VersionID] = [:]
         for id in order {
@@ -93,8 +93,8 @@ struct SalvageIndex {
         return try found.map { ($0.key, $0.value) }.sorted(by: { $0.0 < $1.0 }, looking: control.look)
     }
 
-    /// Notes, once `settle` was called, which of the versions with whole records are kept.
-    /// - Parameter file: the file that a record is in.
+    /// Records which versions with intact records were copied. Call it after `settle`.
+    /// - Parameter file: returns the file of a record.
     mutating func markKept(_ isKept: (VersionID) throws -> Bool, file: (RecordPlace) -> String, _ control: PacedControl) throws {
         var last: (file: String, id: VersionID)?
         keptBefore = try inOrder.map { record in
@@ -105,8 +105,8 @@ struct SalvageIndex {
         }
     }
 
-    /// The last version whose whole record lies before a place in the same file, and that is kept: what is behind the place may
-    /// have been built on it. Once `markKept` was called.
+    /// Returns the last copied version whose intact record precedes a place in the same file: the record at the place may have been built
+    /// on it. Call it after `markKept`.
     func lastKept(before place: RecordPlace, file: (RecordPlace) -> String) -> VersionID? {
         var low = 0, high = inOrder.count
         while low < high {
@@ -121,7 +121,7 @@ struct SalvageIndex {
         a.segment != b.segment ? a.segment < b.segment : a.offset < b.offset
     }
 
-    /// Where several whole records of one version differ, the one with the smaller digest prevails.
+    /// If several intact records of one version differ, the one with the smaller digest prevails.
     mutating func settle(_ store: Store, _ control: PacedControl) throws {
         for (id, all) in records {
             try control.step()
@@ -145,7 +145,7 @@ struct SalvageIndex {
 extension SalvageIndex.Record {
     private static let namedValues = 100
 
-    /// Reads all of it.
+    /// Reads the whole record.
     fileprivate init(_ place: RecordPlace, _ header: RecordHeader, _ store: Store, _ control: PacedControl) throws {
         self.init(place: place, header: header)
         isTableWhole =
@@ -163,7 +163,7 @@ extension SalvageIndex.Record {
             } != nil
     }
 
-    /// What of it is lost, for the report.
+    /// Returns the losses of the record, for the report.
     func losses(_ file: String, _ offset: UInt64) -> [StorageDamage] {
         let id = header.id
         var all: [StorageDamage] = []
@@ -197,7 +197,7 @@ extension SalvageIndex.Record {
 }
 
 extension Store {
-    /// Whether the bytes of a change are what was written.
+    /// Returns whether the bytes of a change are undamaged.
     func isReadable(_ entry: RecordTable.Entry, in place: RecordPlace, of version: VersionID) throws -> Bool {
         try Memory.unlessShort {
             try records.withValue(entry, in: place, of: version) { bytes in

@@ -1,5 +1,5 @@
-/// A line of versions that cannot be kept as they are, from its newest back to one that can: what its versions changed, the
-/// newest change of each value id first, is what a version of its own is made of.
+/// A line of versions that cannot be copied, from its newest version back to one that can. A new version is made of their changes; for each
+/// value id the newest counts.
 struct SalvageLine {
     private enum Change {
         /// In a record of the damaged store.
@@ -11,15 +11,15 @@ struct SalvageLine {
     let index: SalvageIndex
     private var original: SalvageIndex.Record?
     private var changes: [ValueID: Change] = [:]
-    /// Ids whose newest bytes are lost: older ones do not count for them.
+    /// Ids whose newest bytes are lost: older bytes are not used for them.
     private var lost: Set<ValueID> = []
-    /// On what the version that is made of it stands.
+    /// The version on which the new one is based.
     private(set) var base: VersionID?
     private(set) var isComplete = true
-    /// What it was based on is lost.
+    /// The lost version on which the line was based.
     private var lostBase: Lost?
 
-    /// A version that is nowhere, and what stands in its place.
+    /// A lost version, and its substitute.
     private struct Lost {
         let version: VersionID
         /// The record of the version that builds on it.
@@ -29,14 +29,14 @@ struct SalvageLine {
 
     init(source: Store, index: SalvageIndex) { self.source = source; self.index = index }
 
-    /// Where a line ends: at a version that can be had, or that another line was made up to.
+    /// The end of a line: a version that was copied, or the version made from another line.
     struct Ground {
         var version: VersionID?
         var isComplete = true
     }
 
-    /// Goes back along first predecessors as far as there are records, or to a version that is ground.
-    /// - Parameter file: the file that a record is in.
+    /// Follows first predecessors as far as there are records, or to a version that is ground.
+    /// - Parameter file: returns the file of a record.
     mutating func follow(
         from id: VersionID, file: (RecordPlace) -> String, until ground: (VersionID) throws -> Ground?, _ control: PacedControl
     ) throws {
@@ -50,7 +50,7 @@ struct SalvageLine {
             }
             guard met.insert(id).inserted else { isComplete = false; return }
             guard let record = index.best(id) else {
-                // What a lost version changed is not known; nor is what it was based on: what was stored before it, most likely.
+                // The changes of a lost version are unknown, and so is its predecessor: most likely it was stored before it.
                 isComplete = false
                 guard let last else { return }
                 base = index.lastKept(before: last, file: file)
@@ -64,7 +64,7 @@ struct SalvageLine {
         }
     }
 
-    /// On what the version made stands, when that cannot be told from the records: for the report.
+    /// Returns a report of the guessed base, if the records do not determine it.
     func guess(_ made: SalvageReport.Made, _ location: (RecordPlace) -> (String, UInt64)) -> StorageDamage? {
         guard let lostBase else { return nil }
         let (file, offset) = location(lostBase.place)
@@ -118,7 +118,7 @@ struct SalvageLine {
         isComplete = false
     }
 
-    /// Makes the version, or several one after another where its values are too many for one. Nil when there is nothing to keep.
+    /// Makes the version, or several in sequence if its values are too many for one. Nil if there is no data.
     mutating func write(to target: Store, _ control: OperationControl) throws -> SalvageReport.Made? {
         guard let original, !changes.isEmpty else { return nil }
         let ids = try Array(changes.keys).sorted(by: <) { try control.check(.adding, 0, of: 0, doing: "Salvaging \(source.description)") }
@@ -149,10 +149,10 @@ struct SalvageLine {
         return made.map { SalvageReport.Made(original: original.header.id, version: $0, isComplete: isComplete) }
     }
 
-    /// That of the original, which may name its branch, and what this version is.
+    /// Returns the original's metadata, which may name its branch, with the mark of a salvage.
     private func metadata(of original: SalvageIndex.Record, isComplete: Bool) -> Metadata {
         var metadata = original.header.metadata
-        // What came from elsewhere may carry what none that is made here may.
+        // Versions from elsewhere may have metadata that a version made here may not.
         metadata[[]] = nil
         if metadata.entries.count >= Limits.metadataKeys {
             var branch = Metadata()
@@ -166,8 +166,8 @@ struct SalvageLine {
 }
 
 extension Store {
-    /// Calls with the bytes that a record stores under a value id.
-    /// - Throws: `.damaged` when it stores none, or they are not what was written.
+    /// Calls `body` with the bytes that a record stores under a value id.
+    /// - Throws: `.damaged` if it stores none, or if they are damaged.
     func withStored<R>(
         _ id: UnsafeRawBufferPointer, in place: RecordPlace, of version: VersionID, _ body: (UnsafeRawBufferPointer) throws -> R
     ) throws -> R {

@@ -1,12 +1,11 @@
-/// The records that are found in the pages of a database, written into a file storage of its own for as long as a salvage lasts.
+/// The records found in the pages of a database, written into a temporary file storage for a salvage.
 ///
-/// Every row of the tables `records` and `chunks` that a leaf page holds is taken, whether or not the tables lead to it. A row
-/// that does not match its checksum is taken where no whole one of its number is there: the checksums within the record say
-/// what of it is whole.
+/// Every row of the tables `records` and `chunks` in a leaf page is used, whether the tables lead to it or not. If a number has no intact
+/// row, a row that does not match its checksum is used: the checksums within the record tell which parts are intact.
 struct SalvagedDatabase {
     private let pages: DatabasePages
     private typealias Found = (image: Int, isWhole: Bool)
-    /// A row's number may be what is damaged: then there are two of one number.
+    /// A row's number may be damaged: then two rows have one number.
     private struct RecordRow: Hashable, Comparable {
         let sequence: Int64
         let checksum: Int64
@@ -15,8 +14,8 @@ struct SalvagedDatabase {
     private var records: [RecordRow: Found] = [:]
     private var chunks: [Int64: Found] = [:]
 
-    /// Looks through the database at `path` and its log, and makes a storage of what it finds in a new `folder`.
-    /// - Parameter damage: called with what is missing or damaged.
+    /// Scans the database at `path` and its log, and creates a storage with the records in a new `folder`.
+    /// - Parameter damage: called with missing or damaged parts.
     static func open(_ path: String, in folder: String, _ control: OperationControl, damage: (StorageDamage) -> Void) throws -> FileStorage
     {
         let path = System.absolute(Paths.withoutTrailingSlashes(path))
@@ -33,7 +32,7 @@ struct SalvagedDatabase {
             if found.wholeRows >= best?.wholeRows ?? 0 { best = found }
         }
         try best?.write(to: storage, path, control.paced(.verifying, doing: "Salvaging the database \(path)"), damage)
-        // SQLite deletes the log of a database without pages.
+        // SQLite would delete the log of a database without pages.
         if size > 0 { try best?.addWhatSQLiteReads(path, to: storage, control, damage) }
         if !tells(size, database, path) {
             damage(
@@ -53,7 +52,7 @@ struct SalvagedDatabase {
 
     private var wholeRows: Int { records.values.lazy.filter(\.isWhole).count + chunks.values.lazy.filter(\.isWhole).count }
 
-    /// Whether the header of the database is whole, as far as can be told, and says the size that the file has.
+    /// Returns whether the header of the database seems intact and states the size of the file.
     private static func tells(_ size: UInt64, _ database: DatabaseFile, _ path: String) -> Bool {
         var head = [UInt8](repeating: 0, count: 100)
         guard let got = try? head.filled({ (b) throws(Errno) in try System.pread(database.descriptor, b, at: 0) }), got == head.count,
@@ -63,7 +62,7 @@ struct SalvagedDatabase {
         return head[28..<32].reduce(UInt64(0)) { $0 << 8 | UInt64($1) } * UInt64(pageSize) == size
     }
 
-    /// The page size, or all that are possible when nothing that can be trusted tells it.
+    /// Returns the page size; or all possible ones, if nothing reliable states it.
     private static func pageSizes(_ database: DatabaseFile, _ size: UInt64, _ path: String) -> [Int] {
         var head = [UInt8](repeating: 0, count: 32)
         _ = try? head.filled { (b) throws(Errno) in try System.pread(database.descriptor, b, at: 0) }
@@ -106,7 +105,7 @@ struct SalvagedDatabase {
         return [true, false].contains { pages.bytes(of: row, newest: $0).withUnsafeBytes { Int64(Bytes.crc32c($0)) } == checksum }
     }
 
-    /// The row of that number in an image.
+    /// Returns the row of that number in an image.
     private func row(_ sequence: Int64, in image: Int, columns: Int, checksum: Int64? = nil) -> DatabasePages.Row? {
         var found: DatabasePages.Row?
         pages.forEachRow(of: pages.images[image]) { row in
@@ -131,7 +130,7 @@ struct SalvagedDatabase {
             let sequence = key.sequence
             try control.step()
             guard let row = row(sequence, in: found.image, columns: 5, checksum: key.checksum) else { continue }
-            // A number that cannot be is one of a damaged row.
+            // Only of intact rows: the number of a damaged one may be impossible.
             if found.isWhole, sequence - 1 > last { damage(StorageDamage.rows(path, last + 1, sequence - 1)) }
             if found.isWhole { last = sequence }
             var name: VersionID?
@@ -154,7 +153,7 @@ struct SalvagedDatabase {
         }
     }
 
-    /// What SQLite finds in the database, if it takes it for one: records that were not found here, and what it misses.
+    /// Adds records that only SQLite finds in the database, if it opens it, and the damage that it reports.
     private func addWhatSQLiteReads(_ path: String, to storage: FileStorage, _ control: OperationControl, _ damage: (StorageDamage) -> Void)
         throws
     {
@@ -205,7 +204,7 @@ struct SalvagedDatabase {
         }
     }
 
-    /// A record in pieces; those that are lost are zeros. Answers the version that it names.
+    /// Writes a record from its chunks; lost ones become zeros. Returns the version that it names.
     private func write(chunksFrom first: Int64, _ length: Int, to storage: FileStorage, _ control: PacedControl) throws -> VersionID? {
         let size = SQLiteStorage.chunkSize
         var name: VersionID?

@@ -1,29 +1,29 @@
-/// What a snapshot says of itself: `manifest.json`.
+/// The manifest of a snapshot: `manifest.json`.
 ///
 ///     {"snapshotId":…,"format":…,"createdAt":…,"latestVersionId":…,"versionCount":…,"chunkCount":…,"totalSize":…,"chunkDigests":[…]}
 public struct SnapshotManifest: Hashable, Sendable {
-    /// An upper-case UUID in ours.
+    /// An upper-case UUID if this implementation made it.
     public var snapshotID: String
-    /// `Snapshots.format` in ours; others write others.
+    /// `Snapshots.format` if this implementation made it; others write other formats.
     public var format: String
     /// Seconds since 2001-01-01 UTC.
     public var createdAt: Double
-    /// The most recent head when it was made.
+    /// The newest head when it was made.
     public var latestVersionID: String
-    /// Versions in the snapshot.
+    /// The number of versions in the snapshot.
     public var versionCount: UInt64
-    /// Files that it was cut into.
+    /// The number of its files.
     public var chunkCount: UInt64
-    /// Bytes of all chunks together.
+    /// The bytes of all chunks together.
     public var totalSize: UInt64
-    /// The SHA-256 of each chunk, in lower-case hexadecimal. Empty in foreign ones.
+    /// The SHA-256 of each chunk, in lower-case hexadecimal. Empty in foreign snapshots.
     public var chunkDigests: [String]
-    /// The SHA-256 of all chunks one after another, in hexadecimal, where a foreign one tells it.
+    /// The SHA-256 over all chunks in order, in hexadecimal, if a foreign snapshot has it.
     public var sha256: String?
 
     /// Whether another implementation made it.
     public var isForeign: Bool { format != Snapshots.format }
-    /// Whether it can be restored here.
+    /// Whether this implementation can restore it.
     public var isReadable: Bool { !isForeign || format == ZipSnapshot.format }
 
     func encoded() -> [UInt8] {
@@ -82,7 +82,7 @@ public struct SnapshotManifest: Hashable, Sendable {
         guard !snapshotID.isEmpty, !format.isEmpty else {
             throw StoreError(
                 .snapshotDamaged,
-                "\(file) is not the manifest of a snapshot: it has no \"snapshotId\" or no \"format\". Put a snapshot anew.", path: file)
+                "\(file) is not the manifest of a snapshot: it has no \"snapshotId\" or no \"format\". Write a new snapshot.", path: file)
         }
         guard
             isForeign
@@ -100,7 +100,7 @@ public struct SnapshotManifest: Hashable, Sendable {
         }
     }
 
-    /// No more, and no longer ones, than a snapshot of ours can have.
+    /// Reads digests; rejects more or longer ones than a snapshot of this implementation can have.
     private static func digests(_ reader: inout JSONReader) throws -> [String] {
         var digests: [String] = []
         try reader.beginArray()

@@ -1,16 +1,16 @@
 /// The versions of a snapshot, one after another, predecessors first.
 protocol SnapshotVersions {
-    /// The next version; nil behind the last, when all that the manifest promises was there.
-    /// - Parameter keepingData: whether to keep the bytes of a version's values; else they come empty.
-    /// - Throws: `.snapshotDamaged`, `.cancelled`, what reading throws.
+    /// Returns the next version; nil after the last, if the snapshot had all that the manifest promises.
+    /// - Parameter keepingData: whether to return the bytes of a version's values; otherwise they are empty.
+    /// - Throws: `.snapshotDamaged`, `.cancelled`, errors of reading.
     mutating func next(keepingData: (VersionID) -> Bool) throws -> Store.ReceivedVersion?
     var versionsRead: UInt64 { get }
-    /// What is wrong with it.
+    /// Returns the error for damage of the snapshot.
     func damaged(_ what: String) -> StoreError
 }
 
-/// Reads the versions of a snapshot, one after another, verifying each chunk as it comes. Holds one chunk
-/// and one version at most; no size in the stream is believed before that many bytes were there.
+/// Reads the versions of a snapshot in order, and verifies each chunk when it is read. Holds at most one chunk and one version; no size in
+/// the stream is trusted before that many bytes were read.
 struct SnapshotReader: SnapshotVersions {
     private let manifest: SnapshotManifest
     private let source: String
@@ -23,9 +23,9 @@ struct SnapshotReader: SnapshotVersions {
     private var totalSize: UInt64 = 0
     private(set) var versionsRead: UInt64 = 0
 
-    /// - Parameter source: where the snapshot is, for messages.
-    /// - Parameter isVerified: all of it was read before, so that its sizes, which the digests cover, can be believed.
-    /// - Parameter read: gives a chunk by its index; nil when there is none.
+    /// - Parameter source: the place of the snapshot, for messages.
+    /// - Parameter isVerified: the whole snapshot was read before, so its sizes, which the digests cover, can be trusted.
+    /// - Parameter read: returns a chunk by its index; nil if there is none.
     init(
         _ manifest: SnapshotManifest, from source: String, isVerified: Bool = false, _ control: OperationControl,
         read: @escaping (_ index: Int) throws -> [UInt8]?
@@ -33,9 +33,9 @@ struct SnapshotReader: SnapshotVersions {
         self.manifest = manifest; self.source = source; self.isVerified = isVerified; self.control = control; self.read = read
     }
 
-    /// The next version; nil behind the last, when all that the manifest promises was there.
-    /// - Parameter keepingData: whether to keep the bytes of a version's values; else they come empty.
-    /// - Throws: `.snapshotDamaged`, `.cancelled`, what reading throws.
+    /// Returns the next version; nil after the last, if the snapshot had all that the manifest promises.
+    /// - Parameter keepingData: whether to return the bytes of a version's values; otherwise they are empty.
+    /// - Throws: `.snapshotDamaged`, `.cancelled`, errors of reading.
     mutating func next(keepingData: (VersionID) -> Bool) throws -> Store.ReceivedVersion? {
         guard try !isAtEnd() else {
             guard versionsRead == manifest.versionCount, totalSize == manifest.totalSize else {
@@ -70,7 +70,7 @@ struct SnapshotReader: SnapshotVersions {
     static func damaged(_ what: String, _ source: String) -> StoreError {
         StoreError(
             .snapshotDamaged,
-            "The snapshot in \(source) is damaged: \(what). Nothing of it was added. Let a store that has all versions put a new one.",
+            "The snapshot in \(source) is damaged: \(what). Nothing of it was added. Let a store that has all versions write a new one.",
             path: source)
     }
 

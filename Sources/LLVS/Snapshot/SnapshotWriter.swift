@@ -1,8 +1,8 @@
 import CLLVSShims
 
-/// Writes versions as a stream, cut into chunks (docs/snapshot.md). Holds one chunk at most.
+/// Writes versions as a stream, split into chunks (docs/snapshot.md). Holds at most one chunk.
 ///
-///     chunk:   id (36) | encoding (1: 0 as it is, 1 deflated) | size of the payload (4) | payload
+///     chunk:   id (36) | encoding (1: 0 stored, 1 deflated) | size of the payload (4) | payload
 ///     stream:  the payloads, one after another: an entry per version, predecessors first
 ///     entry:   size (8) | version file | number of changes (4) | changes by id
 ///     change:  kind (1) | size (4) | id | insert, update: size (8) | bytes; preserve: size (1) | version id
@@ -21,7 +21,7 @@ struct SnapshotWriter {
         self.put = put
     }
 
-    /// Begins the entry of a version; that many changes follow, by `append`, in byte order of their ids.
+    /// Begins the entry of a version. `changeCount` calls of `append` follow, in byte order of the ids.
     mutating func begin(_ version: Version, changeCount: Int) throws {
         let file = InterchangeEncoder.version(version)
         guard file.count <= SnapshotLimits.versionFileSize else {
@@ -101,7 +101,7 @@ struct SnapshotWriter {
     }
 }
 
-/// One chunk file.
+/// A chunk file.
 enum SnapshotChunk {
     /// SHA-256 in lower-case hexadecimal.
     static func digest(_ chunk: [UInt8]) -> String {
@@ -110,7 +110,7 @@ enum SnapshotChunk {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// The payload of a chunk whose digest is right; nil when it is not of this snapshot or has not the form.
+    /// Returns the payload of a chunk whose digest was verified; nil if it is malformed or of another snapshot.
     static func payload(_ chunk: [UInt8], of snapshot: String) -> [UInt8]? {
         chunk.withUnsafeBytes { bytes in
             guard bytes.count >= SnapshotLimits.headerSize, bytes[..<SnapshotLimits.idSize].elementsEqual(snapshot.utf8) else { return nil }

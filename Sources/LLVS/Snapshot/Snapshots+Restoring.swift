@@ -1,25 +1,25 @@
-/// What restoring a snapshot did.
+/// The result of restoring a snapshot.
 public struct RestoredSnapshot: Sendable {
-    /// What it says of itself.
+    /// The manifest of the snapshot.
     public let manifest: SnapshotManifest
-    /// Versions that are not what their ids say (`.contentMismatch`), and what builds on them: nothing of these was added.
+    /// Versions that do not match their ids (`.contentMismatch`), and versions that build on them. None of these was added.
     public let problems: [ExchangeProblem]
-    /// Versions that were added, or that the store had already.
+    /// The number of versions that were added, or that the store had already.
     public let addedCount: Int
 }
 
-/// Restoring.
+/// Restores snapshots.
 extension Snapshots {
-    /// Adds all versions of the snapshot to a store that is empty, holds one version, or holds a part of this snapshot, since a
-    /// restore was stopped in the middle.
+    /// Adds all versions of the snapshot to a store that is empty, holds one version, or holds a part of this snapshot from an interrupted
+    /// restore.
     ///
-    /// All of it is read, verified and added to a store in memory (without the bytes of values) before the first
-    /// version is added here, so that one that is refused leaves the store as it was. What is not what its id says is left out, with what
-    /// builds on it. One of ours goes before one of others. A cancelled or failed adding keeps what was added whole; restoring again, or
-    /// an exchange, brings the rest.
+    /// The whole snapshot is first read, verified and added to a store in memory (without the bytes of values), so a refused snapshot
+    /// leaves the store unchanged. Versions that do not match their ids are left out, with those that build on them. A snapshot of this
+    /// implementation is preferred to a foreign one. If adding is cancelled or fails, the versions added so far remain; another restore, or
+    /// an exchange, adds the rest.
     /// - Parameter control: called with stages `.verifying` and `.adding`, in versions, and `.reading`, in chunks.
-    /// - Throws: `.storeNotEmpty`, `.snapshotMissing`, `.foreignSnapshot`, `.snapshotDamaged`, `.cancelled`; what the
-    ///   transport throws, and what keeps the store from adding.
+    /// - Throws: `.storeNotEmpty`, `.snapshotMissing`, `.foreignSnapshot`, `.snapshotDamaged`, `.cancelled`; errors of the transport, and
+    ///   errors that keep the store from adding.
     public func restore(_ control: OperationControl = OperationControl()) throws -> RestoredSnapshot {
         _ = try store.reloadHistory(control)
         let count = try store.allVersionIDs(control).count
@@ -31,7 +31,7 @@ extension Snapshots {
         let found =
             try count > 1
             ? { () throws -> Found? in
-                // Perhaps a restore was stopped in the middle.
+                // A restore may have been interrupted.
                 guard let found = try? find(), found.manifest.isReadable, UInt64(count) < found.manifest.versionCount else {
                     throw notEmpty
                 }
@@ -39,7 +39,7 @@ extension Snapshots {
             }() : find()
         guard let found else {
             throw StoreError(
-                .snapshotMissing, "There is no snapshot in \(transport.description). Use an exchange, or let another replica put one.")
+                .snapshotMissing, "There is no snapshot in \(transport.description). Use an exchange, or let another replica write one.")
         }
         guard found.manifest.isReadable else {
             throw StoreError(
@@ -61,7 +61,7 @@ extension Snapshots {
         }
     }
 
-    /// Its chunks are beside the manifest, or lately in a folder of the snapshot's id.
+    /// The chunks are beside the manifest, or, in newer versions of that implementation, in a folder named by the snapshot's id.
     private func zip(_ manifest: SnapshotManifest, _ control: OperationControl) throws -> any SnapshotVersions {
         let folder = manifest.snapshotID + "/"
         var prefix = ""
@@ -77,9 +77,9 @@ extension Snapshots {
 
     // MARK: Verifying
 
-    /// The versions of a snapshot that are not taken: those that are not what their ids say, and what builds on them.
+    /// The refused versions of a snapshot: those that do not match their ids, and those that build on them.
     private struct Refused {
-        /// Which versions of the snapshot, counted from 1.
+        /// The positions of the versions in the snapshot, counted from 1.
         private(set) var positions: Set<UInt64> = []
         private var problems: [ExchangeProblem] = []
 
@@ -96,14 +96,14 @@ extension Snapshots {
                         name: "",
                         error: StoreError(
                             .contentMismatch,
-                            "\(further) further versions of the snapshot in \(source) were not taken either. "
+                            "\(further) further versions of the snapshot in \(source) were not restored either. "
                                 + "Use an exchange for the genuine ones."
                         ))
                 ])
         }
     }
 
-    /// - Parameter notEmpty: thrown when the store has a version that the snapshot has not.
+    /// - Parameter notEmpty: thrown if the store has a version that the snapshot lacks.
     private func verify(_ versions: any SnapshotVersions, _ found: Found, _ notEmpty: StoreError?, _ control: OperationControl) throws
         -> Refused
     {
@@ -111,7 +111,7 @@ extension Snapshots {
         let paced = control.paced(.verifying, doing: "Restoring the snapshot in \(transport.description)")
         for id in try store.allVersionIDs(control) { try paced.step(0); present.insert(id) }
         var rehearsal = try Rehearsal(), reader = versions, seen: Set<VersionID> = [], refused = Refused()
-        // Of what the id says what the version holds, the bytes of the values are needed to see that it does.
+        // For content ids the bytes of the values are needed, to check the id.
         while var received = try reader.next(keepingData: { present.contains($0) || $0.hasContentForm }) {
             let id = received.version.id, position = reader.versionsRead
             let here = control.within(.verifying, Int(clamping: position), of: Int(clamping: found.manifest.versionCount))
@@ -122,11 +122,11 @@ extension Snapshots {
             for case .preserve(let reference) in received.changes where !seen.contains(reference.version) {
                 throw reader.damaged("the version \(id) preserves bytes of \(reference.version), which is not before it")
             }
-            // Of one that vouches for what it holds a forged one may come as well, before it or behind it.
+            // A forged version may occur under a content id in addition to the genuine one, before or after it.
             guard seen.insert(id).inserted || id.hasContentForm else { throw reader.damaged("the version \(id) is there twice") }
             do {
                 try store.look(at: &received)
-                // What the store has already is compared only, never added.
+                // A version that the store has is only compared, never added.
                 if present.contains(id), case .problem(let error)? = try store.add([received], here).first {
                     if error.code == .contentMismatch { throw error }
                     throw StoreError(
@@ -137,7 +137,7 @@ extension Snapshots {
                 try rehearsal.add(received, at: position)
             } catch let error as StoreError where error.code == .contentMismatch {
                 refused.refuse(id, at: position, error)
-                // The genuine one that is here goes for it.
+                // The genuine version of the store is used instead.
                 if present.contains(id), let own = try store.received(id) { try rehearsal.add(own, at: position) }
             }
             if rehearsal.isFull { try finish(&rehearsal, reader, &refused, present, here) }
@@ -147,7 +147,7 @@ extension Snapshots {
         return refused
     }
 
-    /// - Parameter present: what the store has.
+    /// - Parameter present: the versions of the store.
     private func finish(
         _ rehearsal: inout Rehearsal, _ reader: any SnapshotVersions, _ refused: inout Refused, _ present: Set<VersionID>,
         _ control: OperationControl
@@ -155,10 +155,10 @@ extension Snapshots {
         for (id, position, addition) in try rehearsal.finish(control) {
             switch addition {
             case .added, .repaired: break
-            // The empty root comes by itself with what builds on it, and one that is here goes for a forged one.
+            // The empty root is added with the first version built on it, and a version of the store replaces a forged one.
             case .alreadyPresent: if id != EmptyRoot.id, !present.contains(id) { throw reader.damaged("the version \(id) is there twice") }
             case .problem(let error) where error.code == .contentMismatch: refused.refuse(id, at: position, error)
-            // All that it builds on comes before it in the snapshot, so it was refused.
+            // Its predecessors precede it in the snapshot, so one was refused.
             case .problem(let error) where error.code == .missingPredecessor:
                 refused.refuse(
                     id, at: position,
@@ -172,7 +172,8 @@ extension Snapshots {
         }
     }
 
-    /// A store in memory that takes the versions without their bytes and metadata: what it refuses, any store would.
+    /// A store in memory that receives the versions without their bytes and metadata. A version that it refuses would be refused by any
+    /// store.
     private struct Rehearsal {
         private let store: Store
         private var batch: [Store.ReceivedVersion] = [], positions: [UInt64] = [], size = 0
@@ -185,7 +186,7 @@ extension Snapshots {
             size += received.sizeHint
         }
         var isFull: Bool { batch.count >= ExchangeLimits.batchCount || size >= ExchangeLimits.batchSize }
-        /// What became of each.
+        /// Adds the batch, and returns the result for each version.
         mutating func finish(_ control: OperationControl) throws -> [(id: VersionID, position: UInt64, addition: Store.Addition)] {
             defer { (batch, positions, size) = ([], [], 0) }
             let additions = try store.add(batch, control)
@@ -195,20 +196,20 @@ extension Snapshots {
 
     // MARK: Adding
 
-    /// - Returns: how many versions of the snapshot the store has then.
+    /// - Returns: how many versions of the snapshot the store then has.
     private func add(_ versions: any SnapshotVersions, _ found: Found, without refused: Refused, _ control: OperationControl) throws -> Int
     {
         var reader = versions, batch: [Store.ReceivedVersion] = [], size = 0
         var added = 0
-        /// The next version. All were whole when they were checked, and their digests are those of then: what differs now was
-        /// changed since, and what was added before stays.
+        /// Returns the next version. All versions were verified against digests, so any mismatch now means that the snapshot was changed
+        /// since. Versions added before remain.
         func next() throws -> Store.ReceivedVersion? {
             do { return try reader.next(keepingData: { _ in true }) } catch let error as StoreError where error.code == .snapshotDamaged {
                 throw StoreError(
                     .snapshotDamaged,
                     "The snapshot in \(transport.description) was changed while it was being restored: "
                         + "it was whole when it was checked, and is not any more. \(added) of its \(found.manifest.versionCount) versions "
-                        + "were added before, and stay. Restore it again once nobody writes to it, or use an exchange for the rest.",
+                        + "were added before, and stay. Restore it again when no store writes to it, or use an exchange for the rest.",
                     path: error.path)
             }
         }
@@ -231,7 +232,7 @@ extension Snapshots {
             size += received.sizeHint
             if size >= ExchangeLimits.batchSize || batch.count >= ExchangeLimits.batchCount {
                 try addBatch()
-                // Not behind the last: then all is there.
+                // Not after the last batch: then the restore is complete.
                 try control.check(
                     .adding, Int(clamping: reader.versionsRead), of: Int(clamping: found.manifest.versionCount),
                     doing: "Restoring the snapshot in \(transport.description)")
@@ -243,11 +244,11 @@ extension Snapshots {
 }
 
 extension Store.ReceivedVersion {
-    /// About how much of a batch it takes.
+    /// The approximate bytes that it adds to a batch.
     fileprivate var sizeHint: Int { changes.reduce(200 + version.metadata.memorySize) { $0 + InterchangeEncoder.sizeHint($1) } }
 
-    /// What of it decides whether it can be added, where that it is what its id says was looked at: whoever makes a snapshot of few bytes
-    /// must not fill our memory with what is in it.
+    /// The parts that decide whether it can be added, once its id was checked. The rest is dropped, so that a small snapshot of large
+    /// contents cannot exhaust the memory.
     fileprivate var forRehearsal: Store.ReceivedVersion {
         var copy = self
         if version.id != EmptyRoot.id { copy.version.metadata = Metadata() }
@@ -266,7 +267,7 @@ extension Store.ReceivedVersion {
 }
 
 extension ValueID {
-    /// Another for a long one, the same each time.
+    /// A short replacement for a long id, the same each time.
     fileprivate var shortened: ValueID {
         let bytes = self.bytes
         guard bytes.count > 80 else { return self }
@@ -275,7 +276,7 @@ extension ValueID {
 }
 
 extension Store {
-    /// A version that is here, as an exchange receives it.
+    /// Returns a version of the store, in the form in which an exchange receives it.
     fileprivate func received(_ id: VersionID) throws -> ReceivedVersion? {
         guard let version = try version(id) else { return nil }
         var received = ReceivedVersion(version: version, changes: try changes(madeIn: id))

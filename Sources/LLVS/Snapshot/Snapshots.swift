@@ -1,36 +1,34 @@
-/// Chunked dumps of a whole store beside an exchange, by which a new replica starts.
+/// Chunked dumps of a whole store beside an exchange, from which a new replica starts.
 ///
-/// The layout is that of `snapshots/` in docs/interchange.md, the chunks' format that of docs/snapshot.md.
-/// Safe from all threads. Held in memory are the history, one chunk, and of what is dumped one value, of what is restored the
-/// values of one version or of about 5 MB.
+/// The layout is that of `snapshots/` in docs/interchange.md; docs/snapshot.md has the format of the chunks. Safe from all threads. Holds
+/// in memory the history, one chunk, and one value when writing; when restoring, the values of one version, or about 5 MB.
 public struct Snapshots: Sendable {
-    /// The name of our format in manifests, and of the folder in which ours lie: never in the first place, where they would keep
-    /// others from putting theirs. Theirs are never replaced; of those `zip-v1` is read.
+    /// The format name in manifests, and the folder of this implementation's snapshots. They are never put at the top, where they would
+    /// keep other implementations from writing theirs. Foreign snapshots are never replaced; those in `zip-v1` can be read.
     public static let format = "llvs-v1"
 
     let store: Store
     let transport: any ExchangeTransport
     let decode: ForeignDecoder?
 
-    /// Of the snapshot area of `transport`, for `store`.
+    /// The snapshot area of `transport`, for `store`.
     /// - Parameters:
-    ///   - store: what a snapshot is made of, or restored into.
-    ///   - transport: where snapshots lie.
-    ///   - decode: for what is compressed (`LLZF`) in a `zip-v1`, as for `StoreImporter`.
+    ///   - store: the store to write or restore.
+    ///   - transport: the place of the snapshots.
+    ///   - decode: decodes compressed data (`LLZF`) in a `zip-v1`, as for `StoreImporter`.
     public init(store: Store, transport: any ExchangeTransport, decode: ForeignDecoder? = nil) {
         self.store = store; self.transport = transport; self.decode = decode
     }
 
-    // MARK: Into and from a directory of one's own
+    // MARK: Snapshots in a directory
 
-    /// Writes a snapshot of the store to a directory, which is made when only its last component is missing.
-    /// Errors are those of `put`.
+    /// Writes a snapshot of the store to a directory; creates the directory if only its last component is missing. Throws as `put`.
     public static func write(_ store: Store, to directory: String, _ control: OperationControl = OperationControl()) throws
         -> SnapshotManifest
     {
         try Snapshots(store: store, transport: FolderTransport(path: directory)).put(control)
     }
-    /// Restores a snapshot that `write`, or an exchange through that folder, left there. Errors are those of `restore`.
+    /// Restores a snapshot that `write`, or an exchange through that folder, wrote. Throws as `restore`.
     public static func restore(
         _ store: Store, from directory: String, decode: ForeignDecoder? = nil, _ control: OperationControl = OperationControl()
     ) throws -> RestoredSnapshot {
@@ -41,14 +39,15 @@ public struct Snapshots: Sendable {
 
     // MARK: The manifest
 
-    /// The manifest of the snapshot that is there: that of ours with the most versions, else a foreign one, else nil. One or two small
-    /// reads.
-    /// - Throws: `.snapshotDamaged` when there is none of ours and one that cannot be read; what the transport throws.
+    /// Returns the manifest of the snapshot: of this implementation's snapshots the one with the most versions, otherwise a foreign one;
+    /// nil if there is none. Takes one or two small reads.
+    /// - Throws: `.snapshotDamaged` if there is no snapshot of this implementation and one that cannot be read; errors of the transport.
     public func manifest() throws -> SnapshotManifest? { try find()?.manifest }
 
     struct Found {
         var manifest: SnapshotManifest
-        /// What precedes the names of its files: "llvs-v1/", or "" where others put theirs and we did before.
+        /// The prefix of its file names: "llvs-v1/", or "" at the top, where other implementations write, and earlier versions of this one
+        /// did.
         var prefix: String
     }
     static let ours = format + "/"
@@ -61,7 +60,7 @@ public struct Snapshots: Sendable {
                 if found.manifest.isForeign {
                     foreign = foreign ?? found
                 }
-                // Not by when they were made: clocks of devices may be wrong, and versions only become more.
+                // Not by the time of making, since clocks may be wrong; versions are only ever added.
                 else if ours.map({ found.manifest.versionCount > $0.manifest.versionCount }) ?? true {
                     ours = found
                 }
@@ -72,7 +71,7 @@ public struct Snapshots: Sendable {
         return foreign
     }
 
-    /// Whether ours is known to miss chunks, going by the names of the files alone. Their contents are not looked at.
+    /// Returns whether this implementation's snapshot lacks chunks, judging by the names of the files alone.
     func lacksChunks(_ found: Found, _ control: OperationControl = OperationControl()) throws -> Bool {
         let control = control.paced(.listing, doing: "Looking at the snapshot in \(transport.description)")
         var names: Set<String> = []
@@ -80,7 +79,7 @@ public struct Snapshots: Sendable {
             try control.step(0)
             names.insert(name)
         }
-        // A transport that does not list the manifest does not list at all.
+        // A transport that does not list the manifest cannot list files.
         guard names.contains(found.prefix + "manifest.json") else { return false }
         return try found.manifest.chunkDigests.indices.contains {
             try control.step(0)
@@ -101,13 +100,13 @@ public struct Snapshots: Sendable {
         return Found(manifest: try SnapshotManifest(bytes, file: "snapshots/\(name) in \(transport.description)"), prefix: prefix)
     }
 
-    // MARK: Putting
+    // MARK: Writing
 
-    /// Puts a snapshot of all versions, in place of an older one of ours. While that goes on there is none.
+    /// Writes a snapshot of all versions, replacing an older one of this implementation. Meanwhile there is none.
     ///
-    /// A snapshot that another implementation put stays; ours goes beside it.
+    /// A snapshot of another implementation stays; this one is written beside it.
     /// - Parameter control: called with stage `.writing`, in versions.
-    /// - Throws: `.invalidArgument` when the store has no versions; `.cancelled`; `.damaged`; what the transport throws.
+    /// - Throws: `.invalidArgument` if the store has no versions; `.cancelled`; `.damaged`; errors of the transport.
     public func put(_ control: OperationControl = OperationControl()) throws -> SnapshotManifest {
         _ = try store.reloadHistory(control)
         guard let latest = try store.mostRecentHead() else {
@@ -120,7 +119,7 @@ public struct Snapshots: Sendable {
         }
         let ids = try store.allVersionIDs(control)
         let prefix = Snapshots.ours
-        // Without a manifest a reader sees that there is no snapshot, rather than a mixture of two.
+        // Without a manifest a reader finds no snapshot, instead of a mixture of two.
         try transport.deleteSnapshotFile(prefix + "manifest.json")
         var manifest = SnapshotManifest(
             snapshotID: VersionID.random().description, createdAt: Clock.now(), latestVersionID: latest.id.description)
@@ -149,13 +148,13 @@ public struct Snapshots: Sendable {
             .writing, doing: "Putting a snapshot into \(transport.description)")
         let stale = try staleFiles(Set(writer.digests.indices.map { prefix + SnapshotLimits.chunkName($0) }), paced)
         try transport.writeSnapshotFile(prefix + "manifest.json", manifest.encoded())
-        // The snapshot is there: nobody is asked any more whether to go on.
+        // The snapshot is complete, so cancellation is no longer checked.
         for name in stale { try transport.deleteSnapshotFile(name) }
         return manifest
     }
 
-    /// Chunks of an older, larger snapshot, and one of ours in the first place, where we put them before; so many that removing them takes
-    /// no long time: the next one that is put removes others. What is not known to be ours stays.
+    /// Returns chunks of an older, larger snapshot, and a snapshot at the top, where earlier versions of this library put it. Bounded, so
+    /// that removing them is quick; the next `put` removes more. Files not known to be of this implementation stay.
     private func staleFiles(_ current: Set<String>, _ control: PacedControl) throws -> [String] {
         var stale: [String] = []
         if let before = try? readManifest("")?.manifest, !before.isForeign {

@@ -1,8 +1,7 @@
-/// A snapshot of the other implementation, `zip-v1`: a zip of its store directory, cut into chunks.
+/// A snapshot of the other implementation, `zip-v1`: a zip of its store directory, split into chunks.
 ///
-/// The chunks are put together in a file without a name in the system's directory for temporary files (`TMPDIR`, else /tmp), so that an
-/// entry can be read
-/// wherever it lies; what the zip names is never a path there.
+/// The chunks are joined in an unnamed file in the system's temporary directory (`TMPDIR`, else /tmp), so that entries can be read at any
+/// offset; names in the zip are never used as paths.
 struct ZipSnapshot: SnapshotVersions {
     static let format = "zip-v1"
 
@@ -14,8 +13,9 @@ struct ZipSnapshot: SnapshotVersions {
     private var next = 0
     var versionsRead: UInt64 { UInt64(next) }
 
-    /// - Parameter read: gives a chunk by its index; nil when there is none.
-    /// - Throws: `.snapshotDamaged`, `.foreignSnapshot`, `.noSpace` and others of the temporary file, `.cancelled`, what reading throws.
+    /// - Parameter read: returns a chunk by its index; nil if there is none.
+    /// - Throws: `.snapshotDamaged`, `.foreignSnapshot`, `.noSpace` and other errors of the temporary file, `.cancelled`, errors of
+    ///   reading.
     init(
         _ manifest: SnapshotManifest, from source: String, decode: ForeignDecoder?, _ control: OperationControl,
         read: (_ index: Int) throws -> [UInt8]?
@@ -23,11 +23,11 @@ struct ZipSnapshot: SnapshotVersions {
         self.source = source; self.control = control
         func damaged(_ what: String) -> StoreError { ZipSnapshot.damaged(what, source) }
         guard manifest.chunkCount > 0, manifest.chunkCount <= UInt64(SnapshotLimits.chunkCount) else {
-            throw damaged("its manifest tells of \(manifest.chunkCount) chunks")
+            throw damaged("its manifest claims \(manifest.chunkCount) chunks")
         }
         let most = UInt64(SnapshotLimits.foreignChunkSize)
         guard manifest.totalSize >= manifest.chunkCount, manifest.totalSize <= manifest.chunkCount * most else {
-            throw damaged("its manifest tells of \(manifest.totalSize) bytes in \(manifest.chunkCount) chunks")
+            throw damaged("its manifest claims \(manifest.totalSize) bytes in \(manifest.chunkCount) chunks")
         }
         let folder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         let file = try posix("Making a temporary file in", folder) { () throws(Errno) -> OpenFile in
@@ -49,7 +49,7 @@ struct ZipSnapshot: SnapshotVersions {
             try posix("Writing a temporary file in", folder) { () throws(Errno) in try ZipSnapshot.write(chunk, to: file, at: size) }
             size += UInt64(chunk.count)
         }
-        // What ends with a hole is as long as what does not.
+        // Sets the size, since the file may end with a hole.
         try posix("Writing a temporary file in", folder) { () throws(Errno) in try System.truncate(file.descriptor, to: size) }
         guard size == manifest.totalSize else { throw damaged("it has \(size) bytes, and its manifest says \(manifest.totalSize)") }
         if let told = manifest.sha256, told.lowercased() != String(decoding: InterchangeEncoder.hex(digest.finish()), as: UTF8.self) {
@@ -67,7 +67,7 @@ struct ZipSnapshot: SnapshotVersions {
         guard !order.isEmpty else { throw damaged("it holds no version") }
     }
 
-    /// Writes what is not zero: where a chunk is a hole, so is the file, and takes no room.
+    /// Writes only pieces that are not zero: other pieces become holes in the file, which take no space.
     private static func write(_ chunk: [UInt8], to file: OpenFile, at offset: UInt64) throws(Errno) {
         let zeros = [UInt8](repeating: 0, count: 64 << 10)
         try chunk.borrowed { (all) throws(Errno) in
@@ -82,7 +82,7 @@ struct ZipSnapshot: SnapshotVersions {
     func damaged(_ what: String) -> StoreError { ZipSnapshot.damaged(what, source) }
     private static func damaged(_ what: String, _ source: String) -> StoreError { SnapshotReader.damaged(what, source) }
 
-    /// Predecessors first; with an explicit stack, since histories are long.
+    /// Sorts predecessors first. The stack is explicit, since histories are long.
     private static func order(_ directory: ForeignStoreDirectory, _ source: String, _ control: PacedControl) throws -> [VersionID] {
         var predecessors: [VersionID: [VersionID]] = [:]
         for name in try directory.versionNames() {
@@ -113,7 +113,7 @@ struct ZipSnapshot: SnapshotVersions {
         return try InterchangeDecoder.bareVersion(bytes, name: id, file: "versions/\(id)")
     }
 
-    /// What is wrong with the contents is damage of the snapshot; what keeps them from being read is not.
+    /// Reports invalid contents as damage of the snapshot, but not errors of reading.
     private static func whole<R>(_ source: String, _ read: () throws -> R) throws -> R {
         do { return try read() } catch let error as StoreError {
             switch error.code {

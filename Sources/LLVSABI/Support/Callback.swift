@@ -1,14 +1,14 @@
 import CLLVS
 import LLVS
 
-/// Calls a callback of the host that answers with a status and an error: the one place where such statuses are told apart.
+/// Calls a callback of the host that returns a status and an error. All interpretation of such statuses is here.
 ///
-/// LLVS_OK and what is `expected` are answers, and are returned; every other status is a failure, also a positive one, since nobody
-/// can know what it was to mean. So is an error beside an expected status.
+/// LLVS_OK and `expected` are returned. Any other status is a failure, also a positive one, since its meaning is unknown. An error together
+/// with an expected status is a failure too.
 ///
-/// An error that was set surfaces as it is; a bare status keeps its code where it is among `codes`, and else becomes `.user`.
+/// An error that was set is thrown unchanged. A status alone keeps its code if that is among `codes`, and otherwise becomes `.user`.
 ///
-/// In a child that the callback forked the call that it was called from fails: other threads of the parent may have held locks.
+/// If the callback forks, the call fails in the child, since other threads of the parent may have held locks.
 @discardableResult
 func callHost(
     _ what: @autoclosure () -> String, keeping codes: [StoreError.Code] = [], expecting expected: llvs_status? = nil,
@@ -38,7 +38,7 @@ func callHost(
             : "\(what()) answered \(status), which means nothing from this callback; llvs.h names what does.")
 }
 
-/// Calls a callback that gives what comes next of a value or a file, and answers how many bytes; 0 at its end.
+/// Calls a callback that supplies the next bytes of a value or a file, and returns their number; 0 at the end.
 func readHost(
     _ what: @autoclosure () -> String, keeping codes: [StoreError.Code], _ read: llvs_read_fn, _ payload: UnsafeMutableRawPointer?,
     into buffer: UnsafeMutableRawBufferPointer
@@ -57,7 +57,7 @@ func readHost(
         }
         return 0
     }
-    // A callback that was ended before it could answer looks like this: its value must not be taken for complete.
+    // A callback that was aborted before it could reply looks like this. The value must not count as complete.
     guard size != 0 else {
         throw StoreError(.invalidArgument, "\(what()) answered LLVS_OK and gave nothing. Where there is nothing more, answer LLVS_END.")
     }
@@ -67,7 +67,7 @@ func readHost(
     return size
 }
 
-/// Calls with each piece of bytes as a borrowed `llvs_bytes`, which callbacks get by pointer.
+/// Calls `body` with the bytes as a borrowed `llvs_bytes`, which callbacks get by pointer.
 func withBorrowed<R>(_ bytes: [UInt8], _ body: (UnsafePointer<llvs_bytes>) throws -> R) rethrows -> R {
     try bytes.withUnsafeBufferPointer { raw in
         var borrowed = llvs_bytes(data: raw.baseAddress, size: raw.count)

@@ -2,15 +2,15 @@ import CLLVS
 import CLLVSShims
 import LLVS
 
-/// Where an entry point puts its error.
+/// Receives the error of an entry point.
 public typealias ErrorOut = UnsafeMutablePointer<OpaquePointer?>
-/// Where an entry point puts a handle.
+/// Receives a handle from an entry point.
 public typealias HandleOut = UnsafeMutablePointer<OpaquePointer?>
-/// Where an entry point puts a list, report or result.
+/// Receives a list, report or result from an entry point.
 public typealias StructOut<Struct> = UnsafeMutablePointer<UnsafeMutablePointer<Struct>?>
 
-/// The frame of every entry point that can fail: what is thrown becomes a status and an `llvs_error`.
-/// - Parameter whileShort: whether it goes on while memory is short, since it gives some back.
+/// Frames every entry point that can fail: converts a thrown error to a status and an `llvs_error`.
+/// - Parameter whileShort: whether to run even if memory is short, since the call frees some.
 @inline(__always)
 func entry(_ out: ErrorOut?, whileShort: Bool = false, _ body: () throws -> Void) -> llvs_status {
     HostCalls.cleanUp(llvs_shim_frame())
@@ -24,7 +24,7 @@ func entry(_ out: ErrorOut?, whileShort: Bool = false, _ body: () throws -> Void
     }
 }
 
-/// The first call fills the reserve; later ones come here when it was needed.
+/// The first call fills the reserve; later ones get here after it was used.
 @inline(never)
 private func startShort(_ whileShort: Bool) throws {
     _ = ErrorHandle.outOfMemory
@@ -42,7 +42,7 @@ func report(_ thrown: any Error, into out: ErrorOut?) -> llvs_status {
     return handle.error.code.rawValue
 }
 
-/// Thrown when malloc gives nothing; no message is built then.
+/// Thrown if malloc fails; no message is built.
 struct OutOfMemory: Error {}
 
 /// Errors of the arguments themselves.

@@ -1,17 +1,17 @@
 import Glibc
 
-/// Notices that this process is the child of the one in which a handle was made.
+/// Detects that this process is a child of the one in which a handle was created.
 ///
-/// A counter that each fork() raises in the child: asking for the process id would be a system call in
-/// every entry point. A page that the system empties in each child tells of those that were made without the handlers of fork,
-/// by _Fork or clone, where the system can do that (Linux from 4.14).
+/// Uses a counter that each fork() increments in the child, since reading the process id would take a system call in every entry point. A
+/// page that the system clears in each child detects children created by _Fork or clone, which skip fork's handlers, if the system supports
+/// it (Linux from 4.14).
 enum ForkGuard {
     private nonisolated(unsafe) static let counter: UnsafeMutablePointer<UInt32> = {
         let counter = UnsafeMutablePointer<UInt32>.allocate(capacity: 1)
         counter.initialize(to: 0)
         return counter
     }()
-    /// Not 0 in the process that wrote it.
+    /// Nonzero in the process that wrote it.
     private nonisolated(unsafe) static let mark: UnsafeMutablePointer<UInt32>? = {
         let size = sysconf(Int32(_SC_PAGESIZE)), wipeOnFork: Int32 = 18
         guard size > 0, let page = mmap(nil, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), page != MAP_FAILED else {
@@ -31,7 +31,7 @@ enum ForkGuard {
         mark?.pointee = 1
     }
 
-    /// How many forks lie between the first process that loaded the library and this one.
+    /// The number of forks between the first process that loaded the library and this one.
     static var generation: UInt32 {
         _ = registered
         if let mark, mark.pointee == 0 { raise() }

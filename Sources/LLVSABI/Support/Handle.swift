@@ -2,22 +2,22 @@ import CLLVS
 import CLLVSShims
 import LLVS
 
-/// What stands behind an opaque pointer of the header: retained once by the caller who holds the pointer.
+/// The object behind an opaque pointer of the header. The caller that holds the pointer owns one reference.
 class Handle: @unchecked Sendable {
-    // Sendable, with what derives from it: it does not change, or has a lock, or is used by one call or callback at a time (docs/abi.md).
+    // Sendable, with what derives from it: immutable, or with a lock, or used by one call or callback at a time (docs/abi.md).
     let generation = ForkGuard.generation
     final var isForked: Bool { generation != ForkGuard.generation }
     init() {}
-    /// Throws where the calling thread would wait for itself: what leads to a store asks that.
+    /// Throws if the calling thread would deadlock with itself. Handles that lead to a store override it.
     func checkReentry() throws {}
 
-    /// A new pointer to the handle, to be given to the caller.
+    /// A new owned pointer to the handle, for the caller.
     final var owned: OpaquePointer { OpaquePointer(Unmanaged.passRetained(self).toOpaque()) }
-    /// A pointer that is valid while somebody else keeps the handle.
+    /// A pointer that is valid while the handle is retained elsewhere.
     final var borrowed: OpaquePointer { OpaquePointer(Unmanaged.passUnretained(self).toOpaque()) }
 }
 
-/// The handle behind a pointer that must not be NULL and must be of this process.
+/// Returns the handle behind a pointer, which must not be NULL and must be of this process.
 @inline(__always)
 func handle<T: Handle>(_ pointer: OpaquePointer?, _ type: T.Type, _ name: StaticString) throws -> T {
     guard let pointer else { throw InputError.null(name) }
@@ -39,17 +39,17 @@ func peek<T: Handle>(_ pointer: OpaquePointer?, _ type: T.Type) -> T? {
     return Unmanaged<T>.fromOpaque(UnsafeRawPointer(pointer)).takeUnretainedValue()
 }
 
-/// As `peek`, for what is asked for each value of many: counts no reference.
+/// As `peek`, without counting a reference; for calls made for each of many values.
 @inline(__always)
 func look<T: Handle, R>(at pointer: OpaquePointer?, _ type: T.Type, _ body: (T) -> R) -> R? {
     guard let pointer else { return nil }
     return Unmanaged<T>.fromOpaque(UnsafeRawPointer(pointer))._withUnsafeGuaranteedRef(body)
 }
 
-/// Gives up the caller's reference.
+/// Releases the caller's reference.
 ///
-/// In a forked child a handle that leads to files, locks or threads is left alone: letting go of it could
-/// wait for a lock that a thread of the parent held, or write. It goes with the process.
+/// In a forked child a handle that leads to files, locks or threads is not released: that could wait for a lock that a thread of the parent
+/// held, or write. It ends with the process.
 func free<T: Handle>(_ pointer: OpaquePointer?, _ type: T.Type, leadsToStore: Bool) {
     guard let pointer else { return }
     HostCalls.cleanUp(llvs_shim_frame())
@@ -58,11 +58,11 @@ func free<T: Handle>(_ pointer: OpaquePointer?, _ type: T.Type, leadsToStore: Bo
     unmanaged.release()
 }
 
-/// A payload of the host, freed exactly once: when the last that might hand it to a callback is gone.
+/// A payload of the host, freed exactly once: after the last object that might pass it to a callback.
 ///
-/// Made first thing in each registering call, so that it is freed when the rest of the call fails.
+/// Created first in each registering call, so that it is freed if the rest fails.
 final class Payload: @unchecked Sendable {
-    // Sendable: it does not change; what it points to is the host's.
+    // Sendable: immutable; the host is responsible for the memory behind it.
     let pointer: UnsafeMutableRawPointer?
     private let free: llvs_free_fn?
     init(_ pointer: UnsafeMutableRawPointer?, _ free: llvs_free_fn?) { self.pointer = pointer; self.free = free }

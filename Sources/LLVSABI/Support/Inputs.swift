@@ -1,7 +1,7 @@
 import CLLVS
 import LLVS
 
-/// Unpacking of arguments. Sizes arrive as `Int` (size_t): SIZE_MAX is negative here.
+/// Converts arguments. Sizes arrive as `Int` (size_t), so SIZE_MAX is negative.
 
 @inline(__always)
 func rawBytes(_ bytes: llvs_bytes, _ name: StaticString, limit: Int = Limits.valueSize) throws -> UnsafeRawBufferPointer {
@@ -26,13 +26,13 @@ func text(_ bytes: llvs_bytes, _ name: StaticString, limit: Int = 1 << 20) throw
     return text
 }
 
-/// Text that is not given when it is empty.
+/// Text; empty counts as not given.
 func optionalText(_ bytes: llvs_bytes, _ name: StaticString) throws -> String? {
     let text = try text(bytes, name)
     return text.isEmpty ? nil : text
 }
 
-/// A path: UTF-8 without NUL, which the system would take for its end.
+/// A path: UTF-8 without NUL, at which the system would cut it.
 func path(_ bytes: llvs_bytes, _ name: StaticString, mayBeEmpty: Bool = false) throws -> String {
     let path = try text(bytes, name, limit: 1 << 16)
     guard !path.utf8.contains(0) else { throw StoreError(.invalidArgument, "The argument \"\(name)\" holds a NUL, which no path can.") }
@@ -54,7 +54,7 @@ func optionalVersionID(_ bytes: llvs_bytes, _ name: StaticString) throws -> Vers
     bytes.size == 0 ? nil : try versionID(bytes, name)
 }
 
-/// `count` elements that never grow (llvs_bytes, llvs_reference, llvs_metadata_entry).
+/// Returns `count` elements of a type that never grows (llvs_bytes, llvs_reference, llvs_metadata_entry).
 func elements<T>(_ start: UnsafePointer<T>?, _ count: Int, _ name: StaticString, limit: Int = Limits.changesPerVersion) throws
     -> UnsafeBufferPointer<T>
 {
@@ -64,11 +64,11 @@ func elements<T>(_ start: UnsafePointer<T>?, _ count: Int, _ name: StaticString,
     return UnsafeBufferPointer(start: start, count: count)
 }
 
-/// A struct beyond this size is not one of ours, however zero its tail.
+/// A larger size is not that of a struct of this library, even if its tail is zero.
 let structSizeLimit = 4096
 
-/// A struct that begins with its size, as the caller was compiled: nil for NULL. What was appended since one of the
-/// `earlierSizes` is zero for a caller that does not know of it.
+/// Reads a struct that begins with its size, as the caller was compiled; nil for NULL. For one of the `earlierSizes`, the members appended
+/// since are zero.
 func optionalStruct<T: BitwiseCopyable>(_ start: UnsafePointer<T>?, _ name: StaticString, earlierSizes: [Int] = []) throws -> T? {
     guard let start else { return nil }
     let size = Int(UnsafeRawPointer(start).loadUnaligned(as: UInt32.self))
@@ -87,7 +87,7 @@ func requiredStruct<T: BitwiseCopyable>(_ start: UnsafePointer<T>?, _ name: Stat
     return value
 }
 
-/// A struct of a size that the caller names: what we do not know of it must be zero.
+/// Reads a struct of the caller's size. Members that this library does not know must be zero.
 @inline(__always)
 func element<T: BitwiseCopyable>(_ start: UnsafeRawPointer, _ size: Int, _ type: T.Type, _ name: StaticString) throws -> T {
     let known = MemoryLayout<T>.size
@@ -124,15 +124,15 @@ private func change(_ input: llvs_change) throws -> BorrowedChange {
     return BorrowedChange(kind: kind, id: id, data: data, storedVersion: stored)
 }
 
-/// Calls with the changes, whose bytes stay the caller's.
+/// Calls `body` with the changes; their bytes belong to the caller.
 func withChanges<R>(_ start: UnsafePointer<llvs_change>?, _ count: Int, _ size: Int, _ body: (BorrowedChanges) throws -> R) throws -> R {
     guard count >= 0, count <= Limits.changesPerVersion else { throw InputError.tooLarge("change_count", count, Limits.changesPerVersion) }
     guard count > 0 else { return try body(BorrowedChanges([])) }
     guard let start else { throw InputError.nullWithSize("changes", count) }
     let raw = UnsafeRawPointer(start)
-    // The size is checked with the first element, before it can carry the pointer anywhere.
+    // The size is checked with the first element, before it is used as a stride.
     func read(_ i: Int) throws -> BorrowedChange { try change(element(raw + i * size, size, llvs_change.self, "llvs_change")) }
-    // Many are checked now, and read again from where the caller has them as they are needed.
+    // Many changes are checked now, and read again from the caller's memory on demand.
     if count <= 64 { return try body(BorrowedChanges((0..<count).map(read))) }
     for i in 0..<count { _ = try read(i) }
     return try body(
@@ -141,7 +141,7 @@ func withChanges<R>(_ start: UnsafePointer<llvs_change>?, _ count: Int, _ size: 
         ))
 }
 
-/// Of a change that was checked before. A caller who changed it meanwhile gets some change, but no trap.
+/// Reads a change that was checked before. If the caller changed it meanwhile, the result is some change, but never a trap.
 private func checkedBytes(_ start: UnsafeRawPointer) -> BorrowedChange.Bytes {
     let input = start.loadUnaligned(as: llvs_change.self)
     func bytes(_ bytes: llvs_bytes) -> UnsafeRawBufferPointer {
@@ -151,7 +151,7 @@ private func checkedBytes(_ start: UnsafeRawPointer) -> BorrowedChange.Bytes {
         kind: Value.Change.Kind(rawValue: UInt8(truncatingIfNeeded: input.kind)) ?? .remove, id: bytes(input.id), data: bytes(input.data))
 }
 
-/// The changes with bytes of their own.
+/// Returns the changes with copies of their bytes.
 func ownedChanges(_ start: UnsafePointer<llvs_change>?, _ count: Int, _ size: Int) throws -> [Value.Change] {
     try withChanges(start, count, size) { changes in
         try changes.map { change in

@@ -17,7 +17,7 @@ func write(_ id: VersionID?, to out: UnsafeMutablePointer<llvs_version_id>?) {
     }
 }
 
-/// Bytes for the caller to own, with a NUL behind them.
+/// Returns a copy of the bytes, followed by a NUL, for the caller to own.
 func ownedBuffer(_ bytes: UnsafeRawBufferPointer) throws -> llvs_buffer {
     guard let copy = llvs_shim_allocate(bytes.count + 1) else { throw OutOfMemory() }
     if let from = bytes.baseAddress, bytes.count > 0 { memcpy(copy, from, bytes.count) }
@@ -32,8 +32,8 @@ func required<T>(_ out: UnsafeMutablePointer<T>?, _ name: StaticString) throws -
     return out
 }
 
-/// Fills a struct that the caller holds, and whose size has been checked: no more of it is written than its `struct_size` says, which
-/// stays. A caller who was compiled with a header in which the struct was shorter has no room for the rest.
+/// Fills a struct that the caller holds, whose size was checked. Writes at most `struct_size` bytes and leaves that field unchanged: a
+/// caller compiled with an older header has no room for more.
 func fill<Struct: BitwiseCopyable>(_ out: UnsafeMutablePointer<Struct>?, with value: Struct) {
     guard let out else { return }
     let size = UnsafeRawPointer(out).loadUnaligned(as: UInt32.self)
@@ -45,9 +45,9 @@ func fill<Struct: BitwiseCopyable>(_ out: UnsafeMutablePointer<Struct>?, with va
     }
 }
 
-/// Memory that structs of the library and the bytes they point to lie in; goes with the list that holds it.
+/// Memory for structs of the library and the bytes they point to; freed with the list that retains it.
 final class Arena: @unchecked Sendable {
-    // Sendable: it is filled by the thread that makes it and does not change after that.
+    // Sendable: filled by the thread that creates it, and immutable after that.
     private var blocks: [UnsafeMutableRawPointer] = []
     private var next: UnsafeMutableRawPointer?
     private var left = 0
@@ -55,7 +55,7 @@ final class Arena: @unchecked Sendable {
     init() {}
     deinit { for block in blocks { Glibc.free(block) } }
 
-    /// `size` bytes, aligned for any struct of the header.
+    /// Returns `size` bytes, aligned for any struct of the header.
     private func take(_ size: Int, alignment: Int) throws -> UnsafeMutableRawPointer {
         if let start = next {
             let padding = (alignment - Int(bitPattern: start) % alignment) % alignment
@@ -65,7 +65,7 @@ final class Arena: @unchecked Sendable {
                 return start + padding
             }
         }
-        // Large pieces get a block of their own; the one in use goes on being used.
+        // A large piece gets a block of its own; the current block stays in use.
         let blockSize = max(1024, min(blocks.count, 6) * 16 << 10)
         guard let block = llvs_shim_allocate(max(size, blockSize)) else { throw OutOfMemory() }
         blocks.append(block)
@@ -73,21 +73,21 @@ final class Arena: @unchecked Sendable {
         return block
     }
 
-    /// Room for an array. Elements are to be initialised by the caller; none is for count 0.
+    /// Returns room for an array, which the caller must initialize; never NULL, even for count 0.
     func array<T: BitwiseCopyable>(_ type: T.Type, _ count: Int) throws -> UnsafeMutablePointer<T> {
         let (size, overflow) = count.multipliedReportingOverflow(by: MemoryLayout<T>.stride)
         guard !overflow, size >= 0 else { throw OutOfMemory() }
         return try take(max(1, size), alignment: 8).bindMemory(to: T.self, capacity: count)
     }
 
-    /// A copy with a NUL behind it.
+    /// Returns a copy followed by a NUL.
     func copy(_ bytes: UnsafeRawBufferPointer) throws -> llvs_bytes {
         let start = try take(bytes.count + 1, alignment: 1)
         if let from = bytes.baseAddress, bytes.count > 0 { memcpy(start, from, bytes.count) }
         start.storeBytes(of: 0, toByteOffset: bytes.count, as: UInt8.self)
         return llvs_bytes(data: UnsafePointer(start.assumingMemoryBound(to: UInt8.self)), size: bytes.count)
     }
-    /// What a file comes to, with a NUL behind it.
+    /// Returns the bytes of a file, followed by a NUL.
     func copy(_ file: OutgoingFile) throws -> llvs_bytes {
         let start = try take(file.size + 1, alignment: 1)
         var at = 0
@@ -107,7 +107,7 @@ final class Arena: @unchecked Sendable {
     }
 }
 
-/// Structs that may grow, as the header hands them out: an array of pointers to what lies one behind the other, and a NULL behind them.
+/// Structs that may grow, as the header returns them: consecutive structs, and a NULL-terminated array of pointers to them.
 struct Items<Element: BitwiseCopyable> {
     let start: UnsafePointer<UnsafePointer<Element>?>
     let count: Int
@@ -127,18 +127,18 @@ struct Items<Element: BitwiseCopyable> {
     }
 }
 
-/// A list, report or result: a struct of the header that the library makes, and the caller reads and releases.
+/// A list, report or result: a struct of the header that the library creates, and the caller reads and releases.
 ///
 ///     -16  8  the object itself, of which the caller holds a reference
-///      -8  8  nothing
-///       0     the struct, as the header has it
+///      -8  8  unused
+///       0     the struct of the header
 class StructHandle<Struct: BitwiseCopyable>: Handle, @unchecked Sendable {
     private static var prefix: Int { 16 }
     let arena: Arena
-    /// Good while somebody keeps the object.
+    /// Valid while the object is retained.
     let contents: UnsafeMutablePointer<Struct>
 
-    /// - Parameter arena: where what the struct points to lies.
+    /// - Parameter arena: holds the memory that the struct points to.
     init(_ arena: Arena, _ value: Struct) throws {
         let prefix = StructHandle.prefix
         let start = try UnsafeMutableRawPointer(arena.array(UInt64.self, (prefix + MemoryLayout<Struct>.stride) / 8))
@@ -149,13 +149,13 @@ class StructHandle<Struct: BitwiseCopyable>: Handle, @unchecked Sendable {
         start.storeBytes(of: Unmanaged.passUnretained(self as Handle).toOpaque(), as: UnsafeMutableRawPointer.self)
     }
 
-    /// The struct, for the caller to own.
+    /// The struct, owned by the caller.
     final var handedOut: UnsafeMutablePointer<Struct> {
         _ = Unmanaged.passRetained(self)
         return contents
     }
 
-    /// Gives up the caller's reference to what stands behind a struct. Nothing for NULL.
+    /// Releases the caller's reference to the object behind a struct. No effect for NULL.
     static func free(_ contents: UnsafeMutablePointer<Struct>?) {
         guard let contents else { return }
         let object = (UnsafeRawPointer(contents) - prefix).loadUnaligned(as: UnsafeRawPointer.self)
@@ -164,6 +164,6 @@ class StructHandle<Struct: BitwiseCopyable>: Handle, @unchecked Sendable {
 }
 
 extension UInt32 {
-    /// The `struct_size` of a struct that the library makes.
+    /// The `struct_size` of a struct that the library creates.
     init<Struct>(sizeOf type: Struct.Type) { self.init(truncatingIfNeeded: MemoryLayout<Struct>.size) }
 }
