@@ -21,8 +21,8 @@ UNCHECKED = {
     *("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"),
     *(f"docs/{name}.md" for name in """
         abi c choosing command cpp defences dependencies durability exchanges finding format index-keys inspector install live-protocol
-        maintaining merging merging-internals merging-texts merging-values operations pack-format performance python remote-files snapshot
-        sqlite sync testing-yours
+        merging merging-internals merging-texts merging-values operations pack-format performance python remote-files snapshot sqlite sync
+        testing-yours
         """.split()),
 }
 
