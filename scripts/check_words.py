@@ -21,7 +21,7 @@ UNCHECKED = {
     *("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"),
     *(f"docs/{name}.md" for name in """
         c choosing command cpp defences durability exchanges finding format index-keys inspector install live-protocol merging
-        merging-internals merging-texts merging-values operations pack-format performance python remote-files sqlite sync testing-yours
+        merging-internals merging-texts merging-values operations pack-format python remote-files sqlite sync testing-yours
         """.split()),
 }
 
