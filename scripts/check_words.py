@@ -20,7 +20,7 @@ GLOSSARY = ROOT / "docs/glossary.md"
 UNCHECKED = {
     *("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"),
     *(f"docs/{name}.md" for name in """
-        c choosing command cpp defences exchanges finding format index-keys inspector install live-protocol merging merging-internals
+        choosing command defences exchanges finding format index-keys inspector install live-protocol merging merging-internals
         merging-texts merging-values operations pack-format python remote-files sqlite sync testing-yours
         """.split()),
 }
