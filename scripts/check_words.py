@@ -21,7 +21,7 @@ UNCHECKED = {
     *("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"),
     *(f"docs/{name}.md" for name in """
         choosing command defences exchanges format inspector install live-protocol merging merging-internals merging-texts merging-values
-        operations pack-format remote-files sync testing-yours
+        operations pack-format remote-files testing-yours
         """.split()),
 }
 
