@@ -20,8 +20,8 @@ GLOSSARY = ROOT / "docs/glossary.md"
 UNCHECKED = {
     *("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"),
     *(f"docs/{name}.md" for name in """
-        choosing command defences exchanges format inspector install live-protocol merging merging-internals merging-texts merging-values
-        operations pack-format remote-files testing-yours
+        choosing defences exchanges format inspector install live-protocol merging merging-internals merging-texts merging-values operations
+        pack-format remote-files testing-yours
         """.split()),
 }
 
