@@ -20,7 +20,7 @@ GLOSSARY = ROOT / "docs/glossary.md"
 UNCHECKED = {
     *("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"),
     *(f"docs/{name}.md" for name in """
-        choosing defences exchanges format inspector install live-protocol merging merging-internals merging-texts merging-values operations
+        choosing defences exchanges format inspector install live-protocol merging merging-internals merging-texts merging-values
         pack-format remote-files testing-yours
         """.split()),
 }
