@@ -21,7 +21,7 @@ UNCHECKED = {
     *("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"),
     *(f"docs/{name}.md" for name in """
         choosing defences exchanges format inspector install live-protocol merging merging-internals merging-texts merging-values
-        pack-format remote-files testing-yours
+        pack-format remote-files
         """.split()),
 }
 
