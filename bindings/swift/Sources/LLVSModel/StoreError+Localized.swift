@@ -1,0 +1,19 @@
+import LLVS
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+
+/// `localizedDescription` is the sentence of the error.
+extension LLVS.StoreError: FoundationEssentials.LocalizedError {
+    /// What was being done to what, and what can be done: `StoreError.message`.
+    public var errorDescription: String? { message }
+}
+#else
+import Foundation
+
+/// `localizedDescription` is the sentence of the error.
+extension LLVS.StoreError: Foundation.LocalizedError {
+    /// What was being done to what, and what can be done: `StoreError.message`.
+    public var errorDescription: String? { message }
+}
+#endif
