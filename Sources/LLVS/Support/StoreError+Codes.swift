@@ -62,12 +62,13 @@ extension StoreError.Code: CustomStringConvertible {
         default: "code \(rawValue)"
         }
     }
+
+    /// Has a pattern match errors by their code: `catch StoreError.notFound`.
+    public static func ~= (code: Self, error: any Error) -> Bool { (error as? StoreError)?.code == code }
 }
 
+// Codes as patterns and arguments: `StoreError.notFound`.
 extension StoreError {
-    /// Has a pattern match errors by their code: `catch StoreError.notFound`.
-    public static func ~= (code: Code, error: any Error) -> Bool { (error as? StoreError)?.code == code }
-
     /// See ``Code/invalidArgument``.
     public static var invalidArgument: Code { .invalidArgument }
     /// See ``Code/invalidValueID``.

@@ -8,7 +8,7 @@ import Testing
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../..")
         let header = try String(contentsOf: root.appendingPathComponent("include/llvs.h"), encoding: .utf8)
         let codes = header.matches(of: /LLVS_ERROR_([A-Z0-9_]+) = (-\d+)/)
-        return Dictionary(codes.compactMap { found in Int32(found.2).map { ($0, String(found.1)) } }, uniquingKeysWith: { first, _ in first })
+        return Dictionary(codes.compactMap { found in Int32(found.2).map { ($0, String(found.1)) } }) { first, _ in first }
     }
 
     @Test func aCodePrintsItsName() throws {
