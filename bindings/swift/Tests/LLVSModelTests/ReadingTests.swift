@@ -32,11 +32,6 @@ import Foundation
         #expect(try people["1"] == nil)
     }
 
-    @Test func anErrorOfTheStoreIsItsSentenceToo() {
-        let error: any Error = StoreError(.notFound, "There is no store at /x. Give the path of one.")
-        #expect(error.localizedDescription == "There is no store at /x. Give the path of one.")
-    }
-
     @Test func datesAreTextInUTC() throws {
         let devices = try Devices()
         let people = try devices.phone.collection(Contact.self)
