@@ -30,17 +30,23 @@ int llvs_shim_may_deflate(const void *data, size_t size);
 
 /* Raw deflate (RFC 1951) at level 6. Writes at most `capacity` bytes and returns how many, or 0 when
    the result would not fit or memory is short. Up to 512 bytes are deflated with the code that deflate knows beforehand,
-   which is quick to inflate. Keeps its states per thread. */
+   which is quick to inflate. If the system has libdeflate, it deflates what is larger: which bytes come out depends on the machine, and
+   what they inflate to does not. Keeps its states per thread. */
 size_t llvs_shim_deflate(const void *data, size_t size, void *out, size_t capacity);
 /* The same at level 1: a third of the time, and some more bytes. */
 size_t llvs_shim_deflate_fast(const void *data, size_t size, void *out, size_t capacity);
-/* The same as `llvs_shim_deflate` in pieces, which are the same bytes: begins (1, or 0 when memory is short), then fills `out` and returns
-   how much, with `done` set once that was the last; 0 without it when something failed. On one thread, which deflates
+/* The same in pieces, always by zlib, so that doing it again gives the same bytes: begins (1, or 0 when memory is short), then fills `out`
+   and returns how much, with `done` set once that was the last; 0 without it when something failed. On one thread, which deflates
    nothing else meanwhile. */
 int llvs_shim_deflate_begin(const void *data, size_t size);
 size_t llvs_shim_deflate_more(void *out, size_t capacity, int *done);
-/* Raw inflate of exactly `out_size` bytes. Returns 1 when the input gives exactly that, else 0. Keeps its state per thread. */
+/* Raw inflate of exactly `out_size` bytes. Returns 1 when the input gives exactly that, else 0. By libdeflate if the system has it; zlib
+   inflates the rest, and what libdeflate refuses. Keeps its state per thread. */
 int llvs_shim_inflate(const void *data, size_t size, void *out, size_t out_size);
+/* Whether this thread uses libdeflate. The library is opened at the first use, unless the environment has LLVS_DEFLATE=zlib. */
+int llvs_shim_has_libdeflate(void);
+/* For tests: 1 has this thread use zlib alone, 0 ends that. Returns what it was. */
+int llvs_shim_deflate_by_zlib(int alone);
 /* CRC-32 as zip has it. */
 uint32_t llvs_shim_crc32(const void *data, size_t size);
 /* The same in pieces. The state is memory of its own, NULL when there is none, and is freed by the caller. */
