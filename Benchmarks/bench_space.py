@@ -19,7 +19,8 @@ from pathlib import Path
 
 SIZES = (1_000, 4_000, 20_000, 100_000, 1_000_000)
 WAYS = ("libdeflate", "zlib")
-WORDS = [f"{a}{b}{c}" for a in ("ver", "con", "re", "de") for b in ("sion", "tain", "cord", "lay", "pend") for c in ("", "s", "ing", "ed", "er")]
+BEGINNINGS, MIDDLES, ENDS = ("ver", "con", "re", "de"), ("sion", "tain", "cord", "lay", "pend"), ("", "s", "ing", "ed", "er")
+WORDS = [a + b + c for a in BEGINNINGS for b in MIDDLES for c in ENDS]
 
 
 def text(draw: random.Random, size: int) -> list[str]:

@@ -58,6 +58,14 @@ void llvs_shim_inflater_free(llvs_shim_inflater *inflater);
 int64_t llvs_shim_inflate_more(llvs_shim_inflater *inflater, const void *data, size_t size, size_t *taken, void *out, size_t capacity,
                                int *done);
 
+/* Differences of values: the streams of docs/format.md, "Values as differences", as they are before they are deflated. */
+/* Makes `out`, of exactly `size` bytes, from the base. Returns 1; 0 when the streams do not say how, or not exactly that, and then nothing
+   in `out` may be used. Reads and writes nothing but what it is given, whatever the streams hold. */
+int llvs_shim_difference_apply(const void *streams, size_t streams_size, const void *base, size_t base_size, void *out, size_t size);
+/* Writes the streams that make a value of `size` bytes from the base, and returns how many bytes they are; 0 when they would be more than
+   `capacity`, the two have nothing in common, or memory is short. What is in `out` behind the result is lost. */
+size_t llvs_shim_difference_make(const void *base, size_t base_size, const void *value, size_t size, void *out, size_t capacity);
+
 /* Atomic operations on memory of the caller's, for what many threads read without a lock. Swift's own atomics
    are types of their own; these work on raw memory. `ordered` is sequentially consistent. */
 static inline uint32_t llvs_shim_load_ordered(const uint32_t *at) { return __atomic_load_n(at, __ATOMIC_SEQ_CST); }
