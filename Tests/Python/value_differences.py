@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import zlib
 from typing import Iterator, NamedTuple, Sequence, Union
@@ -92,6 +93,11 @@ def apply(stored: bytes, size: int, base: bytes) -> bytes:
     if checksum(value) != difference.checksum:
         raise Damage("another value")
     return value
+
+
+def has_content_form(id: str) -> bool:
+    """Whether a version id has the form of those that are computed from what versions hold."""
+    return re.fullmatch(r"[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-8[0-9A-Fa-f]{3}-[89ABab][0-9A-Fa-f]{3}-[0-9A-Fa-f]{12}", id) is not None
 
 
 # Making

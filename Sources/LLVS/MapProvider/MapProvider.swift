@@ -61,6 +61,7 @@ final class MapProvider: @unchecked Sendable {
         forgetIDs()
         chains.removeAll()
         cache.removeAll()
+        records.bases.removeAll()
     }
 
     /// What prevails at a version; nil is the empty map.

@@ -8,7 +8,9 @@ struct SalvageCopy {
     /// Appends the record, and takes its version into the history, or lets it wait there.
     /// - Throws: what reading and writing throw.
     func copy(_ record: SalvageIndex.Record, _ control: OperationControl) throws {
-        let place = try record.header.blobs.isEmpty ? copyAsItIs(record.place, control) : copyAnew(record, control)
+        // What a difference stands on may be damaged, or come later: values are written whole.
+        let isCopied = record.header.blobs.isEmpty && !record.header.hasDifferences
+        let place = try isCopied ? copyAsItIs(record.place, control) : copyAnew(record, control)
         let header = try target.records.header(place)
         _ = try target.admit([PendingVersions.Record(place: place, header: header)])
     }
