@@ -146,6 +146,8 @@ class Change(NamedTuple):
     version: Optional[str] = None
     #: Where the body begins, from the start of the bodies.
     offset: int = 0
+    #: The body is a difference from an earlier value.
+    is_difference: bool = False
 
 
 @dataclass
@@ -166,6 +168,8 @@ class Version:
     #: By tag: all of them ignorable, or the record is of a newer format.
     extensions: dict[int, bytes] = field(default_factory=dict)
     values: dict[bytes, bytes] = field(default_factory=dict)
+    #: Stored bytes of values that are differences: `value_differences` reads them.
+    differences: dict[bytes, bytes] = field(default_factory=dict)
     #: Value ids whose bytes are not what was written.
     damaged: set[bytes] = field(default_factory=set)
     #: What it says that is not so.
@@ -194,7 +198,7 @@ def read_record(record: bytes) -> Version:
         raise Damage("no such format")
     cursor = Cursor(header)
     id = cursor.version_id()
-    if format > 1 or flags & 0x0F or more_flags:
+    if format > 1 or flags & 0x0D or more_flags:
         raise NewerFormat(f"a record of format {format} with the flags {flags} and {more_flags}", id)
     table = record[28 + header_size : 28 + header_size + table_size]
     bodies = record[28 + header_size + table_size :]
@@ -219,7 +223,7 @@ def read_record(record: bytes) -> Version:
     cursor.end()
     if id == EMPTY_ROOT and (predecessors or header[18:26] != bytes(8) or value_data_size or change_count or metadata):
         raise Damage("something else under the id of the empty root")
-    changes = _read_table(table, change_count, page_count, dependencies, len(bodies))
+    changes = _read_table(table, change_count, page_count, dependencies, len(bodies), bool(flags & 2))
     version = Version(
         id, predecessors, timestamp, value_data_size, dependencies, blobs, metadata, changes, bodies, header_checksum, len(record),
         extensions,
@@ -259,7 +263,9 @@ def _read_extensions(cursor: Cursor, id: str) -> dict[int, bytes]:
     return extensions
 
 
-def _read_table(table: bytes, change_count: int, page_count: int, dependencies: tuple[str, ...], bodies_size: int) -> dict[bytes, Change]:
+def _read_table(
+    table: bytes, change_count: int, page_count: int, dependencies: tuple[str, ...], bodies_size: int, has_differences: bool
+) -> dict[bytes, Change]:
     changes: dict[bytes, Change] = {}
     cursor = Cursor(table)
     offsets = []
@@ -275,7 +281,7 @@ def _read_table(table: bytes, change_count: int, page_count: int, dependencies: 
         if page.varint() != number or page.varint() != body:
             raise Damage(f"page {number} is another, or its bodies are elsewhere")
         for _ in range(min(64, change_count - 64 * number)):
-            change = _read_entry(page, dependencies, body)
+            change = _read_entry(page, dependencies, body, has_differences)
             if change.id <= last:
                 raise Damage("entries out of order")
             last = change.id
@@ -293,10 +299,12 @@ def _read_table(table: bytes, change_count: int, page_count: int, dependencies: 
     return changes
 
 
-def _read_entry(page: Cursor, dependencies: tuple[str, ...], offset: int) -> Change:
+def _read_entry(page: Cursor, dependencies: tuple[str, ...], offset: int, has_differences: bool) -> Change:
     tag = page.u8()
-    kind, encoding, has_digest = tag & 7, tag >> 3 & 3, bool(tag & 32)
-    if tag >> 7 or not INSERT <= kind <= PRESERVE_REMOVAL or encoding > BLOB:
+    kind, encoding, has_digest, is_difference = tag & 7, tag >> 3 & 3, bool(tag & 32), bool(tag & 128)
+    if is_difference and (not has_differences or kind not in (INSERT, UPDATE) or encoding != AS_IS):
+        raise Damage("a difference where there is none")
+    if not INSERT <= kind <= PRESERVE_REMOVAL or encoding > BLOB:
         raise Damage(f"no such tag: {tag}")
     size = page.varint()
     if not 1 <= size <= 4096:
@@ -307,12 +315,14 @@ def _read_entry(page: Cursor, dependencies: tuple[str, ...], offset: int) -> Cha
         value_size = page.varint()
         if value_size > 1 << 30:
             raise Damage("a value of more than 1 GiB")
-        stored = page.varint() if encoding == DEFLATED else value_size
+        stored = page.varint() if encoding == DEFLATED or is_difference else value_size
+        if is_difference and stored > value_size + 256:
+            raise Damage("a difference that is larger than its value")
         if encoding == DEFLATED and stored >= value_size:
             raise Damage("deflated, and not smaller")
         blob = page.take(16) if encoding == BLOB else None
         digest = page.take(32) if has_digest else None
-        return Change(kind, id, encoding, value_size, stored, blob, digest, None, offset)
+        return Change(kind, id, encoding, value_size, stored, blob, digest, None, offset, is_difference)
     if encoding or has_digest:
         raise Damage("an encoding without bytes")
     if kind == PRESERVE:
@@ -562,6 +572,7 @@ def read_store(directory: Path) -> Store:
         store.problems.append("the marker is missing or unreadable")
 
     found: dict[str, Version] = {}
+    met: list[Version] = []
     for path in sorted((directory / "segments").iterdir()):
         if not path.name.endswith(".seg") or path.name.startswith("."):
             continue
@@ -586,14 +597,17 @@ def read_store(directory: Path) -> Store:
             except (Damage, UnicodeDecodeError) as problem:
                 store.problems.append(f"{path.name}: {problem}")
                 continue
-            store.problems += [f"{version.id}: {problem}" for problem in version.problems]
-            store.problems += [f"{version.id}: the value of {id!r} is damaged" for id in version.damaged]
-            other = found.get(version.id)
-            if other is None or (other.damaged and not version.damaged):
-                found[version.id] = version
-            elif not version.damaged and identity(version) != identity(other):
-                store.problems.append(f"two versions {version.id}")
-                found[version.id] = min(version, other, key=identity)
+            met.append(version)
+    _read_differences(met)
+    for version in met:
+        store.problems += [f"{version.id}: {problem}" for problem in version.problems]
+        store.problems += [f"{version.id}: the value of {id!r} is damaged" for id in version.damaged]
+        other = found.get(version.id)
+        if other is None or (other.damaged and not version.damaged):
+            found[version.id] = version
+        elif not version.damaged and identity(version) != identity(other):
+            store.problems.append(f"two versions {version.id}")
+            found[version.id] = min(version, other, key=identity)
     # Here are those whose predecessors and dependencies are here, again and again.
     left = found
     while True:
@@ -615,11 +629,61 @@ def read_store(directory: Path) -> Store:
     return store
 
 
+def _read_differences(met: list[Version]) -> None:
+    """Makes the values that are differences, of all versions that were met."""
+    import value_differences as d
+
+    by_id: dict[str, list[Version]] = {}
+    for version in met:
+        by_id.setdefault(version.id, []).append(version)
+
+    def way(version: Version, id: bytes) -> list[tuple[Version, bytes]]:
+        """The versions from the value to the one that is stored whole, each with its stored bytes; the last has none."""
+        steps: list[tuple[Version, bytes]] = []
+        size = total = version.changes[id].size
+        place = d.LARGEST_PLACE + 1
+        while id in version.differences:
+            stored = version.differences[id]
+            difference = d.parse(stored, version.changes[id].size)
+            total += difference.base_size
+            if difference.place >= place or len(steps) == d.MOST_STEPS:
+                raise Damage("a way that is too long")
+            if difference.base_size > 4 * size + (64 << 10) or total > 16 * size + (1 << 20):
+                raise Damage("values on the way that are too large")
+            place = difference.place
+            steps.append((version, stored))
+            if not d.has_content_form(difference.base) and version.changes[id].digest is None:
+                raise Damage("a difference without its digest")
+            bases = [base for base in by_id.get(difference.base, []) if id in base.values or id in base.differences]
+            if not bases:
+                raise Damage("a base that is not here, or damaged")
+            version = bases[0]
+        return [*steps, (version, b"")]
+
+    for version in met:
+        for id in list(version.differences):
+            try:
+                *steps, (last, _) = way(version, id)
+                value = last.values[id]
+                for step, stored in reversed(steps):
+                    change = step.changes[id]
+                    value = d.apply(stored, change.size, value)
+                    if change.digest is not None and hashlib.sha256(value).digest() != change.digest:
+                        raise Damage("another value than its digest says")
+                version.values[id] = value
+            except NewerFormat as newer:
+                version.problems.append(str(newer))
+                version.damaged.add(id)
+            except Damage:
+                version.damaged.add(id)
+
+
 def _read_values(directory: Path, version: Version) -> None:
     for change in version.changes.values():
         if change.kind in (INSERT, UPDATE):
             try:
-                version.values[change.id] = _read_value(directory, version, change)
+                value = _read_value(directory, version, change)
+                (version.differences if change.is_difference else version.values)[change.id] = value
             except Damage:
                 version.damaged.add(change.id)
 
@@ -633,8 +697,11 @@ def _read_value(directory: Path, version: Version, change: Change) -> bytes:
     else:
         expected, size = struct.unpack_from("<II", version.bodies, change.offset)
         stored = version.bodies[change.offset + 8 : change.offset + 8 + change.stored_size]
-        if size != change.stored_size or checksum(struct.pack("<I", size), change.id, version.id.encode(), stored) != expected:
+        covered = checksum(struct.pack("<I", size), change.id, version.id.encode(), stored)
+        if size != change.stored_size | change.is_difference << 31 or covered != expected:
             raise Damage(f"the body of {change.id!r} is damaged")
+        if change.is_difference:
+            return stored
         value = stored
         if change.encoding == DEFLATED:
             inflater = zlib.decompressobj(-15)

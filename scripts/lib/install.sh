@@ -3,7 +3,7 @@
 # Debian package, and a command or a file that shows that it is there already.
 debian_packages=(
     cmake make gcc g++ pkg-config libc6-dev
-    libsqlite3-dev zlib1g-dev libssl-dev libcurl4-openssl-dev libexpat1-dev libcmocka-dev
+    libsqlite3-dev zlib1g-dev libssl-dev libcurl4-openssl-dev libexpat1-dev libcmocka-dev libdeflate0
     python3 python3-venv binutils age
 )
 

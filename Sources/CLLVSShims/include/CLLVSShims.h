@@ -30,17 +30,23 @@ int llvs_shim_may_deflate(const void *data, size_t size);
 
 /* Raw deflate (RFC 1951) at level 6. Writes at most `capacity` bytes and returns how many, or 0 when
    the result would not fit or memory is short. Up to 512 bytes are deflated with the code that deflate knows beforehand,
-   which is quick to inflate. Keeps its states per thread. */
+   which is quick to inflate. If the system has libdeflate, it deflates what is larger: which bytes come out depends on the machine, and
+   what they inflate to does not. Keeps its states per thread. */
 size_t llvs_shim_deflate(const void *data, size_t size, void *out, size_t capacity);
 /* The same at level 1: a third of the time, and some more bytes. */
 size_t llvs_shim_deflate_fast(const void *data, size_t size, void *out, size_t capacity);
-/* The same as `llvs_shim_deflate` in pieces, which are the same bytes: begins (1, or 0 when memory is short), then fills `out` and returns
-   how much, with `done` set once that was the last; 0 without it when something failed. On one thread, which deflates
+/* The same in pieces, always by zlib, so that doing it again gives the same bytes: begins (1, or 0 when memory is short), then fills `out`
+   and returns how much, with `done` set once that was the last; 0 without it when something failed. On one thread, which deflates
    nothing else meanwhile. */
 int llvs_shim_deflate_begin(const void *data, size_t size);
 size_t llvs_shim_deflate_more(void *out, size_t capacity, int *done);
-/* Raw inflate of exactly `out_size` bytes. Returns 1 when the input gives exactly that, else 0. Keeps its state per thread. */
+/* Raw inflate of exactly `out_size` bytes. Returns 1 when the input gives exactly that, else 0. By libdeflate if the system has it; zlib
+   inflates the rest, and what libdeflate refuses. Keeps its state per thread. */
 int llvs_shim_inflate(const void *data, size_t size, void *out, size_t out_size);
+/* Whether this thread uses libdeflate. The library is opened at the first use, unless the environment has LLVS_DEFLATE=zlib. */
+int llvs_shim_has_libdeflate(void);
+/* For tests: 1 has this thread use zlib alone, 0 ends that. Returns what it was. */
+int llvs_shim_deflate_by_zlib(int alone);
 /* CRC-32 as zip has it. */
 uint32_t llvs_shim_crc32(const void *data, size_t size);
 /* The same in pieces. The state is memory of its own, NULL when there is none, and is freed by the caller. */
@@ -51,6 +57,14 @@ void llvs_shim_inflater_free(llvs_shim_inflater *inflater);
    -1 when the input is none. `done` is set when the input is at its end. */
 int64_t llvs_shim_inflate_more(llvs_shim_inflater *inflater, const void *data, size_t size, size_t *taken, void *out, size_t capacity,
                                int *done);
+
+/* Differences of values: the streams of docs/format.md, "Values as differences", as they are before they are deflated. */
+/* Makes `out`, of exactly `size` bytes, from the base. Returns 1; 0 when the streams do not say how, or not exactly that, and then nothing
+   in `out` may be used. Reads and writes nothing but what it is given, whatever the streams hold. */
+int llvs_shim_difference_apply(const void *streams, size_t streams_size, const void *base, size_t base_size, void *out, size_t size);
+/* Writes the streams that make a value of `size` bytes from the base, and returns how many bytes they are; 0 when they would be more than
+   `capacity`, the two have nothing in common, or memory is short. What is in `out` behind the result is lost. */
+size_t llvs_shim_difference_make(const void *base, size_t base_size, const void *value, size_t size, void *out, size_t capacity);
 
 /* Atomic operations on memory of the caller's, for what many threads read without a lock. Swift's own atomics
    are types of their own; these work on raw memory. `ordered` is sequentially consistent. */

@@ -12,6 +12,8 @@ final class RecordEncoder {
     /// What the first pass found out of the body of a change.
     struct Body {
         private static let deflated: UInt32 = 1 << 31
+        /// Beside `deflated`, whose bytes are fewer than 1 GiB: a difference, and one that carries its digest.
+        private static let difference: UInt32 = 1 << 30, digest: UInt32 = 1 << 29
         private static let none = UInt32.max
         private var sizeField = Body.none
         let checksum: UInt32
@@ -26,10 +28,25 @@ final class RecordEncoder {
             sizeField = UInt32(truncatingIfNeeded: size) | (isDeflated ? Body.deflated : 0)
             self.data = data.baseAddress
         }
+        /// A difference of `size` bytes is stored.
+        init(checksum: UInt32, difference size: Int, hasDigest: Bool) {
+            self.checksum = checksum
+            sizeField = UInt32(truncatingIfNeeded: size) | Body.deflated | Body.difference | (hasDigest ? Body.digest : 0)
+            data = nil
+        }
         var isNone: Bool { sizeField == Body.none }
+        var isDifference: Bool { !isNone && sizeField & (Body.deflated | Body.difference) == Body.deflated | Body.difference }
+        /// It carries its digest though it is small.
+        var hasDigest: Bool { isDifference && sizeField & Body.digest != 0 }
+        /// What is stored is kept by the encoder: it is deflated, or a difference.
         var isDeflated: Bool { !isNone && sizeField & Body.deflated != 0 }
         /// Of the stored bytes: at most 1 GiB.
-        var size: Int { isNone ? 0 : Int(sizeField & ~Body.deflated) }
+        var size: Int {
+            if isNone { return 0 }
+            return Int(sizeField & ~(isDifference ? Body.deflated | Body.difference | Body.digest : Body.deflated))
+        }
+        /// As the body in the record has it.
+        var storedField: UInt32 { UInt32(truncatingIfNeeded: size) | (isDifference ? RecordTable.differenceBit : 0) }
         /// With what stands before them.
         var sizeInRecord: Int { isNone ? 0 : RecordTable.bodyHeaderSize + size }
     }
@@ -80,6 +97,8 @@ final class RecordEncoder {
     /// The text of the version's id, which the checksum of each body covers.
     private var versionText = RecordBuffer()
 
+    /// Whether a value of the record is a difference.
+    private(set) var hasDifferences = false
     private(set) var isTableKept = true
     private(set) var isWhole = true
     private var tableSize = 0
@@ -104,10 +123,13 @@ final class RecordEncoder {
 
     /// Prepares the record of `version`. `changes` are sorted by id bytes and valid. `blobThreshold` and
     /// `storeBlob` are the storage's.
+    /// - Parameter difference: the stored bytes of a value as a difference (`ValueDifference`), and whether it has to carry its digest; nil
+    ///   where it is to be stored whole.
     /// - Parameter given: digests of the values of more than `RecordTable.digestThreshold` bytes that have no file yet, in order; none when
     ///   they are not known.
     func encode(
         _ version: Version, _ changes: RecordChanges, digests given: [UInt8] = [], storedAt: Double? = nil, blobThreshold: Int?,
+        difference: ((_ id: UnsafeRawBufferPointer, _ data: UnsafeRawBufferPointer) throws -> (stored: [UInt8], hasDigest: Bool)?)? = nil,
         storeBlob: (UnsafeRawBufferPointer, _ digest: [UInt8]) throws -> BlobID
     ) throws {
         removeAll()
@@ -127,7 +149,13 @@ final class RecordEncoder {
                     digests.append(contentsOf: digest)
                     bodies.append(Body())
                 } else if page[i].hasData {
-                    try prepareBody(page[i].id, page[i].data)
+                    if let difference, deflatedEnd == .max, let made = try difference(page[i].id, page[i].data),
+                        made.stored.count <= sizes.deflated - deflated.count
+                    {
+                        try prepareDifference(page[i].id, page[i].data, made.stored, hasDigest: made.hasDigest)
+                    } else {
+                        try prepareBody(page[i].id, page[i].data)
+                    }
                 } else {
                     if page[i].kind == .preserve, let stored = changes.storedVersion(at: first + i) { noteDependency(stored) }
                     bodies.append(Body())
@@ -156,6 +184,7 @@ final class RecordEncoder {
         if !dependencies.isEmpty { dependencies = []; dependencyIndex = [:] }
         directory.removeAll(keepingCapacity: true)
         versionText.removeAll()
+        hasDifferences = false
         isTableKept = true
         isWhole = true
         tableSize = 0
@@ -196,7 +225,8 @@ final class RecordEncoder {
         var size = 1_024 + 130 * dependencies.count + 16 * blobs.count
         for entry in version.metadata.entries { size += 20 + entry.key.count + entry.value.count }
         try head.reserve(size)
-        head.integer(UInt32(RecordHeader.format) | (storedAt == nil ? 0 : UInt32(RecordHeader.hasExtensions) << 8))
+        let flags = (storedAt == nil ? 0 : RecordHeader.hasExtensions) | (hasDifferences ? RecordHeader.hasDifferencesFlag : 0)
+        head.integer(UInt32(RecordHeader.format) | UInt32(flags) << 8)
         head.integer(UInt32(0))
         head.integer(UInt64(0))
         head.integer(UInt64(0))
@@ -259,12 +289,12 @@ final class RecordEncoder {
         _ kind: Value.Change.Kind, _ id: UnsafeRawBufferPointer, _ size: Int, _ body: Body, _ cursor: inout Cursor,
         into out: inout RecordBuffer
     ) throws {
-        let hasDigest = body.isNone || size > RecordTable.digestThreshold
+        let hasDigest = body.isNone || size > RecordTable.digestThreshold || body.hasDigest
         guard !body.isNone || cursor.blob < blobs.count, !hasDigest || cursor.digest + 32 <= digests.count else {
             throw RecordPieces.changed
         }
-        let encoding = body.isNone ? RecordTable.Encoding.blob : body.isDeflated ? .deflate : .raw
-        out.integer(kind.rawValue | encoding.rawValue << 3 | (hasDigest ? 32 : 0))
+        let encoding = body.isNone ? RecordTable.Encoding.blob : body.isDeflated && !body.isDifference ? .deflate : .raw
+        out.integer(kind.rawValue | encoding.rawValue << 3 | (hasDigest ? 32 : 0) | (body.isDifference ? 128 : 0))
         out.varint(UInt64(id.count))
         out.raw(id)
         out.varint(UInt64(size))
@@ -317,6 +347,21 @@ final class RecordEncoder {
         guard dependencyIndex[stored] == nil else { return }
         dependencyIndex[stored] = dependencies.count
         dependencies.append(stored)
+    }
+
+    private func prepareDifference(
+        _ id: UnsafeRawBufferPointer, _ data: UnsafeRawBufferPointer, _ difference: [UInt8], hasDigest: Bool
+    ) throws {
+        noteDigest(data)
+        if hasDigest, data.count <= RecordTable.digestThreshold { digests.append(contentsOf: SHA256.digest(data)) }
+        hasDifferences = true
+        let start = deflated.count
+        try deflated.reserve(difference.count)
+        difference.withUnsafeBytes { deflated.raw($0) }
+        let stored = UnsafeRawBufferPointer(rebasing: deflated.bytes[start...])
+        let field = UInt32(truncatingIfNeeded: stored.count) | RecordTable.differenceBit
+        let checksum = RecordTable.bodyChecksum(sizeField: field, id: id, versionText: versionText.bytes, stored: stored)
+        try prepare(Body(checksum: checksum, difference: stored.count, hasDigest: hasDigest), stored)
     }
 
     private func prepareBody(_ id: UnsafeRawBufferPointer, _ data: UnsafeRawBufferPointer) throws {
@@ -397,7 +442,7 @@ final class RecordEncoder {
     func writeBodyHeader(_ body: Body) throws {
         try piece.reserve(RecordTable.bodyHeaderSize)
         piece.integer(body.checksum)
-        piece.integer(UInt32(truncatingIfNeeded: body.size))
+        piece.integer(body.storedField)
     }
 
     private func foldBodies() {

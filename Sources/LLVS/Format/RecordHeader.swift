@@ -10,8 +10,10 @@ struct RecordHeader {
     static let format: UInt8 = 1
     /// Extensions stand behind the metadata.
     static let hasExtensions: UInt8 = 0x10
-    /// Flags that a reader must know; all others it may pass over.
-    static let criticalFlags: UInt8 = 0x0F
+    /// Values of the record are differences from earlier ones.
+    static let hasDifferencesFlag: UInt8 = 0x02
+    /// Flags that a reader must know and this one does not; all others it may pass over.
+    static let criticalFlags: UInt8 = 0x0D
     /// The tag of the extension that says what this device's clock showed.
     static let storedAtTag: UInt64 = 1
 
@@ -31,6 +33,8 @@ struct RecordHeader {
     /// What the clock of the device showed when it stored the record, in seconds since 2001; only where that bounds when the version, or an
     /// ancestor, was made.
     var storedAt: Double?
+    /// Whether values of the record may be differences.
+    var hasDifferences = false
 
     /// Bytes from the start of the record to the change table.
     var tableOffset: Int
@@ -115,7 +119,7 @@ struct RecordHeader {
             RecordHeader(
                 id: id, predecessors: predecessors, timestamp: Double(bitPattern: bits), valueDataSize: valueDataSize,
                 changeCount: changeCount, pageCount: pageCount, dependencies: dependencies, blobs: blobs, metadata: metadata,
-                storedAt: storedAt,
+                storedAt: storedAt, hasDifferences: flags & hasDifferencesFlag != 0,
                 tableOffset: tableOffset, tableSize: Int(tableSize), bodiesSize: Int(bodiesSize), checksum: checksum))
     }
 

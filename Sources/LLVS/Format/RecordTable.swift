@@ -4,11 +4,13 @@
 ///     page      = checksum u32 · size u32 · page number varint · offset of its first body varint · entry ...
 ///     directory = (only with two pages or more) per page: offset in the table u64
 ///     entry     = tag u8 · id (varint size, bytes) · by kind:
-///         insert, update   size varint · [stored size varint, when deflated] · [blob 16] · [SHA-256 32, of a blob or over 64 KiB]
+///         insert, update   size varint · [stored size varint, when deflated or a difference] · [blob 16]
+///                          · [SHA-256 32, of a blob or over 64 KiB]
 ///         preserve         index into the header's dependencies varint
 ///         remove, preserveRemoval   nothing
 ///     tag       = kind (bits 0-2) · encoding (bits 3-4: 0 as is, 1 deflated, 2 blob) · digest (bit 5) · ignorable (bit 6)
-///     body      = checksum u32 · stored size u32 · the stored bytes
+///               · difference (bit 7; only in a record whose header says that there are some)
+///     body      = checksum u32 · stored size u32, bit 31 set: a difference · the stored bytes
 ///
 /// A page's checksum covers all of the page behind it; a body's covers its stored size field, the value id,
 /// the text of the version id and the stored bytes: bytes of another value are never taken for these.
@@ -39,6 +41,8 @@ enum RecordTable {
         var encoding = Encoding.raw
         var size = 0
         var storedSize = 0
+        /// The body is a difference from an earlier value of the same id: `ValueDifference`.
+        var isDifference = false
         /// Where the body begins, from the start of the record; 0 when there is none.
         var bodyOffset = 0
         var blob: BlobID?
@@ -79,6 +83,29 @@ enum RecordTable {
         guard stored <= size, stored <= buffer.count - bodyHeaderSize, stored == size || size / deflateRatio <= stored else { return nil }
         let bytes = UnsafeRawBufferPointer(rebasing: buffer[bodyHeaderSize..<bodyHeaderSize + stored])
         return bodyChecksum(sizeField: sizeField, id: id, versionText: versionText, stored: bytes) == checksum ? bytes : nil
+    }
+
+    /// Bit 31 of the stored size: the body is a difference.
+    static let differenceBit: UInt32 = 1 << 31
+    /// How many bytes a body says that it stores, and whether they are a difference; nil when bit 30 says what nobody knows.
+    static func storedSize(ofField field: UInt32) -> (size: Int, isDifference: Bool)? {
+        guard field & differenceBit != 0 else { return (Int(field), false) }
+        return field & 1 << 30 == 0 ? (Int(field & ~differenceBit), true) : nil
+    }
+
+    /// The stored bytes of a difference whose body the buffer begins with; nil when it is none, they are not what its checksum says, or not
+    /// all in the buffer.
+    static func difference(_ buffer: UnsafeRawBufferPointer, size: Int, id: UnsafeRawBufferPointer, version: VersionID)
+        -> UnsafeRawBufferPointer?
+    {
+        guard buffer.count >= bodyHeaderSize else { return nil }
+        let checksum = UInt32(littleEndian: buffer.loadUnaligned(fromByteOffset: 0, as: UInt32.self))
+        let field = UInt32(littleEndian: buffer.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
+        guard let (stored, isDifference) = storedSize(ofField: field), isDifference, stored <= ValueDifference.largestStored(of: size),
+            stored <= buffer.count - bodyHeaderSize
+        else { return nil }
+        let bytes = UnsafeRawBufferPointer(rebasing: buffer[bodyHeaderSize..<bodyHeaderSize + stored])
+        return bodyChecksum(sizeField: field, id: id, version: version, stored: bytes) == checksum ? bytes : nil
     }
 
     /// Bytes that a page may have at most: what claims more is damaged.
@@ -155,7 +182,7 @@ enum RecordTable {
 
     @inline(__always)
     fileprivate static func readEntry(_ reader: inout ByteReader, _ header: RecordHeader, _ bodyOffset: inout Int) -> Entry? {
-        guard let tag = reader.integer(UInt8.self), tag < 128, let kind = Value.Change.Kind(rawValue: tag & 7),
+        guard let tag = reader.integer(UInt8.self), tag < 128 || header.hasDifferences, let kind = Value.Change.Kind(rawValue: tag & 7),
             let encoding = Encoding(rawValue: (tag >> 3) & 3),
             let idSize = reader.count(atMost: Limits.valueIDSize), idSize > 0, let id = reader.take(idSize), Bytes.isValidUTF8(id)
         else { return nil }
@@ -166,7 +193,13 @@ enum RecordTable {
             entry.encoding = encoding
             entry.size = size
             entry.storedSize = size
-            if encoding == .deflate {
+            if tag & 128 != 0 {
+                guard encoding == .raw, size <= ValueDifference.largestValue,
+                    let stored = reader.count(atMost: ValueDifference.largestStored(of: size))
+                else { return nil }
+                entry.isDifference = true
+                entry.storedSize = stored
+            } else if encoding == .deflate {
                 guard let stored = reader.count(atMost: size), stored < size, size / deflateRatio <= stored else { return nil }
                 entry.storedSize = stored
             }
@@ -183,12 +216,11 @@ enum RecordTable {
                 entry.digest = digest
             }
         case .preserve:
-            guard let index = reader.count(atMost: max(0, header.dependencies.count - 1)), index < header.dependencies.count else {
-                return nil
-            }
+            guard tag < 128, let index = reader.count(atMost: max(0, header.dependencies.count - 1)), index < header.dependencies.count
+            else { return nil }
             entry.dependency = index
         case .remove, .preserveRemoval:
-            break
+            guard tag < 128 else { return nil }
         }
         return entry
     }

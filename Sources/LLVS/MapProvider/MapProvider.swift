@@ -62,6 +62,7 @@ final class MapProvider: @unchecked Sendable {
         forgetIDs()
         chains.removeAll()
         cache.removeAll()
+        records.bases.removeAll()
     }
 
     /// Returns the map of a version; nil is the empty map.

@@ -154,6 +154,7 @@ enum PackedVersion {
                     case .bytes(let bytes): data = bytes
                     }
                 } else {
+                    guard !entry.isDifference else { throw PackFault.newer("it has a value that is a difference") }
                     // The block is deflated already. Within it, a few bytes would become gigabytes.
                     guard entry.storedSize == entry.size else {
                         throw PackFault.damaged("a value of it is deflated within its record, which no writer does")

@@ -15,6 +15,8 @@ struct LargeBody {
     /// In the record; fewer than `size` when they are deflated.
     let storedSize: Int
     var isDeflated: Bool { storedSize < size }
+    /// It is a difference, which is not read in pieces: the rest of this is not to be used.
+    let isDifference: Bool
     /// Of what stands before the stored bytes and is covered as well.
     private let checksumBefore: UInt32
     private let checksum: UInt32
@@ -37,7 +39,8 @@ struct LargeBody {
             )
         }
         self.checksum = checksum
-        storedSize = Int(sizeField)
+        isDifference = sizeField & RecordTable.differenceBit != 0
+        storedSize = Int(sizeField & ~RecordTable.differenceBit)
         checksumBefore = RecordTable.bodyChecksum(
             sizeField: sizeField, id: id, version: stored, stored: UnsafeRawBufferPointer(start: nil, count: 0))
         guard storedSize <= size, UInt64(storedSize) <= place.length - start else { throw damage() }

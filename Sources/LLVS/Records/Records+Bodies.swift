@@ -15,45 +15,88 @@ extension Records {
             return try withBody(place, located, id: id, stored: stored, anew: anew, body)
         }
         let size = Int(entry.size)
-        let available = entry.bodyOffset < place.length ? place.length - entry.bodyOffset : 0
-        let wanted = min(UInt64(RecordTable.bodyHeaderSize + size), available)
-        guard wanted >= UInt64(RecordTable.bodyHeaderSize) else {
-            if !anew, let moved = moved(entry, place, id) { return try withBody(place, moved, id: id, stored: stored, anew: true, body) }
-            throw damaged(place, "is cut short", version: stored, value: id)
-        }
-        return try withScratch(Int(wanted)) { buffer in
-            do {
-                if anew {
-                    try read(place, at: entry.bodyOffset, into: buffer)
-                } else {
-                    try readBlocks(place, at: entry.bodyOffset, into: buffer)
+        let found: R? = try withStored(place, at: entry.bodyOffset, size: size, id: id, stored: stored, anew: anew) { form in
+            switch form {
+            case .whole(let bytes): return try body(bytes)
+            case .deflated(let bytes):
+                return try withScratch(size) { out in
+                    guard Inflated.fill(out.baseAddress, size: size, from: bytes) else {
+                        throw damaged(place, "has a value that does not inflate", version: stored, value: id)
+                    }
+                    return try body(UnsafeRawBufferPointer(out))
                 }
+            case .difference(let bytes):
+                return try DifferenceWay(self, id: id, size: size, anew: anew).withValue(bytes, of: stored, in: place, body)
+            }
+        }
+        if let found { return found }
+        if !anew, let moved = moved(entry, place, id) { return try withBody(place, moved, id: id, stored: stored, anew: true, body) }
+        throw damaged(place, "has a damaged value", version: stored, value: id)
+    }
+
+    /// The stored bytes of a value, which match their checksum.
+    enum StoredForm {
+        case whole(UnsafeRawBufferPointer)
+        case deflated(UnsafeRawBufferPointer)
+        /// What `ValueDifference` reads.
+        case difference(UnsafeRawBufferPointer)
+    }
+
+    /// Bytes of a body that are read at first: more are only read of one that has more, which those that are deflated, and differences,
+    /// often have not.
+    private static let firstRead = 4 << 10
+
+    /// Calls with the stored bytes of the body at an offset of a record; nil when there is no such body of that value, or it is damaged.
+    /// - Parameters:
+    ///   - size: of the value.
+    ///   - anew: from the storage, whatever is in memory.
+    func withStored<R>(
+        _ place: RecordPlace, at offset: UInt64, size: Int, id: UnsafeRawBufferPointer, stored: VersionID, anew: Bool,
+        _ body: (StoredForm) throws -> R
+    ) throws -> R? {
+        let header = RecordTable.bodyHeaderSize, available = offset < place.length ? Int(clamping: place.length - offset) : 0
+        guard available >= header else { return nil }
+        func form(_ bytes: UnsafeRawBufferPointer) -> StoredForm? {
+            if let whole = RecordTable.body(bytes, size: size, id: id, version: stored) {
+                return whole.count == size ? .whole(whole) : .deflated(whole)
+            }
+            return RecordTable.difference(bytes, size: size, id: id, version: stored).map { .difference($0) }
+        }
+        func read(_ from: UInt64, into buffer: UnsafeMutableRawBufferPointer, anew: Bool) throws {
+            do {
+                if anew { try self.read(place, at: from, into: buffer) } else { try readBlocks(place, at: from, into: buffer) }
             } catch var error as StoreError where error.code.isDamage {
                 error.valueID = ValueID(unchecked: id)
                 error.versionID = stored.description
                 throw error
             }
-            var found = RecordTable.body(UnsafeRawBufferPointer(buffer), size: size, id: id, version: stored)
-            if found == nil, !anew {
-                // What is in memory may have been read before it was written, or is damaged itself.
-                blocks.forget(place, from: entry.bodyOffset, count: buffer.count)
-                try read(place, at: entry.bodyOffset, into: buffer)
-                found = RecordTable.body(UnsafeRawBufferPointer(buffer), size: size, id: id, version: stored)
-            }
-            guard let bytes = found else {
-                if !anew, let moved = moved(entry, place, id) {
-                    return try withBody(place, moved, id: id, stored: stored, anew: true, body)
+        }
+        /// Bytes of the body whose header this is, as far as they are in the record.
+        func total(_ head: UnsafeRawBufferPointer) -> Int? {
+            let field = UInt32(littleEndian: head.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
+            guard let (count, isDifference) = RecordTable.storedSize(ofField: field),
+                count <= (isDifference ? ValueDifference.largestStored(of: size) : size), count <= available - header
+            else { return nil }
+            return header + count
+        }
+        func look(anew: Bool) throws -> R? {
+            try withScratch(min(header + size, available, Records.firstRead)) { head in
+                try read(offset, into: head, anew: anew)
+                let first = UnsafeRawBufferPointer(head)
+                guard let total = total(first) else { return nil }
+                if total <= head.count { return try form(first).map(body) }
+                return try withScratch(total) { all in
+                    all.copyMemory(from: first)
+                    try read(offset + UInt64(head.count), into: UnsafeMutableRawBufferPointer(rebasing: all[head.count...]), anew: anew)
+                    return try form(UnsafeRawBufferPointer(all)).map(body)
                 }
-                throw damaged(place, "has a damaged value", version: stored, value: id)
-            }
-            if bytes.count == size { return try body(bytes) }
-            return try withScratch(size) { out in
-                guard Inflated.fill(out.baseAddress, size: size, from: bytes) else {
-                    throw damaged(place, "has a value that does not inflate", version: stored, value: id)
-                }
-                return try body(UnsafeRawBufferPointer(out))
             }
         }
+        if let found = try look(anew: anew) { return found }
+        if anew { return nil }
+        // What is in memory may have been read before it was written, or is damaged itself.
+        blocks.forget(place, from: offset, count: min(header + ValueDifference.largestStored(of: size), available))
+        return try look(anew: true)
     }
 
     /// Where the record itself says that the bytes are, when that is not where an entry says: another record of the version

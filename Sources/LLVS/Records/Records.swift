@@ -3,9 +3,10 @@
 ///
 /// It knows records by their places, and nothing of versions that are not in them. Callers hold no lock.
 ///
-/// Safe from all threads: what it holds is, and nothing of it changes but `whenGone`, which is set before the store is used.
+/// Safe from all threads: what it holds is, and nothing of it changes but `whenGone` and `findVersion`, which are set before the store is
+/// used.
 final class Records: @unchecked Sendable {
-    // Sendable: `whenGone` is set before the store is used; its parts have locks.
+    // Sendable: `whenGone` and `findVersion` are set before the store is used; its parts have locks.
     let storage: any Storage
     /// What was read of the records lately; half of the memory budget.
     let blocks: StoreBlocks
@@ -17,6 +18,11 @@ final class Records: @unchecked Sendable {
     let followed = Guarded<Set<UInt32>>([])
     /// What was read of the tables of changes of records lately.
     let tables: Pool<ChangeTables>
+    /// Values on which others stand.
+    let bases: Bases
+    /// The records of a version, of which one may be read instead of another: where the bases of differences lie. Set before the store is
+    /// used. With no lock held.
+    var findVersion: @Sendable (VersionID) -> [RecordPlace] = { _ in [] }
     /// Called when a segment is not what the storage reads by blocks any more: its records have moved. With no lock held.
     var whenGone: @Sendable (_ segment: UInt32) -> Void = { _ in }
 
@@ -28,6 +34,7 @@ final class Records: @unchecked Sendable {
         blocks = StoreBlocks(storage, budget: account.blocks, readers: readers)
         let most = account.changeTables
         tables = Pool<ChangeTables>(most: 2) { ChangeTables(most: most) }
+        bases = Bases(account)
     }
 
     // MARK: Bytes

@@ -133,7 +133,7 @@ public struct Salvage {
     }
 
     private mutating func run() throws {
-        var index = SalvageIndex()
+        var index = SalvageIndex(source)
         var damages: [StorageDamage] = []
         var unreadable: [StorageDamage] = []
         var failure: (any Error)?
@@ -157,6 +157,7 @@ public struct Salvage {
                     ))
             }, damage: { damages.append($0) })
         if let failure { throw failure }
+        try index.addPostponed(source, paced)
         let places = try Set(
             damages.map { damage in
                 try paced.step(0)

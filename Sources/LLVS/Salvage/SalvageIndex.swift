@@ -23,6 +23,18 @@ struct SalvageIndex {
     private(set) var newer: [(place: RecordPlace, error: StoreError)] = []
     /// The places examined.
     private var places: Set<RecordPlace> = []
+    /// Where the records of each version lie, whole or not.
+    private let found: FoundRecords
+    /// Records with values that are differences, which are read once all records were found.
+    private var postponed: [(place: RecordPlace, header: RecordHeader)] = []
+    private var arePostponed: Set<VersionID> = []
+
+    /// - Parameter store: in which records are looked for.
+    init(_ store: Store) {
+        let found = FoundRecords()
+        self.found = found
+        store.records.findVersion = { found.places(of: $0) }
+    }
     /// Signatures that identify likely copies of intact records before they are read.
     private var wholes: Set<Signature> = []
     private struct Signature: Hashable { let id: VersionID, checksum: UInt32, length: UInt64 }
@@ -40,6 +52,25 @@ struct SalvageIndex {
             return true
         }
         guard places.insert(place).inserted else { return true }
+        found.add(header.id, place)
+        if header.hasDifferences {
+            if arePostponed.insert(header.id).inserted, records[header.id] == nil { order.append(header.id) }
+            postponed.append((place, header))
+            return true
+        }
+        return try add(place, header, store, control)
+    }
+
+    /// Looks at the records with values that are differences. To be called once all records were found.
+    mutating func addPostponed(_ store: Store, _ control: PacedControl) throws {
+        for (place, header) in postponed {
+            try control.step(0)
+            _ = try add(place, header, store, control)
+        }
+        postponed = []
+    }
+
+    private mutating func add(_ place: RecordPlace, _ header: RecordHeader, _ store: Store, _ control: PacedControl) throws -> Bool {
         let id = header.id, signature = Signature(id: id, checksum: header.checksum, length: place.length)
         // Another copy of an intact record: after a compaction, or in the union of two stores.
         if wholes.contains(signature), let digest = try digest(ofFirst: id, store, control),
@@ -48,7 +79,7 @@ struct SalvageIndex {
             return true
         }
         let record = try Record(place, header, store, control)
-        if records[id] == nil { order.append(id) }
+        if records[id] == nil, !arePostponed.contains(id) { order.append(id) }
         records[id, default: []].append(record)
         if record.isWhole {
             wholes.insert(signature)
@@ -140,6 +171,15 @@ struct SalvageIndex {
         }
         inOrder = try inOrder.sorted(by: { SalvageIndex.isBefore($0.place, $1.place) }, looking: control.look)
     }
+}
+
+/// Where the records of each version lie. Used by one thread, which reads values meanwhile.
+private final class FoundRecords: @unchecked Sendable {
+    // Sendable: `lock` guards all that changes.
+    private let lock = Lock(.leaf)
+    private var byVersion: [VersionID: [RecordPlace]] = [:]
+    func add(_ id: VersionID, _ place: RecordPlace) { lock.withLock { byVersion[id, default: []].append(place) } }
+    func places(of id: VersionID) -> [RecordPlace] { lock.withLock { byVersion[id] ?? [] } }
 }
 
 extension SalvageIndex.Record {

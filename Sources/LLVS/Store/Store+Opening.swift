@@ -225,6 +225,8 @@ extension Store {
     /// digest; and whether the first is damaged. Only the same by meaning are no conflict.
     private func prevailingRecord(_ id: VersionID, _ a: RecordPlace, _ b: RecordPlace) throws -> (place: RecordPlace, isFirstDamaged: Bool)
     {
+        // Of what cannot be read yet nothing is concluded: the next look will.
+        guard try areBasesHere(a), try areBasesHere(b) else { return (a, false) }
         let x = try scanned.digests.of(a, digestOfWhole), y = try scanned.digests.of(b, digestOfWhole)
         guard let x, let y else {
             // What is damaged costs nothing as long as there is another.
@@ -242,6 +244,21 @@ extension Store {
             prevailing == a ? b : a,
             "Two different records name version \(id). The one with the smaller digest prevails; this is the other.", version: id)
         return (prevailing, false)
+    }
+
+    /// False while a value of the record is a difference from one of a version that is not here. Bases of what is here always are.
+    private func areBasesHere(_ place: RecordPlace) throws -> Bool {
+        do {
+            guard try records.header(place).hasDifferences else { return true }
+            var areHere = true
+            try records.forEachChange(place) { entry, header in
+                guard areHere, entry.isDifference,
+                    let base = try records.base(of: entry, in: place, version: header.id)
+                else { return }
+                areHere = !records.findVersion(base).isEmpty
+            }
+            return areHere
+        } catch let error as StoreError where error.code.isDamage { return true }
     }
 
     /// Nil when the record is damaged, or is not what its id says; blobs are not looked at.

@@ -127,6 +127,7 @@ public final class Store: @unchecked Sendable {
         maps = MapProvider(sharedHistory, records, account)
         GivingWay.add(maps) { [maps] in maps.giveWay() }
         records.whenGone = { [weak self] in self?.follow($0) }
+        records.findVersion = { [weak self] in self?.recordPlaces(of: $0) ?? [] }
         guard loading else { return }
         let control = options.control.paced(.reading, doing: "Opening \(storage.description)")
         do {

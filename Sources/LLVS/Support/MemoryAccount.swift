@@ -24,8 +24,12 @@ final class MemoryAccount: Sendable {
     /// Of what the index of the past and the tables beside it take, so much comes out of the share of the maps. What is above that grows
     /// with the history and counts as a part of it.
     let keyHistory: Int
+    /// For values on which others stand as differences, at most: out of the share of the maps, as far as it is taken.
+    let bases: Int
     /// Of the last five, what is taken.
     private let taken = AtomicCount(), takenForIDs = AtomicCount(), takenByIndexes = AtomicCount(), takenByKeyHistory = AtomicCount()
+    /// What bases of differences take.
+    private let takenByBases = AtomicCount()
     /// And what the persisted map takes, where it is read into memory: `mostOfOneMap` at most.
     private let takenByPersisted = AtomicCount()
 
@@ -40,6 +44,7 @@ final class MemoryAccount: Sendable {
         knownIDs = total / 4
         indexes = total / 8
         keyHistory = total / 16
+        bases = total / 16
         mostMaps = max(1 << 20, total - blocks - changeLists - changeLists / 8 - 2 * changeTables - reserve)
     }
 
@@ -47,7 +52,7 @@ final class MemoryAccount: Sendable {
     init(maps: Int) {
         total = maps
         (blocks, changeLists, changeTables, reserve, deltas, mapsOfDeltas) = (0, 0, 0, 0, maps / 16, maps / 16)
-        (knownIDs, indexes, keyHistory) = (0, 0, 0)
+        (knownIDs, indexes, keyHistory, bases) = (0, 0, 0, 0)
         mostMaps = max(1 << 20, maps)
     }
 
@@ -55,7 +60,8 @@ final class MemoryAccount: Sendable {
     let mostMaps: Int
     /// For maps, as of now.
     var maps: Int {
-        let others = taken.value + takenForIDs.value + takenByIndexes.value + takenByKeyHistory.value + takenByPersisted.value
+        let others =
+            taken.value + takenForIDs.value + takenByIndexes.value + takenByKeyHistory.value + takenByPersisted.value + takenByBases.value
         return max(1 << 20, mostMaps - others)
     }
     /// Chains of deltas take so much now, with their maps.
@@ -64,6 +70,8 @@ final class MemoryAccount: Sendable {
     func note(indexes: Int) { takenByIndexes.value = indexes }
     /// The index of the past and the tables of the history beside it take so much now.
     func note(keyHistory: Int) { takenByKeyHistory.value = min(keyHistory, self.keyHistory) }
+    /// Bases of differences take so much now.
+    func note(bases: Int) { takenByBases.value = bases }
     /// The persisted map takes so much now.
     func note(persistedMap: Int) { takenByPersisted.value = persistedMap }
     /// Known ids take so much now.

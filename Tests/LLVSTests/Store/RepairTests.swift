@@ -250,7 +250,7 @@ import Testing
 
 extension Store {
     /// Salvages a store, and asks something of what came of it.
-    fileprivate static func salvage(_ path: String, _ kind: Int, to target: String, _ ask: (Store) throws -> Bool) throws -> Bool {
+    static func salvage(_ path: String, _ kind: Int, to target: String, _ ask: (Store) throws -> Bool) throws -> Bool {
         var options = Store.Options()
         options.storage = StoreOnDiskTests.kinds[kind].storage
         _ = try Salvage.run(path, options, into: target)

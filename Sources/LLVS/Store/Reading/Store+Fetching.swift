@@ -59,12 +59,21 @@ extension Store {
             entry = known
         }
         if Int(entry.size) > StoreBlocks.largest {
-            if let target = try reserve(Int(entry.size)) {
-                try records.withLargeBody(located.place, entry, id: id, stored: located.stored) {
-                    try $0.read(whole: UnsafeMutableRawBufferPointer(start: target, count: Int(entry.size)))
-                }
+            guard let start = try reserve(Int(entry.size)) else { return Int(entry.size) }
+            let target = UnsafeMutableRawBufferPointer(start: start, count: Int(entry.size))
+            let isRead = try records.withLargeBody(located.place, entry, id: id, stored: located.stored) { body in
+                if !body.isDifference { try body.read(whole: target) }
+                return !body.isDifference
             }
-            return Int(entry.size)
+            if isRead { return target.count }
+            return try records.withBody(located.place, entry, id: id, stored: located.stored) { bytes in
+                guard bytes.count == target.count else {
+                    throw records.damaged(
+                        located.place, "has a value of another size than was told", version: located.stored, value: id)
+                }
+                target.copyMemory(from: bytes)
+                return bytes.count
+            }
         }
         return try records.withBody(located.place, entry, id: id, stored: located.stored) { bytes in
             if let target = try reserve(bytes.count) {

@@ -135,5 +135,12 @@ extension Store {
     }
 
     /// Where the record of a version is.
+    /// The records that are known of a version: one that is here or waits. The caller holds no lock.
+    func recordPlaces(of id: VersionID) -> [RecordPlace] {
+        lock.withRead {
+            if let ordinal = dag.ordinalIncludingStaged(of: id) { return [dag.rows[Int(ordinal)].place] }
+            return ([pending.records[id]].compactMap { $0 } + pending.alternatives(to: id)).map(\.place)
+        }
+    }
     func place(of ordinal: UInt32) -> RecordPlace { lock.withRead { dag.rows[Int(ordinal)].place } }
 }

@@ -3,9 +3,11 @@
 /// Whatever is handed out has been checked. A value in a file of its own (a blob) is read and checked by the blocks that are
 /// touched. Of a smaller one all is read at once, and kept. A large one within its record, as storages other than the file
 /// storage have it, is read through once, before the first part is given out, which checks it and leaves a checksum of each
-/// block; where it is deflated, reading backwards inflates it from its beginning.
+/// block; where it is deflated, reading backwards inflates it from its beginning. One that is stored as a difference is made as a
+/// whole, and kept.
 ///
-/// The value never changes, whatever is stored or compacted beside it. Holds the store, and at most 1 MiB of the value. Safe
+/// The value never changes, whatever is stored or compacted beside it. Holds the store, and at most 1 MiB of the value; all of it if it is
+/// stored as a difference, which this library does up to 1 MiB. Safe
 /// from all threads; the calls of one reader wait for each other.
 public final class ValueReader: @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
@@ -91,7 +93,10 @@ public final class ValueReader: @unchecked Sendable {
                 entry.bodyOffset = UInt64(found.body.bodyOffset)
             }
             if size > ValueReader.keptSize {
-                return .body(try store.records.withLargeBody(place, entry, id: raw, stored: storedVersion) { try LargeBodyBlocks($0) })
+                let blocks = try store.records.withLargeBody(place, entry, id: raw, stored: storedVersion) {
+                    try $0.isDifference ? nil : LargeBodyBlocks($0)
+                }
+                if let blocks { return .body(blocks) }
             }
             return .whole(
                 try store.records.withBody(place, entry, id: raw, stored: storedVersion) { try Memory.copy($0, "Reading a value") })

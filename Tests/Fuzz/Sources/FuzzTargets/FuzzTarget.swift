@@ -19,7 +19,7 @@ public struct FuzzTarget: Sendable {
         FoldersTarget.target, DatabasesTarget.target, ArgumentsTarget.target, DocumentsTarget.target,
         ConflictsTarget.target, IdsTarget.target, NotesTarget.target, PacksTarget.target, KeysTarget.target,
         LiveTarget.target, ListingsTarget.target, IndexesTarget.target, JSONTarget.target, RulesTarget.target, TextTarget.target,
-        RemotesTarget.target,
+        RemotesTarget.target, DifferencesTarget.target,
     ]
     public static func named(_ name: String) -> FuzzTarget? { (all + [selfTest]).first { $0.name == name } }
 

@@ -26,20 +26,21 @@ enum Repair {
     }
 
     private static func bodies(of page: Int, _ range: Range<Int>, _ header: RecordHeader, _ bytes: inout [UInt8]) {
-        var found: [(at: Int, size: Int, id: [UInt8])] = []
+        var found: [(at: Int, size: Int, field: UInt32, id: [UInt8])] = []
         let table = Array(bytes[range])
         _ = try? table.withUnsafeBytes { raw in
             var needs: Int?
             return try RecordTable.readPage(raw, number: page, of: header, needs: &needs) { entry in
-                if entry.bodyOffset > 0 { found.append((entry.bodyOffset, entry.storedSize, Array(entry.id))) }
+                let field = UInt32(entry.storedSize) | (entry.isDifference ? RecordTable.differenceBit : 0)
+                if entry.bodyOffset > 0 { found.append((entry.bodyOffset, entry.storedSize, field, Array(entry.id))) }
             }
         }
-        for (at, size, id) in found where size < bytes.count && at + RecordTable.bodyHeaderSize <= bytes.count - size {
-            put(UInt32(size), &bytes, at + 4)
+        for (at, size, field, id) in found where size < bytes.count && at + RecordTable.bodyHeaderSize <= bytes.count - size {
+            put(field, &bytes, at + 4)
             let stored = Array(bytes[at + RecordTable.bodyHeaderSize..<at + RecordTable.bodyHeaderSize + size])
             put(
                 id.withUnsafeBytes { id in
-                    stored.withUnsafeBytes { RecordTable.bodyChecksum(sizeField: UInt32(size), id: id, version: header.id, stored: $0) }
+                    stored.withUnsafeBytes { RecordTable.bodyChecksum(sizeField: field, id: id, version: header.id, stored: $0) }
                 }, &bytes, at)
         }
     }

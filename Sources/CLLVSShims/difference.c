@@ -1,0 +1,237 @@
+#include "CLLVSShims.h"
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Differences between two runs of bytes: docs/format.md, "Values as differences". Everything here is linear in the bytes given. */
+
+/* ---- applying ---- */
+
+/* Reads a varint of at most 10 bytes that is below 2^64; NULL when there is none. */
+static const uint8_t *read_number(const uint8_t *at, const uint8_t *end, uint64_t *number) {
+    uint64_t found = 0;
+    unsigned shift;
+    if (at < end && *at < 128) { *number = *at; return at + 1; }
+    for (shift = 0; shift < 70 && at < end; shift += 7) {
+        uint8_t byte = *at++;
+        if (shift == 63 && (byte & 0x7E)) return NULL;
+        found |= (uint64_t)(byte & 127) << shift;
+        if (byte < 128) { *number = found; return at; }
+    }
+    return NULL;
+}
+
+int llvs_shim_difference_apply(const void *streams, size_t streams_size, const void *base, size_t base_size, void *out, size_t size) {
+    const uint8_t *at = streams, *all_end = at + streams_size, *literals, *from = base;
+    uint8_t *to = out;
+    uint64_t count;
+    size_t left = size, end = 0;
+    if (!streams || base_size > LLONG_MAX || !(at = read_number(at, all_end, &count)) || count > (uint64_t)(all_end - at)) return 0;
+    literals = at + count;
+    for (const uint8_t *operations_end = literals; at < operations_end;) {
+        uint64_t operation, length, shift;
+        if (!(at = read_number(at, operations_end, &operation))) return 0;
+        length = operation >> 1;
+        if (length == 0 || length > left) return 0;
+        if (operation & 1) {
+            if (!(at = read_number(at, operations_end, &shift))) return 0;
+            uint64_t distance = shift >> 1;
+            /* Zigzag: odd numbers lead back, by one more than their half. */
+            if (shift & 1) {
+                if (distance >= end) return 0;
+                end -= (size_t)distance + 1;
+            } else {
+                if (distance > base_size - end) return 0;
+                end += (size_t)distance;
+            }
+            if (length > base_size - end) return 0;
+            memcpy(to, from + end, (size_t)length);
+            end += (size_t)length;
+        } else {
+            if (length > (uint64_t)(all_end - literals)) return 0;
+            memcpy(to, literals, (size_t)length);
+            literals += length;
+        }
+        to += length;
+        left -= (size_t)length;
+    }
+    return left == 0 && literals == all_end;
+}
+
+/* ---- making ---- */
+
+enum {
+    BLOCK = 16,           /* bytes of the base that an entry of the index stands for */
+    MOST_BLOCKS = 65536,  /* a larger base is indexed by every second, third... block */
+    SHORTEST = 8,         /* a copy takes some 4 bytes */
+    SEARCHED = 128 << 10, /* that many bytes without a match: there is nothing in common */
+};
+
+static uint64_t eight(const uint8_t *at) {
+    uint64_t word;
+    memcpy(&word, at, 8);
+    return word;
+}
+
+static uint32_t hash(const uint8_t *at) {
+    uint64_t mixed = eight(at) * 0x9E3779B97F4A7C15u ^ eight(at + 8) * 0xC2B2AE3D27D4EB4Fu;
+    return (uint32_t)((mixed ^ mixed >> 29) * 0xBF58476D1CE4E5B9u >> 32);
+}
+
+/* How many bytes two runs have in common from their beginning on. */
+static size_t common(const uint8_t *a, const uint8_t *b, size_t most) {
+    size_t count = 0;
+    while (most - count >= 8) {
+        uint64_t differs = eight(a + count) ^ eight(b + count);
+        if (differs) {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+            return count + (size_t)(__builtin_ctzll(differs) >> 3);
+#else
+            return count + (size_t)(__builtin_clzll(differs) >> 3);
+#endif
+        }
+        count += 8;
+    }
+    while (count < most && a[count] == b[count]) count++;
+    return count;
+}
+
+/* How many bytes two runs, given by their ends, have in common before those. */
+static size_t common_before(const uint8_t *a, const uint8_t *b, size_t most) {
+    size_t count = 0;
+    while (most - count >= 8 && eight(a - count - 8) == eight(b - count - 8)) count += 8;
+    while (count < most && a[-1 - (ptrdiff_t)count] == b[-1 - (ptrdiff_t)count]) count++;
+    return count;
+}
+
+/* Operations as they are written; `at` is NULL once they had no room. */
+typedef struct {
+    uint8_t *at, *end;
+    const uint8_t *value;
+    size_t base_end;  /* of the copy before, in the base */
+    size_t value_end; /* up to here the value is made */
+    size_t literals;  /* in all */
+} writer;
+
+static void write_number(writer *w, uint64_t number) {
+    if (!w->at) return;
+    do {
+        if (w->at == w->end) { w->at = NULL; return; }
+        *w->at++ = (uint8_t)(number & 127) | (number > 127 ? 128 : 0);
+        number >>= 7;
+    } while (number);
+}
+
+static void write_literals(writer *w, size_t until) {
+    size_t count = until - w->value_end;
+    if (count == 0) return;
+    write_number(w, (uint64_t)count << 1);
+    w->literals += count;
+    w->value_end = until;
+}
+
+/* The bytes of the value from `at` on are those of the base from `where` on. */
+static void write_copy(writer *w, size_t at, size_t where, size_t length) {
+    write_literals(w, at);
+    write_number(w, (uint64_t)length << 1 | 1);
+    write_number(w, where >= w->base_end ? (uint64_t)(where - w->base_end) << 1 : ((uint64_t)(w->base_end - where - 1) << 1 | 1));
+    w->base_end = where + length;
+    w->value_end = at + length;
+}
+
+/* Places of blocks of the base plus one, by their hash; 0: none. The first of several equal blocks is found. */
+typedef struct { uint32_t *places; unsigned bits; } block_index;
+
+static int make_index(block_index *index, const uint8_t *base, size_t size) {
+    size_t blocks = size / BLOCK, step = BLOCK;
+    if (blocks > MOST_BLOCKS) { step = BLOCK * ((blocks + MOST_BLOCKS - 1) / MOST_BLOCKS); blocks = size / step; }
+    index->bits = 6;
+    while ((size_t)1 << index->bits < blocks * 2) index->bits++;
+    size_t room = sizeof *index->places << index->bits;
+    index->places = llvs_shim_allocate(room);
+    if (!index->places) return 0;
+    memset(index->places, 0, room);
+    for (size_t i = 0; i < blocks; i++) {
+        uint32_t *place = &index->places[hash(base + i * step) >> (32 - index->bits)];
+        if (!*place) *place = (uint32_t)(i * step) + 1;
+    }
+    return 1;
+}
+
+/* Finds copies for the value between `start` and `end`. Returns 0 when nothing was found in so much that nothing will be. */
+static int find_copies(writer *w, const block_index *index, const uint8_t *base, size_t base_size, size_t start, size_t end, int is_alike) {
+    const uint8_t *value = w->value;
+    size_t at = start;
+    while (end - at >= BLOCK) {
+        size_t where = SIZE_MAX, length = 0;
+        /* What was replaced by as many bytes goes on where it would have. */
+        size_t beside = w->base_end + (at - w->value_end);
+        if (beside < base_size && base_size - beside >= SHORTEST && eight(base + beside) == eight(value + at)) {
+            size_t most = base_size - beside < end - at ? base_size - beside : end - at;
+            where = beside;
+            length = common(base + beside, value + at, most);
+        }
+        if (length < 2 * BLOCK) {
+            uint32_t place = index->places[hash(value + at) >> (32 - index->bits)];
+            if (place && memcmp(base + place - 1, value + at, BLOCK) == 0) {
+                size_t found = place - 1, most = base_size - found < end - at ? base_size - found : end - at;
+                size_t after = common(base + found, value + at, most);
+                if (after > length) { where = found; length = after; }
+            }
+        }
+        if (length < SHORTEST) {
+            at++;
+            if (!is_alike && at - start > SEARCHED) return 0;
+            continue;
+        }
+        size_t most = at - w->value_end < where ? at - w->value_end : where, before = common_before(base + where, value + at, most);
+        write_copy(w, at - before, where - before, length + before);
+        if (!w->at) return 0;
+        at += length;
+        is_alike = 1;
+    }
+    return 1;
+}
+
+size_t llvs_shim_difference_make(const void *from, size_t base_size, const void *to, size_t size, void *out, size_t capacity) {
+    const uint8_t *base = from, *value = to;
+    enum { NUMBER = 5 }; /* room for how many bytes the operations have, which stands before them */
+    if (size == 0 || base_size == 0 || base_size > INT32_MAX || size > INT32_MAX || capacity <= NUMBER) return 0;
+    if (capacity > INT32_MAX) capacity = INT32_MAX;
+    uint8_t *first = out, *operations = first + NUMBER;
+    writer w = {operations, first + capacity, value, 0, 0, 0};
+    size_t shorter = base_size < size ? base_size : size;
+    size_t head = common(base, value, shorter), tail = common_before(base + base_size, value + size, shorter - head);
+    if (head < SHORTEST) head = 0;
+    if (tail < SHORTEST) tail = 0;
+    if (head) write_copy(&w, 0, 0, head);
+    size_t end = size - tail;
+    if (end - head >= 2 * BLOCK && base_size >= BLOCK) {
+        block_index index;
+        if (!make_index(&index, base, base_size)) return 0;
+        int is_worth = find_copies(&w, &index, base, base_size, head, end, head + tail > 0);
+        free(index.places);
+        if (!is_worth) return 0;
+    }
+    if (tail) write_copy(&w, end, base_size - tail, tail);
+    else write_literals(&w, size);
+    if (!w.at) return 0;
+    size_t count = (size_t)(w.at - operations);
+    writer number = {first, operations, NULL, 0, 0, 0};
+    write_number(&number, count);
+    if (!number.at || w.literals > capacity - (size_t)(number.at - first) - count) return 0;
+    memmove(number.at, operations, count);
+    /* The literals follow from the operations. */
+    const uint8_t *at = number.at, *operations_end = at + count;
+    uint8_t *literals = number.at + count;
+    size_t made = 0;
+    while (at < operations_end) {
+        uint64_t operation, shift;
+        at = read_number(at, operations_end, &operation);
+        size_t length = (size_t)(operation >> 1);
+        if (operation & 1) at = read_number(at, operations_end, &shift);
+        else { memcpy(literals, value + made, length); literals += length; }
+        made += length;
+    }
+    return (size_t)(literals - first);
+}

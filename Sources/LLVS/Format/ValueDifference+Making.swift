@@ -1,0 +1,77 @@
+import CLLVSShims
+
+/// Making differences.
+extension ValueDifference {
+    /// What a new difference stands on.
+    struct Link {
+        /// The version that stored the base.
+        var version: VersionID
+        /// Where the body of the base begins in its record; 0: not told.
+        var body: Int
+        /// Of the new value.
+        var place: Int
+        /// Stored bytes of the differences on the way of the base, the base's included; 0 if it is stored whole.
+        var wayBefore: Int
+    }
+
+    /// Streams of more bytes are deflated where that makes them smaller.
+    private static let deflateThreshold = 256
+
+    /// The stored bytes of a value as its difference from a base; nil when they would be more than `room`, or the two have too little in
+    /// common.
+    /// - Throws: `.outOfMemory`.
+    static func make(
+        _ value: UnsafeRawBufferPointer, checksum: UInt32, from base: UnsafeRawBufferPointer, checksum baseChecksum: UInt32, link: Link,
+        room: Int
+    ) throws -> [UInt8]? {
+        // A deflated stream of so many bytes at most fits, however well it is deflated.
+        let raw = min(value.count, max(room, 0) * 4)
+        guard raw > 0 else { return nil }
+        return try withScratch(raw) { scratch in
+            let count = llvs_shim_difference_make(base.baseAddress, base.count, value.baseAddress, value.count, scratch.baseAddress, raw)
+            guard count > 0 else { return nil }
+            let streams = UnsafeRawBufferPointer(rebasing: scratch[..<count])
+            var deflated: [UInt8] = []
+            if count > deflateThreshold, let from = streams.baseAddress {
+                deflated = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+                    filled = llvs_shim_deflate(from, count, buffer.baseAddress, count - 8)
+                }
+            }
+            let stored = stored(
+                streams, deflated: deflated, link: link, baseSize: base.count, baseChecksum: baseChecksum, checksum: checksum)
+            return stored.count <= room ? stored : nil
+        }
+    }
+
+    /// - Parameter deflated: the streams deflated; empty if they are stored as they are.
+    private static func stored(
+        _ streams: UnsafeRawBufferPointer, deflated: [UInt8], link: Link, baseSize: Int, baseChecksum: UInt32, checksum: UInt32
+    ) -> [UInt8] {
+        var behind = ByteWriter()
+        behind.versionID(link.version)
+        behind.varint(UInt64(baseSize))
+        behind.varint(UInt64(link.body))
+        behind.integer(baseChecksum)
+        behind.integer(checksum)
+        if deflated.isEmpty {
+            behind.raw(streams)
+        } else {
+            behind.varint(UInt64(streams.count))
+            behind.raw(deflated)
+        }
+        var way = link.wayBefore
+        while true {
+            var out = ByteWriter()
+            out.bytes.reserveCapacity(16 + behind.bytes.count)
+            out.bytes.append(deflated.isEmpty ? 0 : 1)
+            out.varint(UInt64(link.place))
+            out.varint(UInt64(way))
+            let size = out.bytes.count + behind.bytes.count
+            if way == link.wayBefore + size {
+                out.raw(behind.bytes)
+                return out.bytes
+            }
+            way = link.wayBefore + size
+        }
+    }
+}

@@ -1,0 +1,206 @@
+extension Records {
+    /// The version on whose value one that is stored as a difference stands; nil when that cannot be read.
+    func base(of entry: RecordTable.Entry, in place: RecordPlace, version: VersionID) throws -> VersionID? {
+        let found: VersionID?? = try withStored(
+            place, at: UInt64(entry.bodyOffset), size: entry.size, id: entry.id, stored: version, anew: true
+        ) { form in
+            guard case .difference(let bytes) = form, case .difference(let difference) = ValueDifference.read(bytes, size: entry.size)
+            else { return nil }
+            return difference.base
+        }
+        return found ?? nil
+    }
+}
+
+/// The way from a value that is a difference to the value that is stored whole: found step by step, checked against its limits before
+/// memory is asked for, and gone back to make the value. docs/format.md, "Values as differences".
+struct DifferenceWay {
+    /// One value of the way, as it is stored.
+    private struct Step {
+        var version: VersionID
+        var place: RecordPlace
+        var size: Int
+        var bytes: [UInt8]
+    }
+    /// What a base is.
+    private enum Base {
+        case bytes([UInt8])
+        case step(Step)
+    }
+
+    private let records: Records
+    private let id: UnsafeRawBufferPointer
+    private let size: Int
+    /// From the storage, whatever is in memory.
+    private let isAnew: Bool
+
+    /// - Parameters:
+    ///   - id: of all values on the way.
+    ///   - size: of the value that is wanted.
+    init(_ records: Records, id: UnsafeRawBufferPointer, size: Int, anew: Bool) {
+        self.records = records; self.id = id; self.size = size; isAnew = anew
+    }
+
+    /// Calls with the value.
+    /// - Parameters:
+    ///   - stored: its stored bytes.
+    ///   - version: that stored it.
+    /// - Throws: `.damaged` when it cannot be made, which names the version on whose value it stands; `.newerFormat`, `.outOfMemory`, and
+    ///   what the body throws.
+    func withValue<R>(
+        _ stored: UnsafeRawBufferPointer, of version: VersionID, in place: RecordPlace, _ body: (UnsafeRawBufferPointer) throws -> R
+    ) throws -> R {
+        var steps = [Step(version: version, place: place, size: size, bytes: try Memory.copy(stored, "Reading a value"))]
+        var total = size, base: [UInt8]?, before = Int.max, isKept = isAnew
+        while base == nil, let step = steps.last {
+            let (wanted, placeOfStep) = try step.bytes.withUnsafeBytes { bytes in
+                let difference = try read(bytes, step)
+                return (Wanted(difference), difference.place)
+            }
+            guard placeOfStep < before, steps.count <= ValueDifference.mostSteps, wanted.size <= ValueDifference.largestBase(of: size),
+                total + wanted.size <= ValueDifference.largestWay(of: size)
+            else { throw damage(step, "has a value that is a difference beyond the limits") }
+            before = placeOfStep
+            total += wanted.size
+            if !isAnew, let known = records.bases.find(wanted.version, id, size: wanted.size, checksum: wanted.checksum) {
+                base = known
+                isKept = true
+                break
+            }
+            switch try self.base(wanted, of: step, for: version) {
+            case .bytes(let bytes): base = bytes
+            case .step(let next): steps.append(next)
+            }
+        }
+        guard var made = base else { throw StoreError(.internal, "A value that is a difference leads nowhere.") }
+        // Back from the base, which is not any of the steps: the last one stands on it.
+        while let step = steps.popLast() {
+            let wanted = try step.bytes.withUnsafeBytes { Wanted(try read($0, step)) }
+            if !isKept { records.bases.keep(wanted.version, id, made, checksum: wanted.checksum) }
+            isKept = isAnew
+            if steps.isEmpty {
+                return try withScratch(step.size) { target in
+                    try make(step, from: made, into: target)
+                    return try body(UnsafeRawBufferPointer(target))
+                }
+            }
+            try Memory.expect(step.size, "Reading a value")
+            made = try [UInt8](unsafeUninitializedCapacity: step.size) { buffer, count in
+                let target = UnsafeMutableRawBufferPointer(buffer)
+                try make(step, from: made, into: UnsafeMutableRawBufferPointer(rebasing: target[..<step.size]))
+                count = step.size
+            }
+        }
+        throw StoreError(.internal, "A value that is a difference was not made.")
+    }
+
+    /// What a difference says of its base.
+    private struct Wanted {
+        var version: VersionID
+        var size: Int
+        var checksum: UInt32
+        var hint: UInt64
+        var place: Int
+        init(_ difference: ValueDifference) {
+            version = difference.base; size = difference.baseSize; checksum = difference.baseChecksum
+            hint = UInt64(difference.baseBody); place = difference.place
+        }
+    }
+
+    private func read(_ bytes: UnsafeRawBufferPointer, _ step: Step) throws -> ValueDifference {
+        switch ValueDifference.read(bytes, size: step.size) {
+        case .difference(let difference): return difference
+        case .damaged: throw damage(step, "has a value that is a damaged difference")
+        case .newer:
+            throw StoreError(
+                .newerFormat,
+                "The value of \"\(ValueID(unchecked: id))\" that version \(step.version) stored was made by a newer version of the "
+                    + "library. Use a newer version of the library.",
+                valueID: ValueID(unchecked: id), versionID: step.version.description)
+        }
+    }
+
+    private func damage(_ step: Step, _ why: String) -> StoreError {
+        records.damaged(step.place, why, version: step.version, value: id)
+    }
+
+    private func make(_ step: Step, from base: [UInt8], into target: UnsafeMutableRawBufferPointer) throws {
+        let (isMade, needsDigest) = try step.bytes.withUnsafeBytes { bytes in
+            let difference = try read(bytes, step)
+            return (try base.withUnsafeBytes { try difference.apply(to: $0, into: target) }, !difference.base.hasContentForm)
+        }
+        guard isMade else { throw damage(step, "has a value that is not what its difference says") }
+        // Two contents may be recorded under an id that is not computed.
+        guard needsDigest else { return }
+        let digest = try records.findChange(step.place, id, anew: isAnew)?.body.digest
+        guard let digest, digest == SHA256.digest(UnsafeRawBufferPointer(target)) else {
+            throw damage(step, "has a value without the digest that its difference needs, or with another")
+        }
+    }
+
+    // MARK: The base
+
+    /// The value that a step stands on, whole, or as it is stored.
+    /// - Parameter version: that stored the value which is wanted.
+    private func base(_ wanted: Wanted, of step: Step, for version: VersionID) throws -> Base {
+        var failure: StoreError?
+        for place in records.findVersion(wanted.version) {
+            do { return try base(wanted, in: place) } catch let error as StoreError where error.code.isDamage { failure = failure ?? error }
+        }
+        guard var error = failure else {
+            throw damage(step, "has a value that is a difference from that of version \(wanted.version), which is not here")
+        }
+        // What is damaged is the base: it alone has to be repaired.
+        error.message =
+            "The value of \"\(ValueID(unchecked: id))\" that version \(version) stored is a difference, and stands on that of version "
+            + "\(wanted.version), which is damaged. \(error.message)"
+        error.valueID = ValueID(unchecked: id)
+        error.versionID = wanted.version.description
+        throw error
+    }
+
+    private func base(_ wanted: Wanted, in place: RecordPlace) throws -> Base {
+        if wanted.hint != 0, let found = try stored(wanted, in: place, at: wanted.hint, anew: isAnew) { return found }
+        let another = "does not hold a value on which another one stands"
+        guard let found = try records.findChange(place, id, anew: isAnew), found.kind == .insert || found.kind == .update,
+            found.body.size == wanted.size
+        else { throw records.damaged(place, another, version: wanted.version, value: id) }
+        if let blob = found.body.blob {
+            try records.check(blob, found.body, place, id: id, stored: wanted.version)
+            return .bytes(
+                try bytes(wanted.size) { try records.readBlob(blob, at: 0, into: $0, id: id, stored: wanted.version) })
+        }
+        guard let base = try stored(wanted, in: place, at: UInt64(found.body.bodyOffset), anew: true) else {
+            throw records.damaged(place, "has a damaged value", version: wanted.version, value: id)
+        }
+        return base
+    }
+
+    /// Nil when there is no such body at the offset.
+    private func stored(_ wanted: Wanted, in place: RecordPlace, at offset: UInt64, anew: Bool) throws -> Base? {
+        try records.withStored(place, at: offset, size: wanted.size, id: id, stored: wanted.version, anew: anew) { form in
+            switch form {
+            case .whole(let bytes): return .bytes(try Memory.copy(bytes, "Reading a value"))
+            case .deflated(let deflated):
+                return .bytes(
+                    try bytes(wanted.size) { out in
+                        guard Inflated.fill(out.baseAddress, size: wanted.size, from: deflated) else {
+                            throw records.damaged(place, "has a value that does not inflate", version: wanted.version, value: id)
+                        }
+                    })
+            case .difference(let bytes):
+                return .step(
+                    Step(
+                        version: wanted.version, place: place, size: wanted.size, bytes: try Memory.copy(bytes, "Reading a value")))
+            }
+        }
+    }
+
+    private func bytes(_ size: Int, _ fill: (UnsafeMutableRawBufferPointer) throws -> Void) throws -> [UInt8] {
+        try Memory.expect(size, "Reading a value")
+        return try [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+            try fill(UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[..<size]))
+            count = size
+        }
+    }
+}

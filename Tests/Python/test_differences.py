@@ -1,0 +1,71 @@
+"""Values as differences: the plain reader and writer of value_differences.py, the vectors, and the example of docs/format.md."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import format_reader as reader
+import pytest
+import value_differences as d
+from sampling import seeds
+
+ROOT = Path(__file__).resolve().parents[2]
+VECTORS = ROOT / "Tests" / "Vectors"
+
+
+def test_the_vectors_are_what_the_page_says() -> None:
+    subprocess.run([sys.executable, str(VECTORS / "differences.py"), "--check"], check=True)
+
+
+def test_the_example_of_the_page() -> None:
+    page = (ROOT / "docs" / "format.md").read_text(encoding="utf-8")
+    stored = bytes.fromhex(page.split("<!-- vector: difference -->", 1)[1].split("\n\n")[1])
+    base, value = b"hello world, hello all", b"hello brave world, hello all"
+    assert d.apply(stored, len(value), base) == value
+    assert d.parse(stored, len(value)) == d.Difference(
+        1, 42, "0C90A79B-B798-4F2B-B9AC-7665646A26C4", 22, 0, reader.checksum(base), reader.checksum(value), ((0, 6), b"brave ", (6, 16))
+    )
+
+
+@pytest.mark.parametrize("seed", seeds(range(2), range(20)))
+def test_what_is_made_comes_back(seed: int) -> None:
+    draw = random.Random(seed)
+    for i in range(200):
+        base = draw.randbytes(draw.randrange(400))
+        value = base
+        for _ in range(draw.randrange(5)):
+            at = draw.randrange(len(value) + 1)
+            value = value[:at] + draw.randbytes(draw.randrange(20)) + value[at + draw.randrange(20) :]
+        stored = d.encode(base, value, d.find_operations(base, value), "a-version", deflates=i % 2 == 0)
+        if not value or len(stored) > len(value) + 256:
+            continue
+        assert d.apply(stored, len(value), base) == value
+        # A changed byte is damage, or in what nobody looks at: never another value.
+        place = draw.randrange(len(stored))
+        wrong = stored[:place] + bytes([stored[place] ^ 1 << draw.randrange(8)]) + stored[place + 1 :]
+        try:
+            assert d.apply(wrong, len(value), base) == value
+        except (reader.Damage, reader.NewerFormat):
+            pass
+
+
+def test_places() -> None:
+    stands_on = {0: 0}
+    for before in range(255):
+        place, on = d.place_of(before)
+        assert place == before + 1 and on < place
+        # What it stands on is on the way of the one before.
+        way = [before]
+        while way[-1]:
+            way.append(stands_on[way[-1]])
+        assert on in way
+        stands_on[place] = on
+        steps = 0
+        while place:
+            place, steps = stands_on[place], steps + 1
+        assert steps <= 4
+    assert d.place_of(255) == (0, 0)
+    assert [stands_on[place] for place in (5, 6, 7, 8, 9, 12)] == [4, 4, 4, 0, 8, 0]
