@@ -1,4 +1,4 @@
-/// How strings are written into values that a merge makes: with the escapes that JSON demands and no others.
+/// Writes the strings of merged values, with the escapes that JSON demands and no others.
 enum CanonicalText {
     static func append(_ text: UnsafeRawBufferPointer, to out: inout [UInt8]) {
         out.append(UInt8(ascii: "\""))
@@ -23,7 +23,7 @@ enum CanonicalText {
         out.append(UInt8(ascii: "\""))
     }
 
-    /// Whether what stands behind a backslash is what `append` would write for the scalar.
+    /// Returns whether `append` would write `escape` after a backslash for the scalar.
     static func isMandatory(_ scalar: Unicode.Scalar, _ escape: UnsafeRawBufferPointer) -> Bool {
         guard scalar.isASCII else { return false }
         let byte = UInt8(truncatingIfNeeded: scalar.value)

@@ -5,12 +5,12 @@ struct CanonicalWriter {
     private let limit: Int
     private(set) var bytes: [UInt8] = []
 
-    /// There would be more bytes than was said.
+    /// The result would be longer than `limit`.
     struct TooMuch: Error {}
 
     /// - Parameters:
-    ///   - normalises: numbers are written in their shortest form, so that equal values are written alike.
-    ///   - limit: of bytes: what is longer throws `TooMuch`, from `write` mostly.
+    ///   - normalises: whether numbers are written in their shortest form, so that equal values are written alike.
+    ///   - limit: the most bytes. A longer result throws `TooMuch`, mostly from `write`.
     init(_ values: DocumentValues, normalises: Bool = false, limit: Int = .max) {
         self.values = values
         self.normalises = normalises
@@ -19,7 +19,7 @@ struct CanonicalWriter {
 
     private struct Open {
         var ref: ValueRef
-        /// Where its values are in `children`; of a computed one, in itself.
+        /// Where its values begin in `children`, or in the container itself if it is computed.
         var start: Int
         var next: Int
         var end: Int
@@ -31,10 +31,10 @@ struct CanonicalWriter {
             self.isObject = isObject
         }
     }
-    /// Values of members in order, or elements, of what is open.
+    /// The members' values in order, or the elements, of all open containers.
     private var children: [UInt32] = []
 
-    /// Calls with the bytes, which may be taken.
+    /// Calls with the bytes, which the callee may move out.
     mutating func hand(_ body: (inout [UInt8]) throws -> Void) rethrows { try body(&bytes) }
     mutating func clear() { bytes.removeAll(keepingCapacity: true) }
     mutating func cut(to count: Int) { bytes.removeLast(bytes.count - count) }
@@ -42,28 +42,28 @@ struct CanonicalWriter {
     mutating func append(_ text: StaticString) {
         bytes.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
-    /// A number that is not negative.
+    /// Appends a number that is not negative.
     mutating func append(decimal number: Int) {
         if number >= 10 { append(decimal: number / 10) }
         bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number % 10))
     }
-    /// The name of a member.
+    /// Appends the name of a member.
     mutating func appendName(_ name: UnsafeRawBufferPointer) {
         CanonicalText.append(name, to: &bytes)
         bytes.append(UInt8(ascii: ":"))
     }
-    /// The values of an object's members in the order of their names; of the first tree.
+    /// Returns the values of an object's members in the order of their names. The object is in the first tree.
     func sortedMembers(of node: UInt32) throws -> [UInt32] { try values.sortedMembers(of: ValueRef(tree: 0, node: node)) }
 
-    /// - Parameter likely: how many bytes there may be.
+    /// - Parameter likely: the expected number of bytes, to reserve room for.
     static func bytes(
         of ref: ValueRef, in values: DocumentValues, normalises: Bool = false, limit: Int = .max, likely: Int = 0
     ) throws -> [UInt8] {
         var writer = CanonicalWriter(values, normalises: normalises, limit: limit)
-        // What is not written to takes no memory.
+        // Reserved pages take no memory until they are written.
         if likely > 0 { try Memory.grow(&writer.bytes, by: likely, "Writing a merged value") }
         try writer.write(ref)
-        // Looked at before each value, however these lie in the inputs, it would depend on that.
+        // The checks before each value miss the last one, so check the total.
         if writer.bytes.count > limit { throw TooMuch() }
         return writer.bytes
     }
@@ -104,7 +104,7 @@ struct CanonicalWriter {
         }
     }
 
-    /// Writes what follows in a container of a tree, as far as it stands in the text as it is to be written: members with their names.
+    /// Writes the next children of a container of a tree, members with their names, up to the first whose text is not canonical.
     private mutating func appendWritten(_ top: inout Open) throws {
         guard !normalises else { return }
         let tree = values.tree(top.ref), first = top.next
@@ -117,7 +117,7 @@ struct CanonicalWriter {
                 start = name.lowerBound
             }
             if top.next > top.start { bytes.append(UInt8(ascii: ",")) }
-            // As where each is written by itself.
+            // Check the same size as if name and value were written by themselves.
             if bytes.count + value.lowerBound - start > limit { throw TooMuch() }
             let text = UnsafeRawBufferPointer(rebasing: tree.bytes[start..<value.upperBound])
             if text.count < Self.large {
@@ -130,13 +130,13 @@ struct CanonicalWriter {
         try values.work.done(4 * (top.next - first))
     }
 
-    /// Writes what follows in a container that was computed, as far as it stands in some text as it is to be written. What stands there one
-    /// behind the other is copied in one; and what is short, by way of a small room.
+    /// Writes the next children of a computed container, up to the first whose text is not canonical. Copies adjacent texts at once, and
+    /// collects short texts in a small buffer.
     private mutating func appendTogether(_ top: inout Open) throws {
         guard !normalises else { return }
         let first = top.next, end = top.end
         let computed = values.computed[Int(top.ref.node)]
-        // Often there is nothing: a list whose elements are not as they are to be is gone through one by one.
+        // Often the first child is not canonical already. Then its container is written child by child.
         switch computed {
         case .array(let elements) where !isThere(elements[first]): return
         case .object(let members) where !members[first].value.isComputed && !isThere(members[first].value): return
@@ -144,7 +144,7 @@ struct CanonicalWriter {
         }
         try withUnsafeTemporaryAllocation(byteCount: Self.large, alignment: 8) { room in
             var used = 0, next = first
-            // What is to be copied next: it ends where the one before it ends.
+            // The text to copy next. An adjacent text extends it.
             var pending = UnsafeRawBufferPointer(start: nil, count: 0)
             defer { top.next = next }
             func flush() {
@@ -168,7 +168,7 @@ struct CanonicalWriter {
                 used += 1
             }
             func append(_ tree: JSONTree, _ place: Range<Int>, name size: Int = 0) throws {
-                // As where each is written by itself: so many bytes may there be before the last value.
+                // Check the same size as if name and value were written by themselves: the bytes before the value.
                 if bytes.count + used + pending.count + (next > top.start ? 1 : 0) + size > limit { throw TooMuch() }
                 guard let base = tree.bytes.baseAddress else { return }
                 let start = base + place.lowerBound
@@ -232,7 +232,7 @@ struct CanonicalWriter {
         try values.work.done(4 * (top.next - first))
     }
 
-    /// Whether a value stands in some text as it is to be written.
+    /// Returns whether the text of a value in a tree is canonical.
     @inline(__always)
     private func isThere(_ ref: ValueRef) -> Bool {
         !ref.isAbsent && !ref.isComputed && values.tree(ref).written(ref.node) != nil
@@ -283,7 +283,7 @@ struct CanonicalWriter {
         }
     }
 
-    /// A string of a tree: with its quotes, where it stands as it is to be written.
+    /// Appends a string of a tree: its text with the quotes if that is canonical.
     private mutating func appendString(_ tree: JSONTree, _ node: UInt32) {
         if let quoted = tree.quoted(node) { bytes.append(contentsOf: quoted) } else { CanonicalText.append(tree.text(node), to: &bytes) }
     }

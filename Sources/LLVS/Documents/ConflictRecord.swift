@@ -1,14 +1,14 @@
-/// What a merge decided where both sides had changed the same, told so that a person can look at it: never a failure.
+/// What a merge decided where both sides had changed the same, recorded for a person to review. It is never a failure.
 public struct ConflictRecord: Sendable, Equatable {
     /// What it was about. The raw values are those of `llvs_conflict_kind`.
     public enum Kind: UInt32, Sendable, CaseIterable {
-        /// Both sides changed a value that is not merged inside: one stands.
+        /// Both sides changed a value that is not merged inside: one side's value wins.
         case pick = 1
         /// One side removed what the other changed: a value, or lines of a text.
         case deleteEdit
-        /// The sides are of different types, or of one that the rule is not for.
+        /// The sides have different types, or a type that the rule is not for.
         case type
-        /// A side is no JSON that can be merged.
+        /// The value of a side is not JSON that can be merged.
         case notJSON
         /// Both sides changed the same lines of a text differently.
         case overlap
@@ -23,7 +23,7 @@ public struct ConflictRecord: Sendable, Equatable {
         /// Both sides changed what the rules leave to an arbiter of the host.
         case arbiter
 
-        /// As it is written in records.
+        /// The name of the kind in records.
         public var name: String {
             switch self {
             case .pick: "pick"
@@ -40,30 +40,30 @@ public struct ConflictRecord: Sendable, Equatable {
         }
     }
 
-    /// What it was about.
+    /// What the record is about.
     public let kind: Kind
-    /// Where: a JSON array of names, `{"key":…}` and `{"index":n}`.
+    /// The path of the value: a JSON array of names, `{"key":…}` and `{"index":n}`.
     public let path: [UInt8]
-    /// The base's value as JSON, nil where it has none.
+    /// The base's value as JSON, or nil if the base has none.
     public let base: [UInt8]?
-    /// The newer side's.
+    /// The newer side's value.
     public let newer: [UInt8]?
-    /// The older side's.
+    /// The older side's value.
     public let older: [UInt8]?
-    /// What stands.
+    /// The resulting value.
     public let result: [UInt8]?
-    /// The prefix and the pattern of the rule that holds there; nil for the default.
+    /// The prefix and the pattern of the rule for this value, or nil for the default.
     public let rule: (prefix: [UInt8], pattern: [UInt8])?
 
     public static func == (a: ConflictRecord, b: ConflictRecord) -> Bool { a.json(id: []) == b.json(id: []) }
 
-    /// Whether it is about lines of a text. (If a whole value was removed, the record lacks the side that removed it.)
+    /// Whether the record is about lines of a text. (If a whole value was removed, the record lacks the side that removed it.)
     var isOfText: Bool { kind == .overlap || kind == .deleteEdit && newer != nil && older != nil }
 
-    /// Bytes that a record has as JSON besides its parts, about.
+    /// The approximate size of a record as JSON without its parts, in bytes.
     static let ownSize = 64
 
-    /// Bytes that it has as JSON, about.
+    /// The approximate size of the record as JSON, in bytes.
     var size: Int {
         var sum = path.count + Self.ownSize
         for value in [base, newer, older, result, rule?.prefix, rule?.pattern] { sum += value?.count ?? 0 }
@@ -80,8 +80,8 @@ public struct ConflictRecord: Sendable, Equatable {
 
     /// Appends a record as canonical JSON.
     /// - Parameters:
-    ///   - id: as JSON.
-    ///   - takingLarge: is given large parts, and says whether it took one, which is not appended then.
+    ///   - id: the value's id, as JSON.
+    ///   - takingLarge: called with each large part. Returns whether it consumed the part, which is then not appended.
     static func append<Part: Collection<UInt8>>(
         _ id: [UInt8], _ kind: Kind, path: Part, base: Part?, newer: Part?, older: Part?, result: Part?,
         rule: (prefix: [UInt8], pattern: [UInt8])?, to out: inout [UInt8], takingLarge: (inout [UInt8], Part) -> Bool = { _, _ in false }
@@ -114,7 +114,7 @@ public struct ConflictRecord: Sendable, Equatable {
         text("}")
     }
 
-    /// A record with given parts.
+    /// Creates a record of the given parts.
     public init(
         kind: Kind, path: [UInt8], base: [UInt8]?, newer: [UInt8]?, older: [UInt8]?, result: [UInt8]?,
         rule: (prefix: [UInt8], pattern: [UInt8])?
@@ -123,8 +123,8 @@ public struct ConflictRecord: Sendable, Equatable {
         self.rule = rule
     }
 
-    /// The same with its path written as records have it: who kept the record may have written it in another way.
-    /// - Throws: `.invalidArgument` when the path is no JSON array.
+    /// Returns the record with its path in canonical form. The caller may have stored the path in another form.
+    /// - Throws: `.invalidArgument` if the path is not a JSON array.
     public func canonical() throws -> ConflictRecord {
         let written = try path.withUnsafeBytes { bytes -> [UInt8]? in
             let work = DocumentControl()
@@ -137,7 +137,7 @@ public struct ConflictRecord: Sendable, Equatable {
         return ConflictRecord(kind: kind, path: written, base: base, newer: newer, older: older, result: result, rule: rule)
     }
 
-    /// SHA-256, in hexadecimal, of records of several values as one JSON array.
+    /// Returns the SHA-256, in hexadecimal, of the records of several values as one JSON array.
     public static func digest(_ records: some Sequence<(id: [UInt8], record: ConflictRecord)>) -> String {
         var hash = ConflictDigest()
         for (id, record) in records {
@@ -148,7 +148,7 @@ public struct ConflictRecord: Sendable, Equatable {
         return hash.finish()
     }
 
-    /// As JSON.
+    /// Returns a text as a JSON string.
     static func string(_ text: [UInt8]) -> [UInt8] {
         var out: [UInt8] = []
         text.withUnsafeBytes { CanonicalText.append($0, to: &out) }
@@ -156,33 +156,33 @@ public struct ConflictRecord: Sendable, Equatable {
     }
 }
 
-/// How much a merge may tell, and write, of what it was given: each record holds its whole path, and what rules say is absent is written
-/// wherever it stands for something, so both could grow with the square of the inputs.
+/// Limits the size of a merge's records and result. Each record holds its whole path, and the result may hold a rule's `absent` value
+/// many times, so both could grow with the square of the inputs.
 struct ConflictRecordBudget {
     struct Full: Error {}
     private var left: Int
 
-    /// - Parameter inputs: bytes of the three values. The same inputs have the same budget everywhere.
+    /// - Parameter inputs: the bytes of the three values. Equal inputs have the same budget on every device.
     init(inputs: Int) { left = 4 * inputs + 1 << 20 }
 
-    /// Whether records that come to so much at least are too much.
+    /// Returns whether records of at least `size` bytes exceed the budget.
     func isExceeded(by size: Int) -> Bool { size > left }
 
-    /// - Throws: `Full`, when all records together come to more than that; `.outOfMemory`.
+    /// - Throws: `Full` if all records together exceed the budget; `.outOfMemory`.
     mutating func take(_ record: ConflictRecord) throws { try take(record.size) }
 
-    /// - Parameter size: of a record.
+    /// - Parameter size: the size of a record.
     mutating func take(_ size: Int) throws {
         try Memory.check()
         left -= size
         if left < 0 { throw Full() }
     }
 
-    /// Bytes that the merged value may have.
+    /// Returns the most bytes that the merged value may have.
     static func result(of inputs: Int) -> Int { 8 * inputs + 1 << 16 }
 }
 
-/// A record while the merge goes on.
+/// A record during the merge.
 struct RecordDraft {
     struct Inputs {
         var o: ValueRef
@@ -198,27 +198,27 @@ struct RecordDraft {
     var kind: ConflictRecord.Kind
     var inputs: Inputs
     var result: ValueRef
-    /// Which of the places that are kept.
+    /// The number of its place in `KeptPlaces`.
     var place: UInt32
 
-    /// One of the values that it tells: the base, the newer, the older side's, and what came of them.
+    /// Returns one of the four values of the record: the base's, the newer side's, the older side's and the result.
     @inline(__always)
     func part(_ i: Int) -> ValueRef { i == 0 ? inputs.o : i == 1 ? inputs.x : i == 2 ? inputs.y : result }
 }
 
-/// Where in a value something is.
+/// Paths of places in a value.
 enum RecordPath {
     enum Step {
         case name(ValueRef)
         case index(Int)
-        /// What the element is known by: one value, or several; and how many elements of that key are before it.
+        /// An element by its key, of one value or several, and the number of elements before it that have the same key.
         case key([ValueRef], occurrence: Int)
-        /// In what came of a merge: the element at a place, or one that is gone and stood behind another.
+        /// In the result of a merge: an element by its place, or a removed element by the place of the element before it.
         case at(Int)
         indirect case gone(Step, after: Int?)
     }
 
-    /// The steps from the whole value down to the place.
+    /// Returns the steps from the whole value down to the place.
     static func steps(_ place: UInt32, _ places: KeptPlaces, _ values: DocumentValues, inResult: Bool = false) throws -> [Step] {
         var steps: [Step] = [], place = place
         while place != KeptPlaces.whole {
@@ -228,7 +228,7 @@ enum RecordPath {
         return steps.reversed()
     }
 
-    /// The step, or steps, to a place from the one that it is in.
+    /// Returns the steps from a place's container to the place.
     private static func last(_ place: UInt32, _ places: KeptPlaces, _ values: DocumentValues, _ inResult: Bool) throws -> [Step] {
         if let name = places.name(of: place) { return [.name(name)] }
         if let known = places.element(of: place) { return [step(to: known)] }
@@ -263,14 +263,14 @@ enum RecordPath {
         return path
     }
 
-    /// Writes the paths of many records, of which those next to each other are often in one container.
+    /// Writes the paths of many records. Consecutive records are often in one container.
     struct Writer {
         private let places: KeptPlaces
         private let values: DocumentValues
-        /// Not where in the base, but where in what came of the merge.
+        /// Whether the paths are those in the result of the merge instead of in the base.
         private let inResult: Bool
         private var path: CanonicalWriter
-        /// The container of the last one, and how much of its path is the container's.
+        /// The container of the last path, and how many bytes of that path lead to the container.
         private var container: UInt32?
         private var size = 0
 
@@ -281,7 +281,7 @@ enum RecordPath {
             path = CanonicalWriter(values)
         }
 
-        /// - Returns: how many bytes the path has.
+        /// - Returns: the number of bytes of the path.
         mutating func write(_ place: UInt32, _ body: (UnsafeRawBufferPointer) throws -> Void) throws -> Int {
             let parent = places.parent(of: place)
             if parent == container {
@@ -345,8 +345,8 @@ enum RecordPath {
         }
     }
 
-    /// A step to a contested place, as records show it.
-    /// - Parameter inBase: where an element that is known by all it is stands in the base.
+    /// Returns a step to a contested place, as records show it.
+    /// - Parameter inBase: the place in the base of an element without a key.
     static func step(_ step: ContestedValues.Step, inBase: Int) -> [UInt8] {
         switch step {
         case .name(let name):
@@ -361,7 +361,7 @@ enum RecordPath {
         }
     }
 
-    /// A path of steps.
+    /// Returns the path of some steps.
     static func json(_ steps: [[UInt8]]) -> [UInt8] {
         [UInt8(ascii: "[")] + Array(steps.joined(separator: [UInt8(ascii: ",")])) + [UInt8(ascii: "]")]
     }

@@ -1,15 +1,15 @@
-/// The records of a merge. There may be as many as a value has members, so they lie one behind the other in one piece of memory, and each
-/// is made when it is asked for.
+/// The records of a merge. Since there may be as many as a value has members, they are stored in one piece of memory, and each is created
+/// on access.
 public struct ConflictRecords: RandomAccessCollection, Sendable {
-    /// Where in the memory a record is. Its parts follow each other in the order of these, with a NUL behind each. Most are short: their
-    /// sizes are here.
+    /// Where a record is in the memory. Its parts follow each other in the order of these fields, each with a NUL after it. The fields
+    /// are the sizes of the parts, which are mostly short.
     fileprivate struct Entry {
-        /// Instead of a size: there is no such part; or the size is in the four bytes before the part, where what is less than 0 says that
-        /// the part is apart.
+        /// Two special sizes. `none`: the record has no such part. `long`: the four bytes before the part hold its size, or a negative
+        /// number for a part in `apart`.
         static let none = UInt8.max, long = UInt8.max - 1
 
         var start: UInt32
-        ///     bits 0-3 kind · 4-5 whose part the result is: its own, the newer side's or the older's · 6-31 one more than its rule, or 0
+        ///  bits 0-3 kind · 4-5 whose part the result is: its own, the newer side's or the older's · 6-31 its rule plus one, or 0
         var about: UInt32
         var path = Self.none
         var base = Self.none
@@ -18,7 +18,7 @@ public struct ConflictRecords: RandomAccessCollection, Sendable {
         var result = Self.none
     }
 
-    /// The parts of a record, which are good while the records are kept. Behind each stands a NUL.
+    /// The parts of a record, each with a NUL after it. Valid while the records exist.
     package struct Parts {
         package var kind: ConflictRecord.Kind
         package var path: UnsafeRawBufferPointer
@@ -26,23 +26,23 @@ public struct ConflictRecords: RandomAccessCollection, Sendable {
         package var newer: UnsafeRawBufferPointer?
         package var older: UnsafeRawBufferPointer?
         package var result: UnsafeRawBufferPointer?
-        /// Which of `rules`.
+        /// The index of its rule in `rules`.
         package var rule: Int?
     }
 
-    /// Nil: there are none.
+    /// Nil if there are no records.
     private let storage: Room?
 
     init(_ storage: Room? = nil) { self.storage = storage }
 
-    /// One record.
+    /// Creates a collection of one record.
     init(_ record: ConflictRecord) throws {
         let storage = Room()
         try storage.append(record)
         self.storage = storage
     }
 
-    /// The records of an array.
+    /// Creates a collection of the records of an array.
     init(_ records: [ConflictRecord]) throws {
         storage = records.isEmpty ? nil : Room()
         for record in records { try storage?.append(record) }
@@ -58,7 +58,7 @@ public struct ConflictRecords: RandomAccessCollection, Sendable {
             older: parts.older.map { Array($0) }, result: parts.result.map { Array($0) }, rule: parts.rule.map { rules[$0] })
     }
 
-    /// The rules that records name: prefixes and patterns.
+    /// The rules that records name, as prefixes and patterns.
     package var rules: [(prefix: [UInt8], pattern: [UInt8])] { storage?.rules ?? [] }
 
     package func parts(_ i: Int) -> Parts {
@@ -71,7 +71,7 @@ public struct ConflictRecords: RandomAccessCollection, Sendable {
             if size == Entry.long {
                 count = Int(memory.loadUnaligned(fromByteOffset: at, as: Int32.self))
                 at += MemoryLayout<Int32>.size
-                // It stays where it is while the records are kept.
+                // The bytes of the part do not move while the records exist.
                 if count < 0 { return storage.apart[-1 - count].withUnsafeBytes { UnsafeRawBufferPointer(rebasing: $0.dropLast()) } }
             }
             defer { at += count + 1 }
@@ -89,10 +89,10 @@ public struct ConflictRecords: RandomAccessCollection, Sendable {
             base: base, newer: newer, older: older, result: result, rule: entry.about >> 6 == 0 ? nil : Int(entry.about >> 6) - 1)
     }
 
-    /// SHA-256 of the records as canonical JSON, in hexadecimal; of records of one value.
+    /// Returns the SHA-256, in hexadecimal, of the records of one value as canonical JSON.
     func digest(id: [UInt8]) -> String { Self.digest([(id, self)]) }
 
-    /// The same of records of several values.
+    /// Returns the SHA-256, in hexadecimal, of the records of several values as canonical JSON.
     static func digest(_ values: [(id: [UInt8], records: ConflictRecords)]) -> String {
         var hash = ConflictDigest()
         for (id, records) in values {
@@ -106,11 +106,11 @@ public struct ConflictRecords: RandomAccessCollection, Sendable {
         return hash.finish()
     }
 
-    /// Records while they are made.
+    /// Collects the records of a merge.
     final class Room: @unchecked Sendable {
-        // Sendable: it does not change once it is handed out.
+        // Sendable: it is not changed after `ConflictRecords` holds it.
         fileprivate var memory: UnsafeMutableRawPointer?
-        /// Large parts, each with a NUL behind it.
+        /// Large parts, each with a NUL after it.
         fileprivate var apart: [[UInt8]] = []
         private var used = 0
         private var capacity = 0
@@ -123,7 +123,7 @@ public struct ConflictRecords: RandomAccessCollection, Sendable {
 
         func reserve(_ count: Int) throws { try Memory.grow(&entries, by: count, "Telling conflicts") }
 
-        /// Begins a record. Its parts follow in their order.
+        /// Begins a record. The caller adds its parts in their order.
         func begin(_ kind: ConflictRecord.Kind, path: UnsafeRawBufferPointer) throws {
             guard let start = UInt32(exactly: used) else { throw Self.tooMuch(used) }
             entries.append(Entry(start: start, about: kind.rawValue))
@@ -135,7 +135,7 @@ public struct ConflictRecords: RandomAccessCollection, Sendable {
 
         func add(_ part: Part, _ bytes: UnsafeRawBufferPointer) throws { set(part, try add(bytes)) }
 
-        /// A part that is taken as it is: it may be large.
+        /// Adds a part that may be large: moves it in instead of copying it.
         func add(_ part: Part, taking bytes: inout [UInt8]) throws {
             guard bytes.count >= Self.large else { return try bytes.withUnsafeBytes { try add(part, $0) } }
             var taken: [UInt8] = []
@@ -158,10 +158,10 @@ public struct ConflictRecords: RandomAccessCollection, Sendable {
             }
         }
 
-        /// The result is what a side has: 1 the newer, 2 the older.
+        /// Records that the result is the value of a side: 1 the newer, 2 the older.
         func addResult(of side: UInt32) { entries[entries.count - 1].about |= side << 4 }
 
-        /// - Parameter number: of the rule, by which it is known.
+        /// - Parameter number: identifies the rule.
         func add(_ rule: (prefix: [UInt8], pattern: [UInt8]), number: Int) {
             let known = knownRules[number] ?? rules.count
             if known == rules.count {
@@ -184,7 +184,7 @@ public struct ConflictRecords: RandomAccessCollection, Sendable {
         }
 
         /// Appends a part.
-        /// - Returns: its size, as an entry has it.
+        /// - Returns: its size, as `Entry` has it.
         private func add(_ part: UnsafeRawBufferPointer) throws -> UInt8 {
             let isLong = part.count >= Int(Entry.long)
             if isLong { try add(count: part.count) }
@@ -195,14 +195,14 @@ public struct ConflictRecords: RandomAccessCollection, Sendable {
             return isLong ? Entry.long : UInt8(truncatingIfNeeded: part.count)
         }
 
-        /// Appends the size of a part that is long, or says which of those apart it is.
+        /// Appends the size of a long part, or a negative number for its index in `apart`.
         private func add(count: Int) throws {
             guard let count = Int32(exactly: count) else { throw Self.tooMuch(count) }
             try room(MemoryLayout<Int32>.size).storeBytes(of: count, as: Int32.self)
             used += MemoryLayout<Int32>.size
         }
 
-        /// Where the next bytes go, of which there will be so many.
+        /// Returns where the next `size` bytes are to be written.
         private func room(_ size: Int) throws -> UnsafeMutableRawPointer {
             let wanted = used + size
             if wanted > capacity {
@@ -220,7 +220,7 @@ public struct ConflictRecords: RandomAccessCollection, Sendable {
     }
 }
 
-/// SHA-256 of records as one JSON array.
+/// The SHA-256 of records as one JSON array.
 struct ConflictDigest {
     private var hash = SHA256()
     private var text = [UInt8(ascii: "[")]
@@ -243,7 +243,7 @@ struct ConflictDigest {
         ConflictRecord.append(
             idText, kind, path: path, base: base, newer: newer, older: older, result: result, rule: rule, to: &text
         ) { text, part in
-            // A large part is not copied for this.
+            // Hash a large part without copying it.
             take(&text)
             return part.withContiguousStorageIfAvailable { hash.update(UnsafeRawBufferPointer($0)) } != nil
         }
@@ -255,7 +255,7 @@ struct ConflictDigest {
         text.removeAll(keepingCapacity: true)
     }
 
-    /// In hexadecimal.
+    /// Returns the digest in hexadecimal.
     mutating func finish() -> String {
         text.append(UInt8(ascii: "]"))
         hash.update(text)

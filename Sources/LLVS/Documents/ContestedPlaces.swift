@@ -1,7 +1,7 @@
-/// Finds places in a value. What a container holds is put into a table when something is first looked for in it: there may be many places,
-/// and many elements.
+/// Finds places in a value. Since there may be many places and many elements, the children of a container are put into a table on the
+/// first search in it.
 final class ContestedPlaces {
-    /// A place, and the state of the rules there.
+    /// A place in the value, and the state of the rules for it.
     struct Place {
         var value = ValueRef(tree: 0, node: 0)
         var state = RuleStates.start
@@ -15,7 +15,7 @@ final class ContestedPlaces {
         var occurrence = 0
     }
 
-    /// What the elements of an array are known by.
+    /// The keys of the elements of an array.
     struct Elements {
         fileprivate(set) var keys: [Key] = []
         fileprivate(set) var places: [Key: Int] = [:]
@@ -39,7 +39,7 @@ final class ContestedPlaces {
 
     private func number(_ ref: ValueRef) -> UInt64 { UInt64(ref.tree) << 32 | UInt64(ref.node) }
 
-    /// What a step leads to.
+    /// Returns the place to which a step leads.
     func go(_ step: ContestedValues.Step, from place: Place) throws -> Place {
         if place.value.isAbsent { return .none }
         switch step {
@@ -53,12 +53,12 @@ final class ContestedPlaces {
         }
     }
 
-    /// The element of a list at a place, counted from 0.
+    /// Returns the element of a list at an index.
     func element(_ at: Int?, of place: Place) -> Place {
         Place(value: at.map { child($0, of: place.value) } ?? .absent, state: rules.stepToElement(place.state))
     }
 
-    /// What the element at a place is known by.
+    /// Returns the key of the element of a list at an index.
     func key(ofElement at: Int, of place: Place) throws -> Key? {
         let keys = place.value.isAbsent ? [] : try elements(of: place).keys
         return keys.indices.contains(at) ? keys[at] : nil
@@ -102,8 +102,8 @@ final class ContestedPlaces {
         return all
     }
 
-    /// Which element of a list stands for one of the base's: that of its key; or where an element that is known by all it is is gone, the
-    /// one in its place, as far as between two that stayed as many were replaced, one for one.
+    /// Returns which element of a list stands for an element of the base. That is the element with the same key. If an element without a
+    /// key is gone, it is the element in its place, unless between the two neighbours that stayed the number of elements changed.
     func element(for at: Int, of base: Place, _ inBase: ContestedPlaces, in place: Place) throws -> Int? {
         guard !place.value.isAbsent, values.isKind(place.value, .array) else { return nil }
         let before = try inBase.elements(of: base), now = try elements(of: place)
@@ -129,19 +129,19 @@ final class ContestedPlaces {
     }
 }
 
-/// Finds contested places in the base, the newer and the older side, and what came of them, side by side.
+/// Finds contested places side by side in the base, the newer side, the older side and the result.
 final class ContestedSides {
     struct Found {
         var base: ValueRef
         var newer: ValueRef
         var older: ValueRef
-        /// What stands, and where it is to be looked for: nil where nothing does.
+        /// The resulting value, or absent if the result has none, and the values to search it in.
         var result: ValueRef
         var resultValues: DocumentValues?
         var state: Int
-        /// As records have it.
+        /// The path, as records have it.
         var path: [UInt8]
-        /// As `MergedValue` tells places; nil where nothing stands there.
+        /// The place in the result, as `MergedValue` writes places; nil if the result has no such place.
         var place: [UInt8]?
     }
 
@@ -153,7 +153,7 @@ final class ContestedSides {
 
     /// - Parameters:
     ///   - inputs: the base, the newer and the older side.
-    ///   - made: what came of them; nil where nothing did.
+    ///   - made: the result, or nil if the merge removed the value.
     init(_ values: DocumentValues, _ states: RuleStates, _ inputs: [ValueRef], made: DocumentValues?) {
         inInputs = ContestedPlaces(values, states)
         inResult = made.map { ContestedPlaces($0, states) }
@@ -162,8 +162,8 @@ final class ContestedSides {
 
     private func places(_ side: Int) -> ContestedPlaces { side < 3 ? inInputs : inResult ?? inInputs }
 
-    /// - Parameter isContested: of a part of the base's text: whether merges chose between it and others.
-    /// - Returns: nil where not both sides have something there.
+    /// - Parameter isContested: returns whether merges chose between a part of the base's text and others.
+    /// - Returns: nil unless both sides have a value at the place.
     func find(_ steps: [ContestedValues.Step], isContested: (ValueRef) throws -> Bool) throws -> Found? {
         var at = roots, path: [[UInt8]] = [], place: [[UInt8]] = []
         for step in steps {
@@ -191,7 +191,7 @@ final class ContestedSides {
 
     private func isElement(_ step: ContestedValues.Step) -> Bool { if case .key = step { true } else { false } }
 
-    /// What the sides have in the place of a part of the base's text.
+    /// Finds what the sides have in place of a part of the base's text.
     private func part(
         _ from: Int, _ count: Int, _ at: [ContestedPlaces.Place], _ path: [[UInt8]], _ place: [[UInt8]],
         _ isContested: (ValueRef) throws -> Bool
@@ -199,12 +199,12 @@ final class ContestedSides {
         let values = inInputs.values
         guard from >= 0, count >= 0, (0..<3).allSatisfy({ values.isKind(at[$0].value, .string) }) else { return nil }
         let whole = values.text(at[0].value)
-        // (A part may be told with a line end that the text has not.)
+        // (A record may give a part a line end that the text lacks.)
         guard from <= whole.count, count <= whole.count - from + 2, let own = TextParts.told(from..<from + count, of: whole) else {
             return nil
         }
         let base = values.add(.text(own))
-        // Another merge may have moved it.
+        // Another merge may have moved the part.
         guard try isContested(base) else { return nil }
         let isWithoutEnd = count > 0 && from + count <= whole.count && !(own.last.map(TextLines.isEnd) ?? false)
         var found: [(bytes: [UInt8], from: Int)?] = []
@@ -218,18 +218,18 @@ final class ContestedSides {
             found.append(texts[key]?.inPlace(of: from..<from + count, isWithoutEnd: isWithoutEnd))
         }
         guard let newer = found[0], let older = found[1] else { return nil }
-        // (What stands is put among the inputs' values, as all that is made here.)
+        // (The resulting part is added to the values of the inputs, like the other parts found in this function.)
         let result = found[2].map { values.add(.text($0.bytes)) } ?? .absent
         return Found(
             base: base, newer: values.add(.text(newer.bytes)), older: values.add(.text(older.bytes)), result: result,
             resultValues: values, state: at[1].state, path: RecordPath.json(path),
-            // Also where nothing of it stands any more: the place is a part, and never the whole text.
+            // Even if nothing of the part is left, the place is a part and not the whole text.
             place: RecordPath.json((found[2] == nil ? path : place) + [Array("{\"from\":\(found[2]?.from ?? from)}".utf8)]))
     }
 }
 
 extension ContestedPlaces {
-    /// Where an element stands, as places in results are told.
+    /// Returns the step to an element, as in places of results.
     fileprivate func step(to element: Place, of list: Place) throws -> [UInt8] {
         guard !element.value.isAbsent, !list.value.isAbsent else { return [] }
         let at = values.tree(list.value).children(of: list.value.node).firstIndex(of: element.value.node) ?? 0

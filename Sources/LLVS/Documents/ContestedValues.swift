@@ -1,29 +1,29 @@
-/// Values between which merges had to choose, by their place in a value. Merges for virtual bases tell theirs, and the merge above looks
-/// whether its sides hold two of them.
+/// Values between which merges had to choose, by their place in a value. A merge that computes a virtual base reports them. The merge
+/// that uses this base checks whether its sides hold two of them.
 public struct ContestedValues: Sendable {
-    /// A step down to a place, so that it can be found again in any side.
+    /// A step down to a place, by which the place is found in any side.
     enum Step: Hashable, Sendable {
         case name([UInt8])
         case slot(Int)
         case key(ElementKeys.Source, [UInt8], occurrence: Int)
-        /// Bytes of a text; the last step.
+        /// Some bytes of a text. This is the last step.
         case part(from: Int, count: Int)
     }
 
     /// Digests of the values, by place.
     private(set) var places: [[Step]: Set<[UInt8]>] = [:]
-    /// How many digests, and that there were too many: then there are none, whatever is added.
+    /// The number of digests, and whether the limit was exceeded. Once it is exceeded, no digest is held, whatever is added.
     private var count = 0, isTooMuch = false
-    /// Each level of a ladder of merges has those of all levels below.
+    /// Each level of nested virtual merges also has the digests of the levels below it.
     private static let most = 1_024
 
-    /// None.
+    /// Creates an empty collection.
     public init() {}
 
-    /// Whether there are none.
+    /// Whether there are no contested values.
     public var isEmpty: Bool { places.isEmpty }
 
-    /// Adds what another merge told.
+    /// Adds the contested values of another merge.
     public mutating func formUnion(_ other: ContestedValues) {
         if other.isTooMuch { dropAll() }
         for (place, digests) in other.places { for digest in digests { add(digest, at: place) } }
@@ -45,7 +45,7 @@ public struct ContestedValues: Sendable {
         places = [:]
     }
 
-    /// The places in an order that is always the same.
+    /// The places in a deterministic order.
     var ordered: [(place: [Step], digests: Set<[UInt8]>)] {
         let all = places.map { (order: Self.order($0.key), place: $0.key, digests: $0.value) }
         return all.sorted { Bytes.compare($0.order, $1.order) < 0 }.map { ($0.place, $0.digests) }
@@ -62,18 +62,18 @@ public struct ContestedValues: Sendable {
         }
     }
 
-    /// The same for equal values only.
+    /// Returns a digest that is equal for equal values only.
     static func digest(_ value: ValueRef, in values: DocumentValues) throws -> [UInt8] {
         if values.isKind(value, .raw) { return [0] + SHA256.digest(values.text(value)) }
         return try [1] + CanonicalWriter.bytes(of: value, in: values, normalises: true).withUnsafeBytes { SHA256.digest($0) }
     }
 
-    // MARK: What a merge tells
+    // MARK: Reports of a merge
 
-    /// What a merge chose between. It told where elements came out.
+    /// Creates the contested values of a merge with `tellsPlaces`.
     /// - Parameters:
-    ///   - drafts: its records.
-    ///   - made: what came of it; nil where nothing did.
+    ///   - drafts: the records of the merge.
+    ///   - made: the result, or nil if the merge removed the value.
     init(_ merge: DocumentMergeRun, _ drafts: Pieces<RecordDraft>, made: DocumentValues?) throws {
         let result = made.map { ContestedPlaces($0, merge.rules) }
         for (i, draft) in drafts.enumerated() {
@@ -85,9 +85,9 @@ public struct ContestedValues: Sendable {
         }
     }
 
-    /// The steps from the whole value down to a place of a merge. Elements are told by what they are known by in what came of it, which is
-    /// the base of the merge above: one that is known by all it is may be another now. Without what came of it, they are told by what they
-    /// are known by in the base of this merge.
+    /// Returns the steps from the whole value down to a place of a merge. Elements are identified by their keys in the result, which is
+    /// the base of the next merge. An element without a key may have another value in the result. Without a result, elements are
+    /// identified by their keys in the base of this merge.
     static func steps(_ place: UInt32, _ merge: DocumentMergeRun, _ result: ContestedPlaces?) throws -> [Step] {
         var down: [UInt32] = [], place = place
         while place != KeptPlaces.whole {
@@ -112,12 +112,12 @@ public struct ContestedValues: Sendable {
         case .tuple: return .slot(child)
         case .set(let plan): return try plan.contestedStep(child)
         case .list(let plan):
-            // (Where elements came out is known when the list is merged.)
+            // (The place of an element in the result is known once the list is merged.)
             if let result, let came = plan.outcome(child).at, let key = try result.key(ofElement: came, of: at) {
                 return .key(key.source, key.bytes, occurrence: key.occurrence)
             }
             return try plan.contestedStep(child)
-        // (Where it is told where elements come out, there are no short lists and no chains.)
+        // (With `tellsPlaces` there are no short lists and no chains.)
         case .object, .elements, .chain: return nil
         }
     }

@@ -1,17 +1,17 @@
-/// Finds out whether any two of very many elements are equal. Most often none are: then two bits by digest tell that of most elements, and
+/// Checks whether any two of very many elements are equal. Mostly none are: then two bits by digest prove this for most elements, and
 /// only the others get into a table.
 struct DistinctElements {
-    /// Bits for each element: of so many elements one is met by chance.
+    /// Bits for each element. One of so many elements collides by chance.
     private static let bits = 16
 
     private let mask: UInt32
-    /// By digest: whether an element was met, and whether a second one was.
+    /// By digest: whether one element had it, and whether a second one had it.
     private var met: TokenBits, metAgain: TokenBits
     private var digests: [UInt32] = []
-    /// The elements whose digests were met before.
+    /// The elements whose digests occurred before.
     private var again: ElementKeys
 
-    /// - Parameter count: how many elements there are at most.
+    /// - Parameter count: the maximum number of elements.
     init(_ values: DocumentValues, atMost count: Int) throws {
         var size = 1 << 10
         while size < Self.bits * count, size < 1 << 31 { size *= 2 }
@@ -24,8 +24,8 @@ struct DistinctElements {
     }
 
     /// Adds an element.
-    /// - Parameter digest: of all it is.
-    /// - Returns: false if it is known already that it equals one before.
+    /// - Parameter digest: the digest of the whole element.
+    /// - Returns: false if it is certain already that an earlier element is equal.
     mutating func add(_ element: ValueRef, _ digest: UInt32) throws -> Bool {
         digests.append(digest)
         let place = Int(digest & mask)
@@ -39,10 +39,10 @@ struct DistinctElements {
         return again.count > count
     }
 
-    /// Whether all elements differ, after all were added.
+    /// Returns whether all elements differ. Call it after all were added.
     /// - Parameters:
-    ///   - places: of the elements, in the order in which they were added.
-    ///   - element: the element at a place.
+    ///   - places: the places of the elements, in the order in which they were added.
+    ///   - element: returns the element at a place.
     func areDistinct(_ places: [Range<Int>], _ element: (Int) -> ValueRef) throws -> Bool {
         if again.count == 0 { return true }
         // Each element of the table is found once. If another one is found, it equals one of these.

@@ -1,4 +1,4 @@
-/// The names of members while the tree is made.
+/// The names of members during parsing.
 struct NameTexts {
     let words: UnsafeMutablePointer<UInt32>?
     let bytes: UnsafeRawPointer?
@@ -15,18 +15,19 @@ struct NameTexts {
     }
 }
 
-/// Finds out whether names are distinct.
+/// Checks whether names are distinct.
 struct DistinctNames {
-    /// Names, each below the upper half of its hash; 0: none. A name is never node 0.
+    /// Each slot has the node of a name in the lower half and the upper half of its hash. An empty slot is 0, since a name is never node
+    /// 0.
     private var slots: [UInt64] = []
     private var touched: UInt64 = 0
-    /// So many slots are fetched at once, instead of one after the other.
+    /// The number of slots that are fetched at once, so that the cache misses overlap.
     private static let batch = 16
 
-    /// Whether none is there twice of the names of an object.
+    /// Returns whether no two names of an object are equal.
     /// - Parameters:
     ///   - first: its first name; `end` is behind its last member.
-    ///   - count: of its members.
+    ///   - count: the number of its members.
     mutating func areDistinct(_ tree: JSONTree, from first: UInt32, to end: UInt32, count: Int, _ texts: NameTexts) -> Bool {
         var size = 16
         while size < 2 * count { size *= 2 }

@@ -1,8 +1,8 @@
 extension Bytes {
-    /// Calls with each place where a part that is not empty begins, also with those that overlap, until it is told false. O(bytes).
+    /// Calls with each place where a non-empty part begins, including overlapping ones, until `body` returns false. O(bytes).
     static func forEachPlace(of part: [UInt8], in bytes: UnsafeRawBufferPointer, _ body: (Int) -> Bool) {
         guard !part.isEmpty, part.count <= bytes.count else { return }
-        // How much of the part's beginning its first i bytes end with (Knuth, Morris, Pratt).
+        // For each i, the length of the longest border of the part's first i + 1 bytes (Knuth, Morris, Pratt).
         var borders = [0], matched = 0
         for i in part.indices.dropFirst() {
             while matched > 0, part[i] != part[matched] { matched = borders[matched - 1] }
@@ -19,7 +19,7 @@ extension Bytes {
         }
     }
 
-    /// As `equal`, of few bytes, as many on both sides.
+    /// The same as `equal`, for few bytes; both sides have the same number.
     @inline(__always)
     static func equalShort(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Bool {
         guard let p = a.baseAddress, let q = b.baseAddress else { return a.count == b.count }
@@ -33,7 +33,7 @@ extension Bytes {
         return count == 0 || one(p, 0) == one(q, 0) && one(p, count / 2) == one(q, count / 2) && one(p, count - 1) == one(q, count - 1)
     }
 
-    /// As `memcpy`, of few bytes most often.
+    /// The same as `memcpy`, fast for few bytes.
     @inline(__always)
     static func copy(_ from: UnsafeRawPointer, _ to: UnsafeMutableRawPointer, _ count: Int) {
         func eight(_ at: Int) {
@@ -46,7 +46,7 @@ extension Bytes {
         if count > 32 {
             memcpy(to, from, count)
         } else if count >= 8 {
-            // What overlaps is written twice.
+            // The overlap is written twice.
             if count > 16 {
                 eight(8)
                 eight(count - 16)
@@ -63,7 +63,7 @@ extension Bytes {
         }
     }
 
-    /// How many bytes are the same in both, from these places on.
+    /// Returns how many bytes both have in common from the given places on.
     static func common(_ a: UnsafeRawBufferPointer, _ i: Int, _ b: UnsafeRawBufferPointer, _ j: Int) -> Int {
         let most = min(a.count - i, b.count - j)
         guard most > 0, let p = a.baseAddress, let q = b.baseAddress else { return 0 }
@@ -78,7 +78,7 @@ extension Bytes {
         return n
     }
 
-    /// How many bytes are the same in both, up to these places.
+    /// Returns how many bytes both have in common before the given places.
     static func common(_ a: UnsafeRawBufferPointer, before i: Int, _ b: UnsafeRawBufferPointer, before j: Int) -> Int {
         let most = min(i, j)
         guard most > 0, let p = a.baseAddress, let q = b.baseAddress else { return 0 }
@@ -94,20 +94,20 @@ extension Bytes {
         return n
     }
 
-    /// Whether the byte is among them.
+    /// Returns whether the byte is among the bytes.
     static func contains(_ byte: UInt8, _ bytes: UnsafeRawBufferPointer) -> Bool {
         guard let base = bytes.baseAddress, bytes.count > 0 else { return false }
         return memchr(base, Int32(byte), bytes.count) != nil
     }
 }
 
-/// Counts what a merge does, and looks from time to time whether it is to stop.
+/// Counts the steps of a merge, and checks now and then whether it must stop.
 final class DocumentControl {
     private static let perCheck = 1 << 20
     private let check: (() throws -> Void)?
     @exclusivity(unchecked) private var left = perCheck
 
-    /// - Parameter check: called about once in every million steps; throws to stop the work.
+    /// - Parameter check: called about once in a million steps. It throws to stop the work.
     init(_ check: (() throws -> Void)? = nil) { self.check = check }
 
     @inline(__always)

@@ -1,6 +1,6 @@
-/// What came of merging a value.
+/// The result of merging a value.
 public struct MergedValue: Sendable {
-    /// Which bytes they are.
+    /// Whose bytes the result has.
     public enum Source: UInt32, Sendable {
         /// There is no value: it was removed.
         case absent = 0
@@ -8,28 +8,28 @@ public struct MergedValue: Sendable {
         case newer
         /// The older side's, byte for byte.
         case older
-        /// Neither's: they were put together from both.
+        /// Neither side's: the merge computed them from both.
         case computed
     }
-    /// The result; nil when the value is gone.
+    /// The result, or nil if the value was removed.
     public package(set) var bytes: [UInt8]?
-    /// Whose bytes the result's are: of the newer side where both are equal.
+    /// Whose bytes the result has. If both sides are equal, it is the newer one.
     public let source: Source
-    /// What was decided where both sides had changed the same.
+    /// The decisions of the merge where both sides had changed the same.
     public let records: ConflictRecords
-    /// The values between which the merge chose, when it was asked for them.
+    /// The values between which the merge chose, if it was asked to report them.
     public var contested = ContestedValues()
-    /// Where each record's place came out, when it was asked for: as paths are written, elements by `{"at": n}`.
+    /// The place of each record in the result, if the merge was asked to report them. Written as paths, with elements as `{"at": n}`.
     var places: [[UInt8]] = []
 
-    /// SHA-256 of the records as canonical JSON, in hexadecimal.
+    /// Returns the SHA-256 of the records as canonical JSON, in hexadecimal.
     public func digest(id: [UInt8]) -> String { records.digest(id: id) }
 }
 
-/// Merges two values that came from one: the same inputs give the same bytes, in every process and on every machine.
+/// Merges two values with a common base. The same inputs give the same bytes, in every process and on every machine.
 ///
-/// Time and memory grow with the inputs: O(k log k) for objects of k members, O(n log n) for lists, for texts capped by counting steps.
-/// Every input gives a result. A thread with a stack of 64 KiB suffices.
+/// Time and memory grow with the inputs: O(k log k) for objects of k members, O(n log n) for lists; for texts a count of steps limits
+/// them. Every input gives a result. A thread with a stack of 64 KiB suffices.
 public struct DocumentMerge {
     private let rules: ValueRules
     private let saves: Bool
@@ -39,15 +39,16 @@ public struct DocumentMerge {
 
     /// - Parameters:
     ///   - schema: the rules; nil for `auto` everywhere.
-    ///   - id: of the value, which tells the rules that are for it; a value that no prefix is for merges by `auto`.
-    ///   - check: called about once in every million steps; what it throws ends the merge.
+    ///   - id: the value's id, which selects the rules. A value that no prefix matches is merged by `auto`.
+    ///   - check: called about once in a million steps. If it throws, the merge ends with that error.
     public init(schema: MergeSchema? = nil, id: [UInt8] = [], check: (() throws -> Void)? = nil) {
         self.init(rules: schema.flatMap { schema in id.withUnsafeBytes { schema.rules(for: $0) } } ?? ValueRules(), check: check)
     }
 
-    /// - Parameter swaps: for undoing and picking: the base is no common ancestor of the sides, and what it has not got may be on both for
-    ///   one cause.
-    /// - Parameter undoes: for undoing: what the newer side has not got any more was removed after what is undone, and stays removed.
+    /// - Parameter swaps: the merge undoes or picks: the base is not a common ancestor of the sides, and both sides may have a value that
+    ///   the base lacks from one cause.
+    /// - Parameter undoes: the merge undoes: if the newer side lacks a value of the base, it was removed after the edit that is undone,
+    ///   and stays removed.
     init(
         rules: ValueRules, saves: Bool = false, swaps: Bool = false, undoes: Bool = false, asking: AskedMerger? = nil,
         check: (() throws -> Void)? = nil
@@ -60,8 +61,8 @@ public struct DocumentMerge {
         work = DocumentControl(check)
     }
 
-    /// The same rules for what an application saves: `merge(decoded, new, read)` keeps what it does not know of, and removes what it
-    /// removed.
+    /// The same rules for a value that an application saves: `merge(decoded, new, read)` retains what the application does not know, and
+    /// removes what it removed.
     public var saving: DocumentMerge { DocumentMerge(rules: rules, saves: true, work: work) }
 
     private init(rules: ValueRules, saves: Bool, work: DocumentControl) {
@@ -72,9 +73,9 @@ public struct DocumentMerge {
         asked = nil
     }
 
-    /// One merge of its own, that looks at a control now and then.
-    /// - Parameter isSaving: as `saving`.
-    /// - Throws: what the control throws, and `.outOfMemory`.
+    /// Runs a single merge that checks `control` now and then.
+    /// - Parameter isSaving: whether to merge by `saving`.
+    /// - Throws: the errors of the control, and `.outOfMemory`.
     package static func run(
         _ schema: MergeSchema?, id: [UInt8], isSaving: Bool, base: UnsafeRawBufferPointer?, newer: UnsafeRawBufferPointer?,
         older: UnsafeRawBufferPointer?, _ control: OperationControl
@@ -86,18 +87,19 @@ public struct DocumentMerge {
         return try (isSaving ? merge.saving : merge).merge(base: base, newer: newer, older: older)
     }
 
-    /// Behind the trees of the three inputs; those of answers follow.
+    /// The number of the rules' tree. It follows the trees of the three inputs, and the trees of answers follow it.
     private static let rulesTree: UInt32 = 3
 
-    /// Merges what two sides made of a base; nil is absent.
+    /// Merges the two sides of a base. A nil value is absent.
     /// - Parameters:
-    ///   - base: the value that both sides stand on.
-    ///   - newer: what the newer side has.
-    ///   - older: what the older side has.
-    ///   - contested: what merges had to choose between when they made the base; where the sides hold two of these, there is a record.
-    ///   - tellsContested: the result tells what this merge chose between: for merges that make a base.
-    ///   - tellsPlaces: the result tells where what was decided is in it.
-    /// - Throws: what `check` throws, and `.outOfMemory`.
+    ///   - base: the common base of both sides.
+    ///   - newer: the newer side's value.
+    ///   - older: the older side's value.
+    ///   - contested: the values between which merges chose when they computed the base. If the sides hold two of them, the result has a
+    ///     record.
+    ///   - tellsContested: whether the result has the values between which this merge chose. For merges that compute a base.
+    ///   - tellsPlaces: whether the result has the places of its records.
+    /// - Throws: the errors of `check`, and `.outOfMemory`.
     public func merge(
         base: UnsafeRawBufferPointer?, newer: UnsafeRawBufferPointer?, older: UnsafeRawBufferPointer?,
         contested: ContestedValues = ContestedValues(), tellsContested: Bool = false, tellsPlaces: Bool = false
@@ -107,7 +109,7 @@ public struct DocumentMerge {
         let total = [base, newer, older].reduce(0) { $0 + ($1?.count ?? 0) }
         try Memory.expect(total, "Merging a value")
         let known = contested.isEmpty ? nil : unchanged(base, newer, older)
-        // Most of what the sides hold is in the base, too.
+        // Most of the sides' content is in the base, too.
         let before = try base.map { try read($0, as: kind) }
         let sides = try [newer, older].map { try $0.map { try read($0, as: kind, like: before?.tree) } }
         let (trees, olderIsLater) = try inForms([before] + sides, isKnown: known != nil)
@@ -151,7 +153,7 @@ public struct DocumentMerge {
             }
             return merged
         } catch is ConflictRecordBudget.Full {
-            // One record of the whole then.
+            // Then one record covers the whole value.
             func json(_ text: JSONText?) throws -> [UInt8]? { try text.map { try self.json($0) } }
             let stands = try bytes.map { try $0.withUnsafeBytes { try self.json($0) } }
             let record = ConflictRecord(
@@ -161,22 +163,22 @@ public struct DocumentMerge {
         }
     }
 
-    /// Whether what was computed is within the limits of values that are merged inside. (What is in the sides is no deeper than they are.)
+    /// Returns whether a computed value is within the limits of values that are merged inside. (It is no deeper than the sides.)
     private func canBeMergedAgain(_ bytes: [UInt8]) throws -> Bool {
         if bytes.count > JSONTreeParser.sizeLimit { return false }
         guard rules.text != nil || asked != nil || rules.forms != nil else { return true }
         return try bytes.withUnsafeBytes { try JSONTreeParser.parse($0, work: work) != nil }
     }
 
-    /// The values in the latest of their forms, and whether the older side is the newer one, since its form is the later. What bytes
-    /// alone decide stays as it is.
+    /// Returns the values in the latest of their forms, and whether the older side counts as newer since its form is later. If the bytes
+    /// alone decide, the values are not converted.
     private func inForms(_ texts: [JSONText?], isKnown: Bool) throws -> (texts: [JSONText?], olderIsLater: Bool) {
         guard let forms = rules.forms, !isKnown else { return (texts, false) }
         let lifted = try forms.lifted(texts, work: work)
         return (lifted.texts, lifted.olderIsLater && !saves && !swaps)
     }
 
-    /// What undoing an edit comes to, where that brought the value into a later form: see `ValueForms.kept`.
+    /// Returns the value to undo to if the undone edit brought the value into a later form: see `ValueForms.kept`.
     func kept(
         _ before: UnsafeRawBufferPointer, in edited: UnsafeRawBufferPointer
     ) throws -> (bytes: [UInt8], hasMembers: Bool)? {
@@ -184,17 +186,17 @@ public struct DocumentMerge {
         return try forms.kept(parsed(before), in: parsed(edited), rules, work: work).map { (Array($0.text.tree.bytes), $0.hasMembers) }
     }
 
-    /// A whole value as records show it.
+    /// Returns a whole value as records show it.
     func json(_ bytes: UnsafeRawBufferPointer) throws -> [UInt8] { try json(parsed(bytes)) }
 
     private func json(_ text: JSONText) throws -> [UInt8] {
         try CanonicalWriter.bytes(of: ValueRef(tree: 0, node: 0), in: DocumentValues([text], work: work))
     }
 
-    /// A value as the rule for it as a whole reads it.
+    /// Parses a value as its top rule demands.
     func parsed(_ bytes: UnsafeRawBufferPointer) throws -> JSONText { try read(bytes, as: rules.top?.kind ?? .auto) }
 
-    /// One side as a whole, with a record.
+    /// Picks one side as a whole, with a record.
     func picking(
         base: UnsafeRawBufferPointer?, newer: UnsafeRawBufferPointer?, older: UnsafeRawBufferPointer?, newerStands: Bool,
         kind: ConflictRecord.Kind = .pick
@@ -208,14 +210,14 @@ public struct DocumentMerge {
             records: try ConflictRecords(record))
     }
 
-    /// Calls with what came of a merge, as it would be read; nil where nothing did.
+    /// Calls with the parsed result of a merge, or with nil if the merge removed the value.
     private func withMade<R>(_ result: [UInt8]?, _ kind: MergeRule.Kind, _ body: (DocumentValues?) throws -> R) throws -> R {
         guard let result else { return try body(nil) }
         return try result.withUnsafeBytes { try body(DocumentValues([read($0, as: kind)], work: work)) }
     }
 
-    /// Records of the places where both sides hold different values that were contested before, in the order of their paths; and where
-    /// these places are in what came of the merge, if they are.
+    /// Returns records, in the order of their paths, of the places where both sides hold different values that were contested before.
+    /// Also returns their places in the result, if they are in it.
     private func contestedRecords(
         _ contested: ContestedValues, _ inputs: [ValueRef], _ result: [UInt8]?, _ kind: MergeRule.Kind, _ merge: DocumentMergeRun,
         _ budget: inout ConflictRecordBudget
@@ -249,7 +251,7 @@ public struct DocumentMerge {
         }
     }
 
-    /// What is clear without looking into the values.
+    /// Returns the result if the bytes alone decide.
     private func unchanged(
         _ base: UnsafeRawBufferPointer?, _ newer: UnsafeRawBufferPointer?, _ older: UnsafeRawBufferPointer?
     ) -> MergedValue? {
@@ -308,7 +310,7 @@ public struct DocumentMerge {
         return (bytes, source)
     }
 
-    /// Where the places of the records are in what came of the merge.
+    /// Returns the places of the records in the result.
     private func places(of merge: DocumentMergeRun) throws -> [[UInt8]] {
         var writer = RecordPath.Writer(merge.places, merge.values, inResult: true), places: [[UInt8]] = []
         for i in 0..<merge.records.count {
@@ -323,7 +325,7 @@ public struct DocumentMerge {
         return places
     }
 
-    /// What was decided, with all that records show of it.
+    /// Returns the records of the merge with all their parts.
     private func told(
         _ merge: DocumentMergeRun, _ budget: inout ConflictRecordBudget
     ) throws -> ConflictRecords.Room {
@@ -360,7 +362,7 @@ public struct DocumentMerge {
             size += try part(inputs.o, .base)
             let newer = try part(inputs.x, .newer), older = try part(inputs.y, .older)
             size += newer + older
-            // Most often a side stands: then its bytes are there once.
+            // The result is mostly a side's value. Then store its bytes once.
             if draft.result == inputs.x {
                 out.addResult(of: 1)
                 size += newer

@@ -1,4 +1,4 @@
-/// What becomes of single values: one of them is picked, numbers are added up, texts are merged by their lines.
+/// Merges single values: picks one of them, adds up numbers, or merges texts by their lines.
 extension DocumentMergeRun {
     // MARK: Picks
 
@@ -33,8 +33,9 @@ extension DocumentMergeRun {
         return result
     }
 
-    /// The side that stands on what the other side still has. The bases disagreed here: if one side holds a value that they were merged
-    /// from and the other side holds none of these, the first left alone what it had, and the second has changed it.
+    /// Returns the side that was made from the value of the other side, if the merges of virtual bases chose between values here. If one
+    /// side holds one of those values and the other side holds none, the first left its value alone and the second changed it. So the
+    /// second wins.
     private func madeOfTheOther(_ inputs: RecordDraft.Inputs, _ rule: MergeRule, _ place: Place) throws -> ValueRef? {
         guard !contested.isEmpty, !saves, rule.pick == .newer || rule.pick == .older,
             let known = contested.places[try ContestedValues.steps(keep(place), self, nil)]
@@ -44,7 +45,7 @@ extension DocumentMergeRun {
         return isNewerKnown == isOlderKnown ? nil : isNewerKnown ? inputs.y : inputs.x
     }
 
-    /// What the app's merger makes of it; nil when there is none, or it leaves this alone.
+    /// Asks the app's merger; nil if there is none, or it leaves the value alone.
     private func answer(_ inputs: RecordDraft.Inputs, _ place: Place) throws -> ValueRef? {
         guard let asked else { return nil }
         let isWhole = place.frame == nil
@@ -77,8 +78,8 @@ extension DocumentMergeRun {
 
     // MARK: Counters and texts
 
-    /// A counter that one side removed begins anew: what the other side added to it since counts, as if it had been set to what it begins
-    /// with. Nil where it is no such.
+    /// Restarts a counter that one side removed: the result is the counter's start plus what the other side added since. Returns nil if
+    /// the value is not such a counter.
     func begunAnew(_ inputs: RecordDraft.Inputs, _ rule: MergeRule, _ place: Place) throws -> ValueRef? {
         let there = inputs.x.isAbsent ? inputs.y : inputs.x
         guard rule.kind == .counter, !rule.deletes, !saves, !swaps, values.isKind(there, .number), values.isKind(inputs.o, .number),
@@ -92,7 +93,7 @@ extension DocumentMergeRun {
 
     private func decimal(_ ref: ValueRef) -> JSONDecimal { values.tree(ref).decimal(ref.node) }
 
-    /// Records that a counter came out of its bounds.
+    /// Records that a counter is out of its bounds.
     private func report(
         _ sum: JSONDecimal, _ result: ValueRef, _ inputs: RecordDraft.Inputs, _ rule: MergeRule, _ place: Place
     ) throws {
@@ -101,7 +102,7 @@ extension DocumentMergeRun {
         }
     }
 
-    /// - Parameter inputs: of which the newer side is there; of the others, one that is not is what the rule says that it begins with.
+    /// - Parameter inputs: the newer side is present. If the base or the older side is absent, it counts as the rule's start.
     func counter(_ inputs: RecordDraft.Inputs, _ rule: MergeRule, _ place: Place) throws -> ValueRef {
         let (o, x, y) = (inputs.o, inputs.x, inputs.y)
         func counts(_ ref: ValueRef) -> Bool { ref.isAbsent || values.isKind(ref, .number) }
@@ -137,7 +138,7 @@ extension DocumentMergeRun {
             let part = RecordDraft.Inputs(
                 o: values.add(.text(conflict.base)), x: values.add(.text(conflict.newer)), y: values.add(.text(conflict.older)),
                 state: Int(inputs.state))
-            // What stands is told once where it is a side's.
+            // If the result is a side's text, it is stored once.
             let result =
                 conflict.result == conflict.newer
                 ? part.x : conflict.result == conflict.older ? part.y : values.add(.text(conflict.result))

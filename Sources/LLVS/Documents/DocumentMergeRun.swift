@@ -1,38 +1,38 @@
-/// One merge inside a value: goes down where both sides changed something, on a stack of its own.
+/// Merges one value. Descends where both sides changed something, on an explicit stack.
 final class DocumentMergeRun {
     let values: DocumentValues
     let rules: RuleStates
-    /// The newer side is an application that saves: what it removed is gone, and what it decided stands.
+    /// Whether the newer side is an application that saves: what it removed is gone, and its decisions win.
     let saves: Bool
-    /// The base is what is undone, or what a pick stands on, and no common ancestor: what it has not got may be on both sides for one
-    /// cause.
+    /// Whether the base is an undone value, or the base of a pick, and no common ancestor. Both sides may have a value that the base
+    /// lacks from one cause.
     let swaps: Bool
-    /// What the newer side has not got any more was removed after what is undone: it stays removed.
+    /// Whether the merge undoes: what the newer side lacks was removed after the undone edit, and stays removed.
     let undoes: Bool
     let tellsPlaces: Bool
-    /// Where in their texts the parts came out of which records tell, by the records, when places are told.
+    /// If places are reported: for each record that is about a part of a text, where the part begins in the resulting text.
     var starts: [Int: Int] = [:]
     private let rulesTree: UInt32
     let asked: AskedMerger?
     @exclusivity(unchecked) private var frames: [MergeFrame] = []
-    /// Such as ended.
+    /// Ended frames for reuse.
     @exclusivity(unchecked) private var spare: [MergeFrame] = []
     private static let mostSpare = 128
     @exclusivity(unchecked) var records = Pieces<RecordDraft>()
-    /// All of them come to more than may be told: then there are none.
+    /// Whether the records exceed their budget: then none is held.
     @exclusivity(unchecked) private(set) var hasTooMany = false
-    /// Bytes that they have at least.
+    /// The least number of bytes that the records have.
     @exclusivity(unchecked) private var leastSize = 0
     private let budget: ConflictRecordBudget
-    /// Of the records.
+    /// The places of the records.
     @exclusivity(unchecked) private(set) var places = KeptPlaces()
-    /// What inner merges chose between when they made the base.
+    /// The values between which inner merges chose when they computed the base.
     let contested: ContestedValues
-    /// Steps that comparing the texts and lists of the value may still take.
+    /// The steps that remain for comparing the texts and lists of the value.
     var textSteps = TextAlignment.stepLimit
 
     private static let auto = MergeRule()
-    /// If more moves of a list's elements are to be told, one record of the list tells them.
+    /// If more moves of a list's elements are to be reported, one record of the list covers all.
     private static let mostMoves = 64
 
     init(
@@ -51,17 +51,17 @@ final class DocumentMergeRun {
         asked = asking
     }
 
-    /// A place in what is merged: a child of a frame, or the whole.
+    /// A place in the merged value: a child of a frame, or the whole.
     struct Place {
         var frame: MergeFrame?
         var child = 0
     }
 
-    /// The number of a place in `places`: the whole has none.
+    /// Returns the number of a place in `places`, and adds it and its containers if they are missing.
     func keep(_ place: Place) throws -> UInt32 {
         guard let frame = place.frame else { return KeptPlaces.whole }
         if frame.keptPlace == nil {
-            // From the outermost on: there may be many levels, and little stack.
+            // From the outermost frame on and without recursion: there may be many levels, and the stack is small.
             var open: [MergeFrame] = [], next: MergeFrame? = frame
             while let one = next, one.keptPlace == nil {
                 open.append(one)
@@ -75,7 +75,7 @@ final class DocumentMergeRun {
         return try number(place)
     }
 
-    /// The same, where its frame has one.
+    /// Adds the place to `places` and returns its number. The number of its frame is known.
     private func number(_ place: Place) throws -> UInt32 {
         guard let frame = place.frame, let parent = frame.keptPlace else { return KeptPlaces.whole }
         if case .elements = frame.shape {
@@ -85,11 +85,11 @@ final class DocumentMergeRun {
         return frame.isObject ? places.add(frame.name(place.child), in: parent) : places.add(place.child, of: frame, in: parent)
     }
 
-    /// Bytes that a step to a child has at least in a path.
+    /// Returns the least number of bytes that a step to a child adds to a path.
     private static func leastStep(_ frame: MergeFrame, _ child: Int, _ values: DocumentValues) -> Int {
         switch frame.shape {
         case .object: values.text(frame.name(child)).count + 3
-        // Two members at least, whose names may be empty.
+        // It covers two members at least, whose names may be empty.
         case .chain: 6
         case .elements, .list, .set, .tuple: 10
         }
@@ -100,7 +100,7 @@ final class DocumentMergeRun {
         while let frame = frames.last {
             if let result { frame.deliver(result) }
             result = nil
-            // Where no rule is for elements.
+            // Set if no rule applies to the elements.
             var told: ListAlignment?
             let hasPlainMembers = frame.isObject && rules.endsBelow(frame.state) && contested.isEmpty
             if case .list(let plan) = frame.shape, rules.stepToElement(frame.state) == RuleStates.none { told = plan }
@@ -122,7 +122,7 @@ final class DocumentMergeRun {
                     try record(.deleteEdit, given, merged, frame.place)
                 }
                 result = try frame.stand.map { try missing(merged, $0) } ?? merged
-                // Those of records are needed to tell their places.
+                // Records that name the frame need it for their places.
                 if frame.holder == nil {
                     frame.end()
                     if spare.count < Self.mostSpare { spare.append(frame) }
@@ -132,8 +132,8 @@ final class DocumentMergeRun {
         return result ?? .absent
     }
 
-    /// Delivers what comes of members that no rule is for, from the next one on, as far as they are no containers: the lines of the core
-    /// once more, without what they need for others.
+    /// Delivers the next members, up to the first container, if no rule applies to them. The same decisions as in `lines`, without what
+    /// members do not need.
     private func deliverScalars(_ frame: MergeFrame) throws {
         let count = frame.count, first = frame.next, areMany = count - first >= DocumentValues.many
         var i = first
@@ -147,7 +147,7 @@ final class DocumentMergeRun {
             i += 1
             if try values.same(x, o) { frame.deliver(y); continue }
             if try values.same(y, o) { frame.deliver(x); continue }
-            // What one side removed is decided elsewhere.
+            // A value that one side removed is decided in `begin`.
             guard !x.isAbsent, !y.isAbsent else { break }
             if try !values.same(x, y) {
                 let inputs = RecordDraft.Inputs(o: o, x: x, y: y, state: RuleStates.none)
@@ -158,8 +158,8 @@ final class DocumentMergeRun {
         try values.work.done(2 * (i - first))
     }
 
-    /// What comes of objects that have a few members of the same names in order, none of them a container or with a rule: there may be very
-    /// many of them, as elements of a list. Nil where it is not so.
+    /// Merges objects that have few members with the same names in the same order, none of them a container or with a rule. There may be
+    /// very many such objects as elements of a list. Returns nil for other objects.
     private func mergedAtOnce(_ inputs: RecordDraft.Inputs, _ place: Place) throws -> ValueRef? {
         let (o, x, y) = (inputs.o, inputs.x, inputs.y)
         guard !saves, contested.isEmpty, place.frame != nil, rules.endsBelow(Int(inputs.state)), values.isKind(o, .object) else {
@@ -169,7 +169,7 @@ final class DocumentMergeRun {
         guard b.isSorted(o.node), p.isSorted(x.node), q.isSorted(y.node) else { return nil }
         var i = o.node + JSONTree.containerSize, j = x.node + JSONTree.containerSize, k = y.node + JSONTree.containerSize
         let ends = (b.next(o.node), p.next(x.node), q.next(y.node))
-        // Which members are the older side's, which the newer side's, and which both sides changed, in bits.
+        // As bits: the members that the older side changed, those that the newer side changed, and those that both changed.
         var count = 0, older: UInt64 = 0, newer: UInt64 = 0, changed: UInt64 = 0
         while i < ends.0, j < ends.1, k < ends.2, count < 64 {
             guard Bytes.equal(b.text(i), p.text(j)), Bytes.equal(q.text(k), p.text(j)) else { return nil }
@@ -220,8 +220,8 @@ final class DocumentMergeRun {
         }
     }
 
-    /// Returns the row that stands, with a record, if an element of a list of plain values is one that both sides changed, each otherwise:
-    /// an array of plain values, for which no rule is given. Nil if it is none.
+    /// Picks a row, with a record. A row is an array of plain values in a list of plain values, without a rule, that both sides changed
+    /// differently. Returns nil if the element is not such a row.
     private func pickedRow(_ place: Place) throws -> ValueRef? {
         guard let frame = place.frame, frame.isOfPlain, !saves, state(frame, place.child) == RuleStates.none else { return nil }
         let i = place.child, inputs = RecordDraft.Inputs(o: frame.o(i), x: frame.x(i), y: frame.y(i), state: RuleStates.none)
@@ -238,7 +238,7 @@ final class DocumentMergeRun {
 
     // MARK: The core
 
-    /// The result, or nil when a frame was opened for it.
+    /// Returns the result, or nil if a frame was opened for it.
     private func begin(_ base: ValueRef, _ newer: ValueRef, _ older: ValueRef, _ state: Int, _ place: Place) throws -> ValueRef? {
         if swaps, let frame = place.frame, frame.givesBack { return try givenBack(base, newer, state, place) }
         if state == RuleStates.none {
@@ -254,7 +254,7 @@ final class DocumentMergeRun {
         try values.work.done(1)
         var o = base, x = newer, y = older
         if let stand = rule.absent.map({ ValueRef(tree: rulesTree, node: $0) }) {
-            // Where one side left all as it was, nothing has to stand for what is missing.
+            // If one side left the value unchanged, absent values need no stand-in.
             if try !isMissing && values.same(x, o) { return y }
             if try !isMissing && values.same(y, o), !savesObjects(x, y, rule) { return x }
             if o.isAbsent { o = stand }
@@ -271,7 +271,7 @@ final class DocumentMergeRun {
         return try lines(o, x, y, state, rule, place, isNew: base.isAbsent)
     }
 
-    /// The lines of the core, in their order.
+    /// Decides by the lines of the core (docs/merging-values.md), in their order.
     private func lines(
         _ o: ValueRef, _ x: ValueRef, _ y: ValueRef, _ state: Int, _ rule: MergeRule, _ place: Place, isNew: Bool
     ) throws -> ValueRef? {
@@ -281,12 +281,12 @@ final class DocumentMergeRun {
         return try merged(o, x, y, state, rule, place, isNew: isNew)
     }
 
-    /// The same from the fourth line on: all three differ.
+    /// Decides from the fourth line of the core on: all three values differ.
     private func merged(
         _ o: ValueRef, _ x: ValueRef, _ y: ValueRef, _ state: Int, _ rule: MergeRule, _ place: Place, isNew: Bool
     ) throws -> ValueRef? {
         let inputs = RecordDraft.Inputs(o: o, x: x, y: y, state: state)
-        // (Undone, a counter that was not there before is what others made of it since.)
+        // (Undo a counter that the undone edit created: what others added since remains.)
         if swaps, rule.kind == .counter, y.isAbsent, values.isKind(o, .number), values.isKind(x, .number) {
             return try counter(inputs, rule, place)
         }
@@ -302,7 +302,7 @@ final class DocumentMergeRun {
         }
         if rule.kind == .counter { return try counter(inputs, rule, place) }
         let p = values.kind(x), q = values.kind(y)
-        // (The whole value is written as computed, whatever comes of what is in it.)
+        // (This covers the whole value, too: it is written as computed, whatever its members come to.)
         if state == RuleStates.none, !saves, p >= .array, p == q {
             if p == .object, let merged = try mergedAtOnce(inputs, place) { return merged }
             if !swaps, !tellsPlaces, let chain = try MergeChain.found(o, x, y, values) { return try open(.chain(chain), inputs, place) }
@@ -317,7 +317,7 @@ final class DocumentMergeRun {
         case (.register, .object, .object) where saves: return try open(.object, inputs, place)
         case (.auto, .array, .array), (.list, .array, .array):
             let key = rule.kind == .list ? rule.key : nil
-            // (Where elements come out, and what an app made of which, frames of whole lists know.)
+            // (Only frames of whole lists know the places of elements in the result, and which elements an app changed.)
             if rule.kind == .auto, !saves, !tellsPlaces, values.isKind(o, .array),
                 let found = try ShortLists.aligned(o, x, y, values)
             {
@@ -332,25 +332,26 @@ final class DocumentMergeRun {
         }
     }
 
-    /// Whether to go into two objects of which one side alone changed its own: a save keeps how unchanged numbers in them are written.
+    /// Returns whether to descend into two objects of which only one side changed its own. A save retains the spelling of unchanged
+    /// numbers in them.
     private func savesObjects(_ x: ValueRef, _ y: ValueRef, _ rule: MergeRule) -> Bool {
         saves && (rule.kind == .auto || rule.kind == .register) && values.isKind(x, .object) && values.isKind(y, .object)
     }
 
-    /// What neither side has stays missing when it comes to what the rule says that it stands for.
+    /// Returns absent if neither side has the value and the result equals the rule's stand-in for absent values.
     private func missing(_ result: ValueRef, _ stand: ValueRef) throws -> ValueRef {
         if result == stand || result.isAbsent { return .absent }
         let both = try [result, stand].map { try CanonicalWriter.bytes(of: $0, in: values, normalises: true) }
         return both[0] == both[1] ? .absent : result
     }
 
-    /// Whether a counter is one that is missing in an object that the base has, or as a whole: there it is what it begins with.
+    /// Returns whether an absent counter counts as its start: in an object that the base has, or as the whole value.
     private func isCounterThatBegan(_ rule: MergeRule, _ place: Place) -> Bool {
         guard rule.kind == .counter else { return false }
         return place.frame.map { $0.isObject && values.isKind($0.inputs.o, .object) } ?? true
     }
 
-    /// Whether two values over an empty base would come to both of them, though one was made of the other.
+    /// Returns whether merging two values over an empty base would add them up, though one was made from the other.
     private func wouldAddUp(_ x: ValueRef, _ y: ValueRef, _ rule: MergeRule) throws -> Bool {
         switch (rule.kind, values.kind(x), values.kind(y)) {
         case (.counter, let p, let q): return p != .raw && q != .raw
@@ -370,9 +371,9 @@ final class DocumentMergeRun {
         }
     }
 
-    // MARK: What is undone and was changed since
+    // MARK: Undone values that were changed since
 
-    /// Whether two values are objects with counters in them.
+    /// Returns whether both values are objects and the rules have counters below.
     private func givesBack(_ o: ValueRef, _ x: ValueRef, _ state: Int, _ rule: MergeRule) -> Bool {
         rules.counts(state) && rule.kind == .auto && values.isKind(o, .object) && values.isKind(x, .object)
     }
@@ -383,7 +384,7 @@ final class DocumentMergeRun {
         return opened
     }
 
-    /// What becomes of a member of such an object.
+    /// Merges a member of such an object.
     private func givenBack(_ o: ValueRef, _ x: ValueRef, _ state: Int, _ place: Place) throws -> ValueRef? {
         guard !o.isAbsent, !x.isAbsent, rules.counts(state) else { return x }
         try values.work.done(1)
@@ -396,14 +397,14 @@ final class DocumentMergeRun {
         return givesBack(o, x, state, rule) ? try openGivingBack(o, x, state, place) : x
     }
 
-    /// One side removed what the other changed.
+    /// Decides if one side removed what the other changed.
     func removed(_ inputs: RecordDraft.Inputs, _ rule: MergeRule, _ place: Place) throws -> ValueRef {
         let result = saves ? inputs.x : rule.deletes ? .absent : inputs.x.isAbsent ? inputs.y : inputs.x
         try record(.deleteEdit, inputs, result, place)
         return result
     }
 
-    /// Whether both have the same at all the pointers.
+    /// Returns whether both sides agree at all pointers.
     private func agree(_ x: ValueRef, _ y: ValueRef, _ pointers: [[[UInt8]]]) throws -> Bool {
         for pointer in pointers {
             guard try values.same(values.find(pointer, from: x) ?? .absent, values.find(pointer, from: y) ?? .absent) else { return false }
@@ -425,15 +426,15 @@ final class DocumentMergeRun {
         add(RecordDraft(kind: kind, inputs: inputs, result: result, place: number), in: place.frame)
     }
 
-    /// Keeps no records if so many records of a list's elements, which are certain, are too much.
+    /// Drops all records if `count` more records of list elements would exceed the budget.
     private func expectRecords(_ count: Int) {
-        // Each has a path, `[{"index":0}]` at least, and four values.
+        // Each of them has at least a path `[{"index":0}]` and four values.
         guard count > 0, !hasTooMany, budget.isExceeded(by: leastSize + count * (ConflictRecord.ownSize + 13 + 4)) else { return }
         hasTooMany = true
         records = Pieces()
     }
 
-    /// Of records that are too much in the end, which they are by what they have at least, none is kept.
+    /// Adds a record. If the records' least size exceeds the budget, drops all of them.
     private func add(_ draft: RecordDraft, in frame: MergeFrame?) {
         func least(_ ref: ValueRef) -> Int {
             if ref.isAbsent || ref.isComputed { return ref.isAbsent ? 0 : 1 }
@@ -441,7 +442,7 @@ final class DocumentMergeRun {
             let isWritten = values.isScalar(ref) || JSONCode.isContainer(code) && JSONCode.isCanonical(code)
             return isWritten ? tree.length(ref.node) : 1
         }
-        // The path is `[]`, `[""]`, or `[{"key":0}]` at least.
+        // The path is at least `[]`, `[""]` or `[{"key":0}]`.
         let path = frame.map { $0.pathSize + ($0.isOfElements ? 11 : 4) } ?? 2
         leastSize += ConflictRecord.ownSize + path + (0..<4).reduce(0) { $0 + least(draft.part($1)) }
         if budget.isExceeded(by: leastSize) {
@@ -479,7 +480,7 @@ final class DocumentMergeRun {
             return chain.result(frame.result(0), frame.inputs, values)
         case .object:
             defer { frame.close() }
-            // Where all stands as a side has it, that is the result. (The whole value is written as computed.)
+            // If all children are one side's, that side is the result. (The whole value is written as computed.)
             if frame.place.frame != nil, let side = frame.sideThatStands(values) { return side }
             var members: [(name: ValueRef, value: ValueRef)] = []
             members.reserveCapacity(frame.count)

@@ -1,34 +1,34 @@
-/// A place in a value that a record of a merge names, found again in this or another state of the value.
+/// The place in a value that a record of a merge names, found in this or another state of the value.
 struct DocumentPlace {
-    /// A container on the way, and what is to be known to write it with another child.
+    /// A container on the way to the place, and what is needed to write it with another child.
     private struct Level {
         let container: ValueRef
-        /// Which of its children leads on; nil where none does.
+        /// The child that leads on, or nil if none does.
         var child: Int?
-        /// Of an object's member.
+        /// The name if the child is a member.
         var name: ValueRef?
-        /// Where an element that is not there is put.
+        /// The index at which to insert an element that is missing.
         var insertion: Int?
     }
 
     private let values: DocumentValues
     private let tables: DocumentTables
-    /// What the merge made, and what is there at the place come to so far.
+    /// The result of the merge, and the value in it at the steps taken so far.
     private let made: DocumentTables?
     private var madeValue: ValueRef
-    /// Where in the text that the merge made a part begins.
+    /// The offset of a part in the text that the merge made.
     private var start: Int?
-    /// An element on the way cannot be told from others, or what the place is in is not there any more.
+    /// Whether an element on the way cannot be identified, or a container on the way is gone.
     private(set) var isLost = false
     private var levels: [Level] = []
-    /// What is there; absent where there is nothing.
+    /// The value at the place, or absent if there is none.
     private(set) var value: ValueRef
 
-    /// The trees of `values`: the value, the path, what is expected there, and what is to be put there.
+    /// The trees of `values`: the value, the path, the value expected at the place, the value to put there, and the result of the merge.
     private enum Tree { static let value: UInt32 = 0, path: UInt32 = 1, expected: UInt32 = 2, other: UInt32 = 3, made: UInt32 = 4 }
 
-    /// The place of a conflict in a state of the value, from where it is in what the merge made of it.
-    /// - Parameter place: as `MergedValue` tells it; nil where that is not known.
+    /// Finds the place of a conflict in a state of the value, starting from its place in the result of the merge.
+    /// - Parameter place: the place as `MergedValue` writes it, or nil if it is not known.
     init(
         of record: ConflictRecord, at place: [UInt8]?, in tables: DocumentTables, made: DocumentTables, other: [UInt8]? = nil
     ) throws {
@@ -36,12 +36,12 @@ struct DocumentPlace {
     }
 
     /// - Parameters:
-    ///   - path: as records have it, or, of what the merge made, as `MergedValue` tells it.
-    ///   - tables: of the value.
-    ///   - made: of what the merge made.
-    ///   - expected: JSON that belongs there: tells elements without a key apart.
-    ///   - other: JSON that can be put there.
-    /// - Throws: `.invalidArgument` when the path is none, or the others are no JSON.
+    ///   - path: as records have it, or a place in the result as `MergedValue` writes it.
+    ///   - tables: the tables of the value.
+    ///   - made: the tables of the result of the merge.
+    ///   - expected: JSON of the value at the place, which identifies elements without a key.
+    ///   - other: JSON of a value to put there.
+    /// - Throws: `.invalidArgument` if the path is not a path, or the others are not JSON.
     init(
         _ path: [UInt8], in tables: DocumentTables, made: DocumentTables? = nil, expected: [UInt8]?, other: [UInt8]? = nil,
         work: DocumentControl = DocumentControl()
@@ -73,7 +73,7 @@ struct DocumentPlace {
         }
     }
 
-    /// JSON of any type, as the one element of an array: what is parsed has a container at its top.
+    /// Parses JSON of any type. It becomes the one element of an array, since parsed texts have a container at their top.
     private static func scalar(_ json: [UInt8], _ work: DocumentControl) throws -> JSONText {
         let bytes = [UInt8(ascii: "[")] + json + [UInt8(ascii: "]")]
         guard let text = try bytes.withUnsafeBytes({ try JSONTreeParser.parse($0, copying: true, work: work) }),
@@ -134,7 +134,7 @@ struct DocumentPlace {
                     if number("index") == nil {
                         level.child = try keyed(step, container.node, declared)
                     } else if !wanted.isAbsent {
-                        // Where it stood in the base tells nothing: it is known by what it is.
+                        // Its index in the base identifies nothing: search for an equal element.
                         let found = try some(wanted, in: container)
                         level.child = found.count == 1 ? found[0] : nil
                         isLost = isLost || level.child == nil
@@ -154,7 +154,7 @@ struct DocumentPlace {
         }
     }
 
-    /// Where an element that the merge made stands in an array; nil where nothing tells it from others there.
+    /// Returns the index in an array of an element of the merge's result, or nil if it cannot be identified.
     private func element(_ at: Int, of made: ValueRef, in container: ValueRef, _ declared: [[[UInt8]]]?) throws -> Int? {
         guard let table = self.made, !made.isAbsent, values.isKind(made, .array), values.isKind(container, .array) else { return nil }
         let before = table.children(of: made.node), now = tables.children(of: container.node)
@@ -174,12 +174,12 @@ struct DocumentPlace {
         }
         let found = try some(element, in: container)
         if found.count == 1, try some(element, in: made, table).count == 1 { return found[0] }
-        // One element alone was changed: it is where it was.
+        // If only one element was changed, it is at the same index.
         let isAlone = before.count == now.count && ends.first + 1 + ends.last == before.count && at == ends.first
         return isAlone ? at : nil
     }
 
-    /// Which elements of an array are equal to a value: two of them, where there are more.
+    /// Returns which elements of an array are equal to a value: at most two.
     private func some(_ value: ValueRef, in container: ValueRef, _ table: DocumentTables? = nil) throws -> [Int] {
         let table = table ?? tables, children = table.children(of: container.node)
         var found: [Int] = []
@@ -194,7 +194,7 @@ struct DocumentPlace {
         return values.tree(step).member(name, of: step.node).map { ValueRef(tree: step.tree, node: $0) }
     }
 
-    /// Which element is known by the key of a step.
+    /// Returns the index of the element that has the key of a step.
     private func keyed(_ step: ValueRef, _ container: UInt32, _ declared: [[[UInt8]]]?) throws -> Int? {
         guard let key = member("key", of: step) else { return nil }
         let occurrence = member("occurrence", of: step).flatMap { JSONPointer.index(Array(values.text($0))) } ?? 0
@@ -202,12 +202,12 @@ struct DocumentPlace {
         return try tables.child(keyed: wanted, occurrence: occurrence, of: container, declared)
     }
 
-    // MARK: What is there
+    // MARK: The value at the place
 
-    /// As records have it; nil where nothing is.
+    /// Returns the value as records have it, or nil if there is none.
     func json() throws -> [UInt8]? { value.isAbsent ? nil : try CanonicalWriter.bytes(of: value, in: values) }
 
-    /// Whether JSON, as records have it, is what is there.
+    /// Returns whether JSON from a record equals other JSON or is absent like it.
     static func areSame(_ a: [UInt8]?, _ b: [UInt8]?) throws -> Bool {
         guard let a, let b else { return a == nil && b == nil }
         if a == b { return true }
@@ -246,27 +246,27 @@ struct DocumentPlace {
         return try parts.onlyPlace(of: first..<first + text.count, values.work).map { Part(parts: parts, lines: $0) }
     }
 
-    /// Whether what the merge made stands there.
-    /// - Parameter isPart: the record is about a part of the text there.
+    /// Returns whether the place holds what the merge made.
+    /// - Parameter isPart: whether the record is about a part of the text.
     func holds(_ record: ConflictRecord, isPart: Bool) throws -> Bool {
         let result = record.result
         if isPart { return try result.map { try part($0) != nil } ?? false }
         return try !isLost && Self.areSame(json(), result)
     }
 
-    /// Whether that is what it was in another state.
+    /// Returns whether the place holds the same as in another state.
     func stands(as before: DocumentPlace, _ record: ConflictRecord, isPart: Bool) throws -> Bool {
         if isPart { return try before.holds(record, isPart: true) && holds(record, isPart: true) }
         return try !isLost && !before.isLost && Self.areSame(before.json(), json())
     }
 
-    /// Whether a place, as merges tell it, is a part of a text.
+    /// Returns whether a place as merges report it is a part of a text.
     static func isPart(_ place: [UInt8]) -> Bool {
-        // (No string in JSON holds a quote as it is.)
+        // (Strings in JSON never contain an unescaped quote.)
         place.lastIndex(of: UInt8(ascii: "{")).map { place[$0...].starts(with: "{\"from\":".utf8) } ?? false
     }
 
-    /// What a JSON string stands for.
+    /// Returns the text of a JSON string.
     static func string(_ json: [UInt8]) throws -> [UInt8]? {
         let text = try scalar(json, DocumentControl()), first = JSONTree.containerSize
         return text.tree.kind(first) == .string ? Array(text.tree.text(first)) : nil
@@ -279,9 +279,9 @@ struct DocumentPlace {
         try part.parts.replacing(part.lines, with: chosen)
     }
 
-    /// The value as a whole, with what was given as `other` in this place, or nothing; nil when nothing is left of it.
+    /// Returns the whole value with `other`, or nothing, at the place; nil if nothing is left.
     /// - Parameter text: if not nil, a string to write there instead of `other`.
-    /// - Returns: canonical bytes; nil as well where there is no way to the place.
+    /// - Returns: canonical bytes; nil also if the place cannot be reached.
     func replaced(isAbsent: Bool, text: [UInt8]? = nil) throws -> [UInt8]? {
         var new = isAbsent ? ValueRef.absent : ValueRef(tree: Tree.other, node: JSONTree.containerSize)
         if let text { new = values.add(.text(text)) }

@@ -1,7 +1,7 @@
-/// Where the children of a value's containers are, by what records know them by: so that many places are found in one value without
-/// going through its members or elements for each. A table is made when it is first needed.
+/// Tables of the children of a value's containers by what records identify them by. With them, many places are found in one value without
+/// a walk over all members or elements for each. Tables are built on first use.
 final class DocumentTables {
-    /// Nil where there is no value.
+    /// Nil if there is no value.
     let text: JSONText?
     let states: RuleStates
     private let bytes: ByteArena?
@@ -14,10 +14,10 @@ final class DocumentTables {
     private var same: [Pair: (first: Int, last: Int)] = [:]
     private var texts: [Pair: TextParts?] = [:]
 
-    /// An array or a string of this value, and one of another value.
+    /// An array or a string of this value and one of another value, which were compared.
     private struct Pair: Hashable { let node: UInt32, other: ObjectIdentifier, otherNode: UInt32 }
 
-    /// - Parameter bytes: holds those of the text; nil where they outlive this.
+    /// - Parameter bytes: holds the bytes of the text; nil if they outlive this object.
     init(_ text: JSONText?, _ rules: ValueRules, bytes: ByteArena? = nil, work: DocumentControl = DocumentControl()) {
         self.text = text
         self.bytes = bytes
@@ -27,7 +27,7 @@ final class DocumentTables {
 
     private func ref(_ node: UInt32) -> ValueRef { ValueRef(tree: 0, node: node) }
 
-    /// The elements of an array, or the values of an object's members, in the order of the text.
+    /// Returns the elements of an array, or the values of an object's members, in the order of the text.
     func children(of node: UInt32) -> [UInt32] {
         if let known = lists[node] { return known }
         let children = values.tree(ref(node)).children(of: node)
@@ -35,7 +35,7 @@ final class DocumentTables {
         return children
     }
 
-    /// Which of the children is the member of that name.
+    /// Returns the index of the member of that name.
     func child(named name: UnsafeRawBufferPointer, of node: UInt32) throws -> Int? {
         if names[node] == nil {
             let tree = values.tree(ref(node))
@@ -49,7 +49,7 @@ final class DocumentTables {
         return names[node]?[Array(name)]
     }
 
-    /// Which of the children is the `occurrence`th that is known by a key, as canonical JSON.
+    /// Returns the index of the `occurrence`th element with a key, as canonical JSON.
     func child(keyed key: [UInt8], occurrence: Int, of node: UInt32, _ declared: [[[UInt8]]]?) throws -> Int? {
         if keys[node] == nil {
             let known = ElementKeys(values, declared: declared, usesID: declared == nil, atMost: 0)
@@ -66,7 +66,7 @@ final class DocumentTables {
         return found[occurrence]
     }
 
-    /// All children that are known by that.
+    /// Returns the indexes of all elements with a key.
     func children(knownBy key: [UInt8], _ source: ElementKeys.Source, of node: UInt32, _ declared: [[[UInt8]]]?) throws -> [Int] {
         if sources[node] == nil {
             let known = ElementKeys(values, declared: declared, usesID: declared == nil, atMost: 0)
@@ -80,8 +80,8 @@ final class DocumentTables {
         return sources[node]?[[source.rawValue] + key] ?? []
     }
 
-    /// How many of the children at the beginning, and of others at the end, are the same as those of an array of another value, which
-    /// lives as long as this one.
+    /// Returns how many elements at the beginning, and how many of the rest at the end, equal those of an array of another value. The
+    /// other value must live as long as this one.
     func ends(
         _ node: UInt32, of other: DocumentTables, _ otherNode: UInt32, _ isSame: (Int, Int) throws -> Bool
     ) throws -> (first: Int, last: Int) {
@@ -95,7 +95,7 @@ final class DocumentTables {
         return ends
     }
 
-    /// Returns the comparison of a string of another value with one of this value, which is made once. The other value lives as long as
+    /// Returns the comparison of a string of another value with one of this value, computed once. The other value must live as long as
     /// this one.
     func parts(_ node: UInt32, of other: DocumentTables, _ otherNode: UInt32, _ make: () throws -> TextParts?) throws -> TextParts? {
         let pair = Pair(node: node, other: ObjectIdentifier(other), otherNode: otherNode)
@@ -105,7 +105,7 @@ final class DocumentTables {
         return made
     }
 
-    /// All children of a digest.
+    /// Returns the indexes of all elements with a digest.
     func children(of digest: UInt64, _ node: UInt32) throws -> [Int] {
         let children = children(of: node)
         if digests[node] == nil {

@@ -1,4 +1,4 @@
-/// A value in one of the trees of a merge, or one that the merge computed, or none.
+/// A value in one of the trees of a merge, a computed value, or none.
 struct ValueRef: Equatable {
     var tree: UInt32
     var node: UInt32
@@ -10,25 +10,25 @@ struct ValueRef: Equatable {
     var isComputed: Bool { tree == Self.computedTree }
 }
 
-/// A value that is in no input.
+/// A value that is in none of the inputs.
 enum ComputedValue {
     case number([UInt8])
     case text([UInt8])
     case array(ValueRefs)
-    /// In the order of their names, which are strings of some tree.
+    /// In the order of the names, which are strings of some tree.
     case object([(name: ValueRef, value: ValueRef)])
 }
 
 /// The values that a merge works with: the trees of its inputs and of its rules, and what it computed.
 ///
-/// (As of its frames and its lists: one thread has them, for one merge. To look at each access whether somebody else is at it takes as long
-/// as the work itself where values are small.)
+/// (The same holds for this class, frames and lists: one thread uses them, for one merge. Checking each access for exclusivity takes as
+/// long as the work itself if values are small.)
 final class DocumentValues {
     @exclusivity(unchecked) private var texts: [JSONText]
     @exclusivity(unchecked) private var trees: UnsafeMutablePointer<JSONTree>
     @exclusivity(unchecked) private(set) var computed: [ComputedValue] = []
     let work: DocumentControl
-    /// Digests of large containers, made when they are first compared with others that are written otherwise.
+    /// Digests of large containers, computed when they are first compared with containers of another spelling.
     @exclusivity(unchecked) private var digests: [UInt64: UInt64] = [:]
     @exclusivity(unchecked) private var openDigests: [OpenDigest] = []
     let seed = ValueDigest.seed
@@ -42,7 +42,7 @@ final class DocumentValues {
     }
     deinit { trees.deallocate() }
 
-    /// Adds a tree, and gives its number.
+    /// Adds a tree, and returns its number.
     func add(_ text: JSONText) -> UInt32 {
         let larger = UnsafeMutablePointer<JSONTree>.allocate(capacity: texts.count + 1)
         larger.moveInitialize(from: trees, count: texts.count)
@@ -71,7 +71,7 @@ final class DocumentValues {
         }
     }
 
-    /// Whether a value of a tree is no container, and JSON.
+    /// Returns whether a value of a tree is neither a container nor raw bytes.
     @inline(__always)
     func isScalar(_ ref: ValueRef) -> Bool {
         let code = tree(ref).code(ref.node)
@@ -80,24 +80,23 @@ final class DocumentValues {
 
     func isKind(_ ref: ValueRef, _ kind: JSONKind) -> Bool { !ref.isAbsent && self.kind(ref) == kind }
 
-    /// What a string stands for, or how a number is spelled; of values in a tree.
+    /// Returns the text of a string or the spelling of a number. The value must be in a tree.
     @inline(__always)
     func text(_ ref: ValueRef) -> UnsafeRawBufferPointer { tree(ref).text(ref.node) }
 
-    /// How many bytes a string or a text has, computed or not.
+    /// Returns the bytes of a string or a text, computed or not.
     func size(_ ref: ValueRef) -> Int {
         guard ref.isComputed else { return ref.isAbsent ? 0 : text(ref).count }
         if case .text(let text) = computed[Int(ref.node)] { return text.count }
         return 0
     }
 
-    /// So many values are fetched at once.
+    /// The number of values that are fetched at once.
     static let batch = 32
-    /// Fewer values are near in any case.
+    /// Below this number, the values are in the cache in any case.
     static let many = 1 << 10
 
-    /// Fetches where some values stand, at most `batch`, that are to be looked at next and may stand anywhere: all at once, instead of one
-    /// after the other. Nothing else comes of it.
+    /// Fetches the memory of at most `batch` values that will be read next, so that their cache misses overlap. It has no other effect.
     @inline(__always)
     func touch(_ count: Int, _ ref: (Int) -> ValueRef) {
         withUnsafeTemporaryAllocation(of: UnsafeRawPointer.self, capacity: Self.batch) { places in
@@ -115,7 +114,7 @@ final class DocumentValues {
         }
     }
 
-    /// Whether both are one value, or scalars that are written alike. Not for computed ones, but for one value.
+    /// Returns whether both are one value, or scalars of the same spelling. Computed values must be the same value.
     @inline(__always)
     func areWrittenAlike(_ a: ValueRef, _ b: ValueRef) -> Bool {
         if a == b { return true }
@@ -124,7 +123,7 @@ final class DocumentValues {
         return !JSONCode.isContainer(code) && JSONCode.kind(code) == q.kind(b.node) && Bytes.equal(p.text(a.node), q.text(b.node))
     }
 
-    /// What the writer would write of a scalar with its number in the shortest form, where that stands in the text.
+    /// Returns what the writer would write for a scalar with `normalises`, or nil unless the text has those bytes.
     func normalised(_ ref: ValueRef) -> UnsafeRawBufferPointer? {
         guard !ref.isComputed else { return nil }
         let tree = tree(ref)
@@ -143,7 +142,7 @@ final class DocumentValues {
         return tree(ref).find(pointer, from: ref.node).map { ValueRef(tree: ref.tree, node: $0) }
     }
 
-    /// Names and values of an object's members, in the order of the names.
+    /// Returns the values of an object's members in the order of their names.
     func sortedMembers(of ref: ValueRef) throws -> [UInt32] {
         let tree = tree(ref)
         var values = tree.children(of: ref.node)
@@ -153,7 +152,7 @@ final class DocumentValues {
 
     // MARK: Equality
 
-    /// Whether both are the same JSON; false where one is none.
+    /// Returns whether both are the same JSON; false if one is not JSON.
     static func areSame(_ a: [UInt8], _ b: [UInt8]) throws -> Bool {
         let work = DocumentControl()
         return try a.withUnsafeBytes { a in
@@ -164,7 +163,7 @@ final class DocumentValues {
         }
     }
 
-    /// Whether both are the same value, or both are absent. Not for computed ones.
+    /// Returns whether both are equal or both absent. Not for different computed values.
     func same(_ a: ValueRef, _ b: ValueRef) throws -> Bool {
         if a == b { return true }
         if a.isAbsent || b.isAbsent { return false }
@@ -182,7 +181,7 @@ final class DocumentValues {
         }
     }
 
-    /// Whether two scalars of one code are the same, both of which are short.
+    /// Returns whether two short scalars of one code are equal.
     @inline(__always)
     func sameShort(_ p: JSONTree, _ a: UInt32, _ q: JSONTree, _ b: UInt32, _ code: UInt32) -> Bool {
         let x = p.text(a), y = q.text(b)
@@ -192,17 +191,17 @@ final class DocumentValues {
 
     private func sameNumber(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Bool {
         if Bytes.equal(a, b) { return true }
-        // Whole numbers have one spelling, but for zero.
+        // Whole numbers have one spelling each, except zero.
         if JSONDecimal.isWhole(a), JSONDecimal.isWhole(b) { return JSONDecimal.isWholeZero(a) && JSONDecimal.isWholeZero(b) }
         if let a = JSONDecimal.Short(a), let b = JSONDecimal.Short(b) { return a == b }
         guard let a = JSONDecimal(a), let b = JSONDecimal(b) else { return false }
         return a == b
     }
 
-    /// Of each two inputs the containers in which a difference was found: merging goes down just there, and asks on each level.
+    /// For each two inputs, the containers in which a difference was found. Merging descends into these, and compares on each level.
     @exclusivity(unchecked) private var differing: [KnownDifference] = []
     private static let short = 16
-    /// Fewer levels are gone through again.
+    /// If there are no more levels than this, they are compared again.
     private static let fewLevels = 4
 
     private func areKnownToDiffer(_ a: ValueRef, _ b: ValueRef) -> Bool {
@@ -214,7 +213,8 @@ final class DocumentValues {
         let p = tree(a), q = tree(b), size = p.length(a.node)
         if size <= Self.short, size == q.length(b.node), Bytes.equalShort(p.text(a.node), q.text(b.node)) { return true }
         if areKnownToDiffer(a, b) { return false }
-        // Walks both as long as that takes few steps; whoever is asked about on every level would else be walked on every level.
+        // Compare step by step within a budget. If it does not suffice, compare digests first: a merge that compares on every level would
+        // otherwise walk the whole container on every level.
         let end = p.next(a.node), isInputs = a.tree < 3 && b.tree < 3
         var budget = 1 << 14
         if !isInputs || differing.isEmpty || !differing[Int(3 * a.tree + b.tree)].isTooMuch(a.node, end) {
@@ -233,16 +233,16 @@ final class DocumentValues {
         if differing.isEmpty { differing = Array(repeating: KnownDifference(), count: 9) }
     }
 
-    /// Goes through both side by side. Nil when the budget does not suffice.
+    /// Compares both step by step. Returns nil if the budget does not suffice.
     private func walk(_ a: ValueRef, _ b: ValueRef, _ budget: inout Int) throws -> Bool? {
         let p = tree(a), q = tree(b)
-        // Two by two; those that are still to be gone through, and in which of `around` they are.
+        // The pairs that remain to be compared, each with its index in `around` plus one.
         var next = (a.node, b.node, 0), pairs: [(UInt32, UInt32, Int)] = [], around: [[OpenPair]] = []
         var texts = AlikeTexts()
         while true {
             var (i, j, place) = next
             let end = p.next(i), otherEnd = q.next(j)
-            // The innermost that is open, and those around it. (Most have no others in them, and take no memory for this.)
+            // The innermost open container, and those around it. (Most containers hold no others, and take no memory for this.)
             var open: OpenPair?, outer: [OpenPair] = []
             func all() -> [OpenPair] { (place > 0 ? around[place - 1] : []) + outer + (open.map { [$0] } ?? []) }
             func differ() -> Bool {
@@ -264,13 +264,13 @@ final class DocumentValues {
                 if budget < 0 { return nil }
                 if let top = open, top.isObject {
                     if !Bytes.equal(p.text(i), q.text(j)) {
-                        // Another order of members, or others. To sort many takes longer than to add up what they are.
+                        // The members have another order, or other names. Adding up digests is faster than sorting many members.
                         if top.end - top.node > budget { return nil }
                         guard let members = try matched(p, top.node, q, top.other) else { return differ() }
-                        // Those before were gone through, side by side: again, on each level, would take a power of two of steps.
+                        // The members before these are compared already. Comparing them again on each level would take exponential time.
                         let at = i, rest = members.filter { $0.0 > at }
                         budget -= rest.count
-                        // Where nothing bounds how many there are, it was found out before that nothing differs.
+                        // Without a budget, the digests are equal already, so no difference is expected.
                         around.append(budget > 1 << 32 ? [] : all())
                         for (one, other) in rest { pairs.append((one, other, around.count)) }
                         (i, j) = (top.end, top.otherEnd)
@@ -305,7 +305,7 @@ final class DocumentValues {
         }
     }
 
-    /// Two containers that are gone through side by side, and where they end.
+    /// Two containers that are compared step by step, and their ends.
     private struct OpenPair {
         var node: UInt32
         var other: UInt32
@@ -314,7 +314,7 @@ final class DocumentValues {
         var isObject: Bool
     }
 
-    /// The values of members that have the same names; nil when the names are not the same.
+    /// Returns the pairs of members that have the same name, or nil if the names differ.
     private func matched(_ p: JSONTree, _ node: UInt32, _ q: JSONTree, _ other: UInt32) throws -> [(UInt32, UInt32)]? {
         var left = p.children(of: node), right = q.children(of: other)
         guard left.count == right.count else { return nil }
@@ -326,7 +326,7 @@ final class DocumentValues {
 
     // MARK: Digests
 
-    /// The same for values that are the same. Not for computed ones.
+    /// Returns a digest that is the same for equal values. Not for computed values.
     func digest(_ ref: ValueRef) throws -> UInt64 {
         let tree = tree(ref), kind = tree.kind(ref.node)
         if kind != .array, kind != .object {
@@ -334,12 +334,12 @@ final class DocumentValues {
             return scalarDigest(tree, ref.node, kind)
         }
         if tree.isEmpty(ref.node) { return digest(ofEmpty: kind) }
-        // Taken along from one to the next: there may be very many that are small.
+        // The buffer is reused, since there may be very many small containers.
         var outer: [OpenDigest] = []
         swap(&outer, &openDigests)
         outer.removeAll(keepingCapacity: true)
         defer { swap(&outer, &openDigests) }
-        // The innermost that is open.
+        // The innermost open container.
         var top = OpenDigest(ref.node, tree.next(ref.node), kind)
         var i = ref.node + JSONTree.containerSize, steps = 0
         while true {
@@ -381,7 +381,7 @@ final class DocumentValues {
                     }
                 }
             }
-            // The order of members is not to matter.
+            // The order of members must not matter.
             top.sum =
                 top.isObject
                 ? top.sum &+ ValueDigest.mix(top.name, hash, seed) : ValueDigest.mix(top.sum, hash, seed) &+ 1
@@ -402,7 +402,7 @@ final class DocumentValues {
         var end: UInt32
         var isObject: Bool
         var sum: UInt64
-        /// Of the member that is gone through.
+        /// The digest of the current member's name.
         var name: UInt64 = 0
 
         @inline(__always)
@@ -411,8 +411,8 @@ final class DocumentValues {
         }
     }
 
-    /// Whether the digest of a container is kept: of those that are large; and of smaller ones one in eight, and nobody knows which, since
-    /// there may be very many of them in each other.
+    /// Returns whether the digest of a container is cached: if it is large, and for one in eight of the smaller ones, chosen by a random
+    /// seed, since very many of these may be nested.
     @inline(__always)
     private func isKept(_ node: UInt32, _ end: UInt32) -> Bool {
         let size = end - node
@@ -431,8 +431,8 @@ final class DocumentValues {
 
     // MARK: Order
 
-    /// Less than 0, 0, or more than 0: by type, and within a type as documents are compared; arrays by their elements and objects by their
-    /// members in the order of the names, shorter first where one begins as the other. Not for computed ones.
+    /// Compares two values; not for computed ones. Returns a number below, at or above 0. Values are ordered by type, and within a type
+    /// as documents are compared: arrays by their elements, objects by their members in the order of the names. A prefix comes first.
     func compare(_ a: ValueRef, _ b: ValueRef) throws -> Int {
         var open: [(left: [UInt32], right: [UInt32], next: Int, isObject: Bool)] = []
         let p = tree(a), q = tree(b)

@@ -1,29 +1,29 @@
-/// The shortest edit script between two runs of tokens (Myers, O(ND)): of all of that length the one that keeps a token as soon as it can,
-/// else deletes, else inserts.
+/// The shortest edit script between two runs of tokens (Myers, O(ND)). Of several shortest scripts, the one that retains a token as soon
+/// as it can, else deletes, else inserts.
 struct EditScript {
     private var base: [UInt32] = []
     private var side: [UInt32] = []
     private var o = 0..<0
     private var s = 0..<0
-    /// For each distance d, one behind the other, and each diagonal k = -d, -d + 2, …, d, how far from the end an edit of that distance
-    /// reaches: at (k + d) / 2.
+    /// How far from the end an edit of distance d reaches on each diagonal k = -d, -d + 2, …, d. The rows of the distances follow each
+    /// other; diagonal k is at (k + d) / 2 of its row.
     private var reached: [Int32] = []
     private var distance = 0
 
     private static let nowhere = Int32.min / 2
 
-    /// Where the diagonals of a distance begin.
+    /// Returns where the row of a distance begins.
     @inline(__always)
     private static func row(_ d: Int) -> Int { d * (d + 1) / 2 }
 
-    /// Compares, from the end; false when that takes too many steps, all of which count.
+    /// Compares from the end. Returns false if that takes too many steps. All steps count, also then.
     mutating func find(
         _ base: [UInt32], _ o: Range<Int>, _ side: [UInt32], _ s: Range<Int>, steps: inout Int, work: DocumentControl
     ) throws -> Bool {
         (self.base, self.side, self.o, self.s) = (base, side, o, s)
         reached.removeAll(keepingCapacity: true)
         let n = o.count, m = s.count
-        // What is not written to takes no memory.
+        // Reserved pages take no memory until they are written.
         try Memory.grow(&reached, by: Self.row(min(TextAlignment.distanceLimit, n + m) + 1), "Comparing texts")
         for d in 0...TextAlignment.distanceLimit {
             guard steps >= d + 1 else { return false }
@@ -40,7 +40,7 @@ struct EditScript {
                             var x: Int32 = 0
                             if d > 0 {
                                 x = Self.nowhere
-                                // A token less of the base, or of the side.
+                                // Deletes a token of the base, or inserts one of the side.
                                 let left = k > -d ? reached[before + (k + d) / 2 - 1] : Self.nowhere
                                 let right = k < d ? reached[before + (k + d) / 2] : Self.nowhere
                                 if left >= 0, left < n { x = left + 1 }
@@ -64,7 +64,7 @@ struct EditScript {
         return false
     }
 
-    /// Calls with the places of tokens that are kept, and how many there are one after the other, after `find`.
+    /// Calls with each run of retained tokens: its place in the base and in the side, and its length. Call it after `find`.
     func keep(_ body: (Int, Int, Int) -> Void) {
         base.withUnsafeBufferPointer { a in
             side.withUnsafeBufferPointer { b in

@@ -1,19 +1,19 @@
-/// Tells the elements of lists and sets apart: numbers for what is the same element on several sides.
+/// Identifies the elements of lists and sets: gives the same number to the same element on several sides.
 struct ElementKeys {
-    /// What an element is known by; keys of different sources are never the same.
+    /// What the key of an element is made from. Keys of different sources are never equal.
     enum Source: UInt8, Sendable { case declared, id, value }
 
     private let values: DocumentValues
     private let declared: [[[UInt8]]]?
-    /// The member that objects are known by, where it is one and stands in them.
+    /// The name of the member that is the key of objects, if the key is one top-level member.
     private let name: [UInt8]?
-    /// Whether what elements are known by are members of theirs, which scalars have not got.
+    /// Whether keys are made from members, which scalars lack.
     private let isByParts: Bool
 
     private struct Known {
-        /// The lower half: the rest is told by comparing.
+        /// The lower half of the digest. Equal halves are checked by comparing the keys.
         let digest: UInt32
-        /// The node in 27 bits, which no tree has more of (a word and a half for each byte); its tree in 3, its source in 2.
+        /// The node in 27 bits (no tree has more words than a word and a half for each byte), its tree in 3, its source in 2.
         private let place: UInt32
 
         init(digest: UInt32, _ element: ValueRef, _ source: Source) {
@@ -23,13 +23,14 @@ struct ElementKeys {
         var element: ValueRef { ValueRef(tree: place >> 27 & 7, node: place & 0x07FF_FFFF) }
         var source: Source { place >> 30 == 0 ? .declared : place >> 30 == 1 ? .id : .value }
     }
-    /// Numbers in a hash table, `.max` where there is none. What is not written to takes no memory: there may be few for many elements.
+    /// Numbers in a hash table, `.max` in free slots. There may be few keys for many elements: reserved pages take no memory until they
+    /// are written.
     private final class Slots {
         private let memory: UnsafeMutablePointer<UInt32>
         private let isFew: Bool
         let count: Int
 
-        /// - Parameter count: a power of two; there are fewer where there is no memory for them.
+        /// - Parameter count: a power of two. If the memory does not suffice, the table is smaller.
         init(_ count: Int) {
             var size = count, found: UnsafeMutableRawPointer?
             while size > Self.few {
@@ -44,10 +45,10 @@ struct ElementKeys {
         }
         deinit { if isFew { memory.deallocate() } else { free(memory) } }
         private static let few = 16
-        /// For none: nothing is ever put into it.
+        /// For no table: nothing is ever written to it.
         nonisolated(unsafe) static let none = Slots(few)
 
-        /// (They are stored as their complements, since memory begins as zeros.)
+        /// (Stored as complements, since fresh memory is zeros.)
         @inline(__always)
         subscript(_ i: Int) -> UInt32 {
             get { ~memory[i] }
@@ -56,18 +57,18 @@ struct ElementKeys {
     }
     private var known: [Known] = []
     private var slots: Slots
-    /// So many are fetched at once.
+    /// The number of elements that are fetched at once.
     static let batch = 16
-    /// With fewer all is near in any case.
+    /// Smaller tables are in the cache in any case.
     private static let large = 1 << 16
     private var touched: UInt32 = 0
-    /// The numbers of what is shortest: numbers of one digit, and what is empty.
+    /// The numbers of the shortest keys: numbers of one digit, and empty values.
     private var shortest: [UInt32] = []
 
     /// - Parameters:
-    ///   - usesID: without a declared key, objects are known by their member `id`.
-    ///   - count: of the elements of one side.
-    ///   - total: of all that there can be.
+    ///   - usesID: whether objects are known by their member `id` if no key is declared.
+    ///   - count: the elements of one side.
+    ///   - total: the most elements of all sides.
     init(_ values: DocumentValues, declared: [[[UInt8]]]?, usesID: Bool, atMost count: Int, of total: Int = 0) {
         self.values = values
         self.declared = declared
@@ -80,7 +81,7 @@ struct ElementKeys {
         var size = 16
         while size < count + count / 2 { size *= 2 }
         slots = Slots(size)
-        // Most sides have most elements in common; what is not written to takes no memory.
+        // Most sides have most elements in common. Reserved pages take no memory until they are written.
         known.reserveCapacity(max(count, total))
     }
 
@@ -88,7 +89,7 @@ struct ElementKeys {
     func element(_ number: Int) -> ValueRef { known[number].element }
     func source(_ number: Int) -> Source { known[number].source }
 
-    /// The number of the element's key: the same for the same key, from 0 on. Elements are of the first 8 trees.
+    /// Returns the number of the element's key: the same for the same key, from 0 on. The element must be in one of the first 8 trees.
     mutating func number(of element: ValueRef) throws -> UInt32 {
         guard let place = placeInShortest(element) else { return try found(element) }
         if shortest.isEmpty { shortest = [UInt32](repeating: .max, count: 12) }
@@ -115,11 +116,11 @@ struct ElementKeys {
         return number
     }
 
-    /// Fetches what is known of some elements with short keys, at most `batch`, which are to be looked for next: all of it at once, instead
-    /// of one after the other. Nothing else comes of it.
+    /// Fetches the memory for at most `batch` elements with short keys that will be looked up next, so that their cache misses overlap.
+    /// It has no other effect.
     @inline(__always)
     mutating func touch(_ node: (Int) -> UInt32, _ range: Range<Int>, of tree: JSONTree) {
-        // (Few keys are near in a large table, too.)
+        // (Few keys are in the cache, also in a large table.)
         guard slots.count >= Self.large, known.count >= Self.large >> 3, isByParts else { return }
         let mask = slots.count - 1
         withUnsafeTemporaryAllocation(of: UInt32.self, capacity: 2 * Self.batch) { memory in
@@ -136,7 +137,7 @@ struct ElementKeys {
                 count += 1
             }
             for k in 0..<count { found[k] = slots[Int(found[k])] }
-            // What is there already is to be compared: its place, its node, and its text.
+            // Known keys will be compared: fetch the entry, the node and the text.
             var places = 0
             for k in 0..<count where found[k] != .max {
                 let element = known[Int(found[k])].element
@@ -151,20 +152,20 @@ struct ElementKeys {
         }
     }
 
-    /// No more elements will be looked for: what finds them is let go.
+    /// Releases the table. No more elements may be looked up.
     mutating func close() { slots = .none }
 
-    /// Whether there was an element with the same key, the digest of that key, and its source. The element gets no number.
+    /// Returns whether an element with the same key is known, the digest of that key, and its source. The element gets no number.
     func find(like element: ValueRef) throws -> (isKnown: Bool, digest: UInt32, source: Source) {
         let (slot, digest, source) = try find(element)
         return (slots[slot] != .max, digest, source)
     }
 
-    /// The slot where the key is, or where it goes.
+    /// Returns the slot of the key, or the free slot for it.
     @inline(__always)
     private func find(_ element: ValueRef) throws -> (slot: Int, digest: UInt32, source: Source) {
         let tree = values.tree(element), code = tree.code(element.node)
-        // A short scalar is known by what it is, whatever was declared but for itself.
+        // A short scalar is its own key, unless the declared key is the element itself.
         if code >= JSONCode.shortNumber, isByParts {
             try values.work.done(4)
             let kind = code >= JSONCode.shortString ? JSONKind.string : .number
@@ -200,10 +201,10 @@ struct ElementKeys {
 
     private mutating func grow() throws {
         let size = 2 * slots.count
-        // What was there goes first, so that there are never both.
+        // Release the old table first, so that both never exist at once.
         slots = .none
         slots = Slots(size)
-        // One is to be free at least: what is not there would else be looked for without end.
+        // At least one slot must be free, or the search for an unknown key would never end.
         guard slots.count > known.count else {
             throw StoreError(.outOfMemory, "Merging a list needs \(4 * size) bytes of memory at once. Free some, and try again.")
         }
@@ -217,11 +218,11 @@ struct ElementKeys {
 
     private static let id = Array("id".utf8)
 
-    /// What the element is known by; the part of it, where that is one.
+    /// Returns the source of the element's key, and the one part that it is made of, if it is one.
     private func identify(_ element: ValueRef) -> (Source, ValueRef?) {
         let tree = values.tree(element)
         if let name, tree.kind(element.node) == .object {
-            // As it goes most often.
+            // The most frequent case.
             guard let node = name.withUnsafeBytes({ tree.member($0, of: element.node) }) else { return (.value, element) }
             let kind = tree.kind(node), part = ValueRef(tree: element.tree, node: node)
             if declared != nil { return kind < .array ? (.declared, part) : (.value, element) }
@@ -243,16 +244,16 @@ struct ElementKeys {
         return kind == .string || kind == .number ? ValueRef(tree: element.tree, node: node) : nil
     }
 
-    /// What an element is known by, without looking for others like it.
+    /// Returns the source of the element's key without a lookup.
     func source(of element: ValueRef) -> Source { identify(element).0 }
 
-    /// Bytes that are the same for the same key of a source.
+    /// Returns bytes that are equal for equal keys of a source.
     func bytes(of element: ValueRef, _ source: Source) throws -> [UInt8] {
         let written = try parts(of: element, source).map { try CanonicalWriter.bytes(of: $0, in: values, normalises: true) }
         return Array(written.joined(separator: [UInt8(ascii: ",")]))
     }
 
-    /// What makes the key of an element: the values at the declared pointers, its `id`, or itself.
+    /// Returns the values that make the key of an element: those at the declared pointers, its `id`, or itself.
     func parts(of element: ValueRef, _ source: Source) -> [ValueRef] {
         switch source {
         case .declared: (declared ?? []).compactMap { values.find($0, from: element) }
@@ -271,7 +272,7 @@ struct ElementKeys {
         case .value: return try values.same(a, b)
         case .id: return try values.same(Self.id(of: a, in: values) ?? .absent, Self.id(of: b, in: values) ?? .absent)
         case .declared:
-            // As it goes most often.
+            // The most frequent case.
             if let name, values.isKind(a, .object), values.isKind(b, .object) {
                 return try values.same(member(name, of: a), member(name, of: b))
             }

@@ -2,14 +2,14 @@
 struct ElementNodes {
     let count: Int
     private let first: UInt32
-    /// Words of each, where all have as many: then its place tells its node, and there is no list.
+    /// The number of words of each element, if all have the same. Then the nodes are computed and not listed.
     private let size: UInt32
     private let list: [UInt32]
 
-    /// None.
+    /// Creates an empty list of elements.
     init() { (count, first, size, list) = (0, 0, 0, []) }
 
-    /// The elements at these nodes.
+    /// The elements at the given nodes.
     init(_ list: [UInt32]) { (count, first, size, self.list) = (list.count, 0, 0, list) }
 
     init(_ tree: JSONTree, of array: UInt32) {

@@ -1,6 +1,7 @@
-/// Longest increasing subsequences. Of several, the one that takes each number, from the left, as soon as it can be part of one.
+/// Longest increasing subsequences. Of several, the one that includes each number, from the left, as soon as possible.
 enum IncreasingRun {
-    /// Whether each of the numbers is in it; negative ones never are. O(n log n), and memory O(n), however far apart the numbers are.
+    /// Returns which of the numbers are in it; negative ones never are. O(n log n) time and O(n) memory, however far apart the numbers
+    /// are.
     static func members(_ numbers: [Int32], _ work: DocumentControl) throws -> TokenBits {
         let least = numbers.lazy.filter { $0 >= 0 }.min() ?? 0
         return try members(numbers.count, below: max(0, Int(numbers.max() ?? -1) + 1 - Int(least)), work) {
@@ -8,8 +9,8 @@ enum IncreasingRun {
         }
     }
 
-    /// Whether each of the keys is in it; those that are not below a limit never are.
-    /// - Parameter sizes: how many each key counts for, by key; empty: one.
+    /// Returns which of the keys are in it; keys at or above the limit never are.
+    /// - Parameter sizes: for each key, how many it counts for; empty if each counts for one.
     static func members(_ keys: [UInt32], below limit: Int, sizes: [Int32], _ work: DocumentControl) throws -> TokenBits {
         func number(_ i: Int) -> Int32 { keys[i] < limit ? Int32(truncatingIfNeeded: keys[i]) : -1 }
         return try sizes.isEmpty ? members(keys.count, below: limit, work, number) : weighed(keys.count, sizes, work, number)
@@ -19,9 +20,9 @@ enum IncreasingRun {
 
     @inline(__always)
     private static func members(_ count: Int, below limit: Int, _ work: DocumentControl, _ number: (Int) -> Int32) throws -> TokenBits {
-        // The length of the longest run that begins at each: tails[l] is the largest number with which a run of l + 1 can begin.
+        // The length of the longest run that begins at each number. tails[l] is the largest number with which a run of l + 1 can begin.
         var lengths = [Int32](repeating: 0, count: count), tails: [Int32] = []
-        // For a range of numbers, where the search for the last of them ended: a hint for where to begin. Ranges may share a hint.
+        // For a range of numbers, where the last search for one of them ended: a hint for where to begin. Ranges may share a hint.
         var nearBits = nearBits
         while limit >> nearBits > count { nearBits += 1 }
         var near = [Int32](repeating: 0, count: limit >> nearBits + 1)
@@ -29,11 +30,11 @@ enum IncreasingRun {
             let one = number(i)
             guard one >= 0 else { continue }
             var low = 0, high = tails.count
-            // Most go on with the longest.
+            // Most numbers extend the longest run.
             if let last = tails.last, last > one {
                 low = high
             } else if high > 0 {
-                // Others come near the last one like them.
+                // Others end near the last similar number.
                 var step = 1
                 let before = min(Int(near[Int(one) >> nearBits]), high - 1)
                 if tails[before] > one {

@@ -1,12 +1,12 @@
-/// A number of JSON, exactly: its digits and a power of ten. Equal numbers are equal, however they were spelled.
+/// An exact JSON number: its digits and a power of ten. Equal numbers are equal, however they were spelled.
 struct JSONDecimal: Equatable {
-    /// At most so many digits from the first to the last that is no zero can be merged, and powers of ten up to so much: the one that is
-    /// written, and that of the first digit.
+    /// The limits of numbers that can be merged: the number of significant digits, and the absolute value both of the written exponent
+    /// and of the power of ten of the first digit.
     static let digitLimit = 400
     static let exponentLimit = 9_999
 
     private(set) var negative = false
-    /// 0 to 9, the most significant first, without zeros at either end; none for zero.
+    /// The digits 0 to 9, most significant first, without zeros at either end; empty for zero.
     private(set) var digits: [UInt8] = []
     /// The power of ten of the last digit; 0 for zero.
     private(set) var exponent = 0
@@ -25,7 +25,7 @@ struct JSONDecimal: Equatable {
         self.exponent = exponent + digits.count - end
     }
 
-    /// A number as RFC 8259 spells it; nil for anything else.
+    /// Parses a number as RFC 8259 spells it; nil for anything else.
     init?(_ lexeme: UnsafeRawBufferPointer) {
         guard let spelling = JSONNumberSpelling(lexeme, at: 0), spelling.end == lexeme.count else { return nil }
         var digits: [UInt8] = []
@@ -37,8 +37,8 @@ struct JSONDecimal: Equatable {
         self.init(negative: lexeme.first == UInt8(ascii: "-"), digits: digits, exponent: spelling.exponent - spelling.fraction)
     }
 
-    /// Whether a number as RFC 8259 spells it has digits only, and perhaps a sign: then no other such spelling is the same number, but for
-    /// `0` and `-0`.
+    /// Returns whether an RFC 8259 number has only digits and perhaps a sign. Then no other such spelling is the same number, except `0`
+    /// and `-0`.
     static func isWhole(_ lexeme: UnsafeRawBufferPointer) -> Bool {
         for byte in lexeme where byte < 0x30 || byte > 0x39 {
             guard byte == UInt8(ascii: "-") else { return false }
@@ -46,7 +46,7 @@ struct JSONDecimal: Equatable {
         return true
     }
 
-    /// A number of at most 18 digits and perhaps a sign; of what RFC 8259 spells.
+    /// Returns the value of an RFC 8259 number if it has only digits and perhaps a sign, at most 18 bytes.
     static func short(_ lexeme: UnsafeRawBufferPointer) -> Int64? {
         guard lexeme.count <= 18 else { return nil }
         var value: Int64 = 0, negative = false
@@ -58,18 +58,18 @@ struct JSONDecimal: Equatable {
         return negative ? -value : value
     }
 
-    /// Whether it is `0` or `-0`.
+    /// Returns whether a whole number is `0` or `-0`.
     static func isWholeZero(_ lexeme: UnsafeRawBufferPointer) -> Bool {
         lexeme.last == UInt8(ascii: "0") && (lexeme.count == 1 || lexeme.count == 2 && lexeme.first == UInt8(ascii: "-"))
     }
 
-    /// A number of at most 18 digits, without memory of its own: the same for the same number.
+    /// A number of at most 18 digits, without memory of its own. Equal numbers are equal.
     struct Short: Equatable {
         var digits: UInt64 = 0
         var exponent = 0
         var negative = false
 
-        /// Nil for a number of more digits. Of what RFC 8259 spells.
+        /// Nil for a number of more digits. The bytes must be an RFC 8259 number.
         @inline(__always)
         init?(_ lexeme: UnsafeRawBufferPointer) {
             guard lexeme.count <= 40 else { return nil }
@@ -110,9 +110,9 @@ struct JSONDecimal: Equatable {
     }
 
     var isZero: Bool { digits.isEmpty }
-    /// Whether JSON that can be merged may hold it.
+    /// Whether JSON that can be merged may contain it.
     var isMergeable: Bool { digits.count <= Self.digitLimit && (isZero || abs(top - 1) <= Self.exponentLimit) }
-    /// The power of ten above the first digit.
+    /// The power of ten just above the first digit.
     private var top: Int { exponent + digits.count }
 
     var negated: JSONDecimal {
@@ -123,7 +123,7 @@ struct JSONDecimal: Equatable {
 
     // MARK: Order
 
-    /// Less than 0, 0, or more than 0.
+    /// Compares two numbers: below 0, 0 or above 0.
     static func compare(_ a: JSONDecimal, _ b: JSONDecimal) -> Int {
         if a.negative != b.negative { return a.negative ? -1 : 1 }
         return a.negative ? sizes(b, a) : sizes(a, b)
@@ -141,7 +141,7 @@ struct JSONDecimal: Equatable {
 
     // MARK: Sums
 
-    /// The sum of three; nil when it cannot be merged again: it has too many digits, or is too large.
+    /// Returns the sum of three numbers; nil if it has too many digits or is too large to be merged again.
     static func sum(_ a: JSONDecimal, _ b: JSONDecimal, _ c: JSONDecimal) -> JSONDecimal? {
         let terms = [a, b, c].filter { !$0.isZero }.sorted { $0.top > $1.top }
         guard terms.count == 3 else {
@@ -151,11 +151,11 @@ struct JSONDecimal: Equatable {
         if let first = near(terms[0], terms[1]) {
             return near(first, terms[2]).flatMap { $0.isMergeable ? $0 : nil }
         }
-        // The largest is so much larger that nothing but the end of both others could leave it few digits.
+        // The largest is so much larger that the sum has few digits only if the other two cancel out.
         return terms[1] == terms[2].negated && terms[0].isMergeable ? terms[0] : nil
     }
 
-    /// The sum of two, exactly; nil when they are so far apart that it has more digits than anybody merges.
+    /// Returns the exact sum of two numbers; nil if they are so far apart that it has more digits than can be merged.
     private static func near(_ a: JSONDecimal, _ b: JSONDecimal) -> JSONDecimal? {
         if a.isZero { return b }
         if b.isZero { return a }
@@ -181,7 +181,7 @@ struct JSONDecimal: Equatable {
 
     // MARK: Spelling
 
-    /// The shortest plain decimal; beyond 21 digits, or six zeros behind the point, with an exponent, as RFC 8785 spells numbers.
+    /// The shortest plain decimal, or with an exponent beyond 21 digits or six zeros after the point, as RFC 8785 spells numbers.
     var spelling: [UInt8] {
         guard !isZero else { return [0x30] }
         var text: [UInt8] = negative ? [UInt8(ascii: "-")] : []
@@ -202,20 +202,20 @@ struct JSONDecimal: Equatable {
     }
 }
 
-/// Where a number of RFC 8259 ends, and what it takes to compare it.
+/// Where an RFC 8259 number ends, and what is needed to compare it.
 struct JSONNumberSpelling {
-    /// Behind its last character.
+    /// The index after its last character.
     private(set) var end: Int
-    /// Digits behind the point.
+    /// The number of digits after the point.
     private(set) var fraction = 0
-    /// What is written behind the `e`, at most a million either way.
+    /// The written exponent, clamped to a million either way.
     private(set) var exponent = 0
-    /// Digits from the first to the last that is no zero.
+    /// The number of significant digits: from the first to the last that is not zero.
     private(set) var significant = 0
-    /// The power of ten of the first digit that is no zero; 0 when there is none.
+    /// The power of ten of the first digit that is not zero; 0 if there is none.
     private(set) var magnitude = 0
 
-    /// Nil when no number begins there.
+    /// Nil if no number begins at `start`.
     @inline(__always)
     init?(_ bytes: UnsafeRawBufferPointer, at start: Int) {
         var i = start

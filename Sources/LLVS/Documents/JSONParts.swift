@@ -1,41 +1,41 @@
 /// Finds some parts of JSON texts in one pass over each, without a tree. Used by one thread at a time.
 ///
-/// What it takes for JSON is what `JSONTreeParser` takes; where that would have to be looked at more closely (long values, objects of many
-/// members, names in which something is escaped), it says so, and the tree has the word.
+/// It accepts the JSON that `JSONTreeParser` accepts. If that needs a closer look (long values, objects of many members, names with
+/// escapes), it returns `.unsure`, and the caller parses a tree.
 final class JSONParts: @unchecked Sendable {
     // Sendable: one thread at a time uses it.
-    /// What was found at one of the pointers.
+    /// The value at one of the pointers.
     struct Part {
         enum Kind: UInt8 { case missing, null, no, yes, number, string, container }
         var kind = Kind.missing
-        /// A string in which something is escaped.
+        /// Whether it is a string with escapes.
         var isEscaped = false
-        /// In the text; of a string without its quotes.
+        /// Its range in the text; of a string without the quotes.
         var start = 0, end = 0
     }
     enum Outcome {
         case found, notJSON
-        /// It was not looked at to the end.
+        /// The text was not read to the end.
         case unsure
     }
 
-    /// One segment of some pointers, and where it leads.
+    /// One segment of some pointers, and the place that it leads to.
     private struct Step {
         let start: Int, size: Int
-        /// What it is in an array; -1: nothing.
+        /// The segment as an index of an array; -1 if it is none.
         let index: Int
         let place: Int
     }
-    /// Where some pointers lead: its steps on, and the pointers that end there.
+    /// A place to which some pointers lead: the steps from it, and the pointers that end at it.
     private struct Place {
         var steps = 0..<0, ends = 0..<0
     }
     private struct Level {
         var isObject = false
         var place = 0, start = 0
-        /// Elements so far; of an object the number of its first name.
+        /// The elements so far. For an object, the number of its first name.
         var count = 0, firstName = 0
-        /// Whether the names of an object stand in order so far.
+        /// Whether the names of an object are in order so far.
         var isSorted = true
     }
     private struct Name {
@@ -43,8 +43,7 @@ final class JSONParts: @unchecked Sendable {
         var start = 0, size = 0
     }
 
-    /// Of a text that is looked at, its depth, the members of an object whose names are not in order, and the names of all objects that
-    /// are open.
+    /// Limits: the bytes of a text, its depth, the members of an object whose names are not in order, and the names of all open objects.
     private static let mostBytes = 1 << 18, mostDepth = 64, mostMembers = 32, mostNames = 512
     private static let nowhere = -1
 
@@ -52,10 +51,10 @@ final class JSONParts: @unchecked Sendable {
     private let levels = UnsafeMutablePointer<Level>.allocate(capacity: mostDepth)
     private let seen = UnsafeMutablePointer<Name>.allocate(capacity: mostNames)
     private let found: UnsafeMutableBufferPointer<Part>
-    /// Whether each number of the text that was looked at last may be a part of a key (`IndexNumber`).
+    /// Whether each number of the last text may be a part of a key (`IndexNumber`).
     private(set) var hasNumbersOfKeys = true
 
-    /// - Parameter pointers: RFC 6901, taken apart at their slashes.
+    /// - Parameter pointers: RFC 6901 pointers, split at their slashes.
     init(_ pointers: [[[UInt8]]]) {
         found = .allocate(capacity: pointers.count)
         found.initialize(repeating: Part())
@@ -67,7 +66,7 @@ final class JSONParts: @unchecked Sendable {
         found.deallocate()
     }
 
-    /// Adds the place to which `depth` segments of these pointers lead; all have these in common.
+    /// Adds the place to which the first `depth` segments lead, which all of these pointers have in common.
     @discardableResult
     private func add(_ pointers: [(offset: Int, element: [[UInt8]])], at depth: Int) -> Int {
         let own = places.count
@@ -93,10 +92,10 @@ final class JSONParts: @unchecked Sendable {
         return own
     }
 
-    /// What is at the pointer of that number, after `.found`, in the text that was looked at last.
+    /// The value at a pointer in the last text. Valid after `.found`.
     subscript(_ pointer: Int) -> Part { found[pointer] }
 
-    /// Looks for the parts in a text.
+    /// Finds the parts in a text.
     func find(in text: UnsafeRawBufferPointer) -> Outcome {
         guard text.count > 0, Bytes.isValidUTF8(text), let base = text.baseAddress else { return .notJSON }
         guard text.count <= JSONParts.mostBytes else { return .unsure }
@@ -146,7 +145,7 @@ final class JSONParts: @unchecked Sendable {
                     continue
                 case .wrong: return outcome
                 }
-                // What is behind a value: the end of what it is in, or the next one there.
+                // After a value: the end of its container, or the next value.
                 while true {
                     skipSpace()
                     guard depth > 0 else { return at == text.count ? .found : .notJSON }
@@ -168,7 +167,7 @@ final class JSONParts: @unchecked Sendable {
             }
         }
 
-        /// Why it goes on no further.
+        /// Why the pass stopped.
         private var outcome = Outcome.notJSON
 
         @inline(__always)
@@ -224,13 +223,13 @@ final class JSONParts: @unchecked Sendable {
             return .scalar
         }
 
-        /// Behind the number that begins here; nil when none does that may be in JSON that can be merged.
+        /// Returns the end of the number that begins at the current position; nil if none begins or it cannot be merged.
         private func numberEnd() -> Int? {
             var end = at
             if text[end] == UInt8(ascii: "-") { end += 1 }
             let first = end
             while end < text.count, text[end] &- 0x30 <= 9 { end += 1 }
-            // Most are whole numbers, and short.
+            // Most are short whole numbers.
             let isPlain = end == text.count || text[end] != UInt8(ascii: ".") && text[end] | 0x20 != UInt8(ascii: "e")
             if isPlain, end - first == 1 || end - first > 1 && end - first <= 18 && text[first] != 0x30 { return end }
             guard let number = JSONNumberSpelling(text, at: at), JSONTreeParser.isWithinLimits(number) else { return nil }
@@ -238,7 +237,7 @@ final class JSONParts: @unchecked Sendable {
             return number.end
         }
 
-        /// Goes behind the string that begins here, and tells whether something in it is escaped; nil when it is none.
+        /// Skips the string that begins at the current position. Returns whether it has escapes; nil if it is not a string.
         @inline(__always)
         private mutating func string() -> Bool? {
             var i = JSONTreeParser.plainEnd(of: text, from: at + 1)
@@ -260,7 +259,7 @@ final class JSONParts: @unchecked Sendable {
 
         // MARK: Members and elements
 
-        /// Goes to the next value in what is open, and tells where it stands.
+        /// Moves to the next value in the open container, and returns its place.
         @inline(__always)
         private mutating func next(_ level: UnsafeMutablePointer<Level>) -> Int? {
             level.pointee.count += 1
@@ -295,7 +294,7 @@ final class JSONParts: @unchecked Sendable {
             return JSONParts.nowhere
         }
 
-        /// Whether no name of the object is the same; notes it. One that stands behind all others in order is new.
+        /// Returns whether the object does not have the name yet, and remembers it. A name after all others in order is new.
         @inline(__always)
         private mutating func isNew(_ start: Int, _ size: Int, _ level: UnsafeMutablePointer<Level>) -> Bool {
             let seen = owner.seen, first = level.pointee.firstName
@@ -319,7 +318,7 @@ final class JSONParts: @unchecked Sendable {
             return true
         }
 
-        /// Whether a name stands behind another in order.
+        /// Returns whether a name comes after another in order.
         private func isBehind(_ start: Int, _ size: Int, _ other: Name) -> Bool {
             let before = UnsafeRawBufferPointer(start: base + other.start, count: other.size)
             return Bytes.compare(before, UnsafeRawBufferPointer(start: base + start, count: size)) < 0

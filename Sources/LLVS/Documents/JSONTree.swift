@@ -1,28 +1,28 @@
 /// What a node of a `JSONTree` is. The raw values are the order of types when values are compared.
 enum JSONKind: UInt8, Comparable {
     case null, bool, number, string, array, object
-    /// Bytes that are no JSON that can be merged.
+    /// Bytes that are not JSON, or not JSON that can be merged.
     case raw
 
     static func < (a: JSONKind, b: JSONKind) -> Bool { a.rawValue < b.rawValue }
 }
 
-/// What the highest six bits of a node's first word say: its kind, how it is written, and, of what is short, how long it is.
+/// The highest six bits of a node's first word: its kind, its spelling, and the length of short nodes.
 enum JSONCode {
     static let null: UInt32 = 0, no: UInt32 = 1, yes: UInt32 = 2
-    /// Strings with escapes, and those that are written as they are to be.
+    /// Strings with escapes: in any spelling, and in the canonical one.
     static let escaped: UInt32 = 3, escapedCanonical: UInt32 = 4
-    /// A string as it stands; a text without quotes.
+    /// A string without escapes; a text without quotes.
     static let string: UInt32 = 5, whole: UInt32 = 6
     static let raw: UInt32 = 7, number: UInt32 = 8
     static let array: UInt32 = 9, canonicalArray: UInt32 = 10
-    /// Objects; those whose members are in order; and those that are canonical besides.
+    /// Objects: in any order; with members in order; canonical.
     static let object: UInt32 = 11, sortedObject: UInt32 = 12, canonicalObject: UInt32 = 13
-    /// From here on the code tells the length: of numbers from 1 on, of strings from 0 on.
+    /// From here on the code has the length: of numbers from 1 on, of strings from 0 on.
     static let shortNumber: UInt32 = 16, shortString: UInt32 = 36
     static let longestNumber = 20, longestString = 27
 
-    /// Those below 16 that are written as they are to be.
+    /// The codes below 16 of canonical nodes.
     private static let canonical: UInt32 =
         1 << null | 1 << no | 1 << yes | 1 << escapedCanonical | 1 << string | 1 << number
         | 1 << canonicalArray | 1 << canonicalObject
@@ -33,7 +33,7 @@ enum JSONCode {
     static func isEscaped(_ code: UInt32) -> Bool { code == escaped || code == escapedCanonical }
     @inline(__always)
     static func isContainer(_ code: UInt32) -> Bool { code >= array && code <= canonicalObject }
-    /// Whether a second word has the length.
+    /// Returns whether a second word has the length.
     @inline(__always)
     static func isLong(_ code: UInt32) -> Bool { code >= escaped && code <= number }
 
@@ -53,29 +53,29 @@ enum JSONCode {
     }
 }
 
-/// A value as a table of words in the order of its text; strings and numbers are where they stand in the text.
+/// A value as a table of words in the order of its text. The bytes of strings and numbers stay in the text.
 ///
 ///     {"a": [1, 2]}   ->   object · "a" · array · 1 · 2
 ///
-/// A node is known by the place of its first word, which tells what it is and where it begins (`JSONCode`). A word for its length follows
-/// where it is long, or a name; of a container it has both its length and how many words are in it, and those of few large ones are apart.
-/// So a short scalar takes four bytes, a container eight, and a member eight more. A member is its name and then its value.
-/// This is a view, good while the `JSONText` lives that it is of.
+/// A node is identified by the index of its first word, which has its code and its offset in the text (`JSONCode`). A second word has the
+/// length of a long node or a name. The second word of a container has both its length and the number of words in it; large ones are
+/// stored apart. So a short scalar takes four bytes, a container eight, and a member eight more. A member is its name and then its value.
+/// This struct is a view, valid while its `JSONText` lives.
 struct JSONTree {
     static let startMask: UInt32 = 1 << 26 - 1
-    /// Words of a name, and of what is before the first child of a container.
+    /// The words of a name, and the words before the first child of a container.
     static let nameSize: UInt32 = 2, containerSize: UInt32 = 2
-    /// The second word of a container: its length above its words, or, with this bit, which of the large ones it is.
+    /// The second word of a container: its length above its word count, or, with this bit, its index among the large ones.
     static let isLarge: UInt32 = 1 << 31
     static let lengthShift: UInt32 = 16, wordsMask: UInt32 = 1 << 16 - 1
 
     let bytes: UnsafeRawBufferPointer
-    /// Words.
+    /// The number of words.
     let count: Int
     let words: UnsafeMutablePointer<UInt32>
-    /// What strings with escapes stand for.
+    /// The decoded text of strings with escapes.
     let decoded: UnsafeMutableRawPointer?
-    /// Of each large container its length, and the node behind all that is in it.
+    /// For each large container its length, and the node after all that it contains.
     let large: UnsafeMutablePointer<UInt32>?
 
     @inline(__always)
@@ -85,7 +85,7 @@ struct JSONTree {
     @inline(__always)
     func start(_ node: UInt32) -> Int { Int(words[Int(node)] & Self.startMask) }
 
-    /// Bytes; of a string without its quotes.
+    /// Returns the bytes of a node; of a string without its quotes.
     @inline(__always)
     func length(_ node: UInt32) -> Int {
         let code = code(node)
@@ -97,10 +97,10 @@ struct JSONTree {
         return word & Self.isLarge == 0 ? Int(word >> Self.lengthShift) : Int(largePart(word, 0))
     }
 
-    /// Of a large container its length, or the node behind it.
+    /// Returns the length of a large container, or the node after it.
     private func largePart(_ word: UInt32, _ part: Int) -> UInt32 { large.map { $0[2 * Int(word & ~Self.isLarge) + part] } ?? 0 }
 
-    /// The node behind this one and all in it.
+    /// Returns the node after this one and all that it contains.
     @inline(__always)
     func next(_ node: UInt32) -> UInt32 {
         let code = code(node)
@@ -109,11 +109,11 @@ struct JSONTree {
         let word = words[Int(node) + 1]
         return word & Self.isLarge == 0 ? node &+ (word & Self.wordsMask) : largePart(word, 1)
     }
-    /// The node behind this one in the order of the text: the first that is in it, where it is a container.
+    /// Returns the next node in the order of the text: for a container the first in it.
     @inline(__always)
     func following(_ node: UInt32) -> UInt32 { JSONCode.isContainer(code(node)) ? node + Self.containerSize : next(node) }
 
-    /// Whether the bytes of the node are what the writer would write.
+    /// Returns whether the bytes of the node are what the writer would write.
     @inline(__always)
     func isCanonical(_ node: UInt32) -> Bool { JSONCode.isCanonical(code(node)) }
     @inline(__always)
@@ -121,7 +121,7 @@ struct JSONTree {
     @inline(__always)
     func isEscaped(_ node: UInt32) -> Bool { JSONCode.isEscaped(code(node)) }
 
-    /// What a string stands for, in UTF-8; of all else the bytes in the text.
+    /// Returns the decoded text of a string in UTF-8, or the bytes of any other node.
     @inline(__always)
     func text(_ node: UInt32) -> UnsafeRawBufferPointer {
         guard let base = isEscaped(node) ? UnsafeRawPointer(decoded) : bytes.baseAddress else {
@@ -130,14 +130,14 @@ struct JSONTree {
         return UnsafeRawBufferPointer(start: base + start(node), count: length(node))
     }
 
-    /// The node of the name of a member's value.
+    /// Returns the node of the name of a member, given its value.
     @inline(__always)
     func nameNode(of value: UInt32) -> UInt32 { value &- Self.nameSize }
-    /// The name of a member's value.
+    /// Returns the name of a member, given its value.
     @inline(__always)
     func name(of value: UInt32) -> UnsafeRawBufferPointer { text(value &- Self.nameSize) }
 
-    /// A string with its quotes, where it has no escapes and they are there.
+    /// Returns a string with its quotes, or nil if it has escapes or no quotes.
     @inline(__always)
     func quoted(_ node: UInt32) -> UnsafeRawBufferPointer? {
         let code = code(node), start = start(node)
@@ -145,8 +145,8 @@ struct JSONTree {
         return UnsafeRawBufferPointer(start: base + start - 1, count: length(node) + 2)
     }
 
-    /// Where in its bytes stands what the writer would write of the node: all of it, and a string with its quotes; nil where that is not
-    /// there as it is to be.
+    /// Returns the range of the text that is exactly what the writer would write for the node, a string with its quotes; nil if the text
+    /// is not canonical.
     @inline(__always)
     func written(_ node: UInt32) -> Range<Int>? {
         let code = code(node)
@@ -156,12 +156,12 @@ struct JSONTree {
         return start > 0 ? start - 1..<end + 1 : nil
     }
 
-    /// `true` for the word of that name; for nodes of the kind `bool`.
+    /// Returns whether a node of the kind `bool` is `true`.
     func bool(_ node: UInt32) -> Bool { code(node) == JSONCode.yes }
 
     func decimal(_ node: UInt32) -> JSONDecimal { JSONDecimal(text(node)) ?? .zero }
 
-    /// The elements of an array, or the values of an object's members, in the order of the text.
+    /// Returns the elements of an array, or the values of an object's members, in the order of the text.
     func children(of node: UInt32) -> [UInt32] {
         let end = next(node), step = kind(node) == .object ? Self.nameSize : 0
         var count = 0, i = node + Self.containerSize
@@ -169,16 +169,16 @@ struct JSONTree {
         return children(of: node, count: count)
     }
 
-    /// The same, where it is known how many there are.
+    /// The same, for a known number of children.
     func children(of node: UInt32, count: Int) -> [UInt32] {
         var children: [UInt32] = []
-        // Room for just so many: those of long lists take as much memory as all else.
+        // Reserve exactly: the children of long lists take as much memory as everything else.
         children.reserveCapacity(count)
         appendChildren(of: node, to: &children)
         return children
     }
 
-    /// - Parameter most: how many at most.
+    /// - Parameter most: the maximum number of children.
     func appendChildren(of node: UInt32, to children: inout [UInt32], most: Int = .max) {
         let end = next(node), step = kind(node) == .object ? Self.nameSize : 0
         var i = node + Self.containerSize, left = most
@@ -191,7 +191,7 @@ struct JSONTree {
 
     func isEmpty(_ node: UInt32) -> Bool { next(node) == node + Self.containerSize }
 
-    /// The value of the member of that name.
+    /// Returns the value of the member of that name.
     func member(_ name: UnsafeRawBufferPointer, of node: UInt32) -> UInt32? {
         guard kind(node) == .object else { return nil }
         let end = next(node)
@@ -203,7 +203,7 @@ struct JSONTree {
         return nil
     }
 
-    /// What an RFC 6901 pointer, split at its slashes, leads to.
+    /// Returns the node to which an RFC 6901 pointer, split at its slashes, leads.
     func find(_ pointer: [[UInt8]], from node: UInt32) -> UInt32? {
         var node = node
         for segment in pointer {
@@ -225,12 +225,12 @@ struct JSONTree {
     }
 }
 
-/// Owns the tree of a value. The bytes that it was made from stay the caller's, unless it was given them.
+/// Owns the tree of a value. The parsed bytes belong to the caller, unless they were handed over.
 final class JSONText {
     let tree: JSONTree
     private let owned: UnsafeMutableRawPointer?
 
-    /// Takes over `words`, `decoded`, `large` and `owned`, which are released by `free`.
+    /// Takes ownership of `words`, `decoded`, `large` and `owned`, which are released by `free`.
     init(
         _ bytes: UnsafeRawBufferPointer, words: UnsafeMutablePointer<UInt32>, count: Int, decoded: UnsafeMutableRawPointer?,
         large: UnsafeMutablePointer<UInt32>? = nil, owned: UnsafeMutableRawPointer? = nil
@@ -239,12 +239,12 @@ final class JSONText {
         self.owned = owned
     }
 
-    /// A value that is not parsed: text as one string, or bytes.
+    /// A value that is not parsed: a text as one string, or bytes.
     convenience init(whole bytes: UnsafeRawBufferPointer, as kind: JSONKind) throws {
         self.init(bytes, words: try Self.words(of: bytes.count, isText: kind == .string), count: 2, decoded: nil)
     }
 
-    /// The words of a value that is not parsed.
+    /// Returns the words of a value that is not parsed.
     private static func words(of count: Int, isText: Bool) throws -> UnsafeMutablePointer<UInt32> {
         let size = 2 * MemoryLayout<UInt32>.stride
         guard let words = try Memory.allocate(size, "Merging a value").bindMemory(to: UInt32.self).baseAddress else {
@@ -255,7 +255,7 @@ final class JSONText {
         return words
     }
 
-    /// What an app answered, which it keeps: JSON where it can be read so, else bytes, or text as a whole.
+    /// Parses what an app answered, and owns the bytes: JSON if possible, else bytes, or a text as a whole.
     static func answer(_ bytes: [UInt8], as kind: JSONKind?, work: DocumentControl) throws -> JSONText {
         if kind == nil, let text = try bytes.withUnsafeBytes({ try JSONTreeParser.parse($0, copying: true, work: work) }) { return text }
         let isText = kind == .string && bytes.withUnsafeBytes { Bytes.isValidUTF8($0) }
@@ -280,7 +280,7 @@ final class JSONText {
 
 /// RFC 6901.
 enum JSONPointer {
-    /// The place in an array that a segment names: digits without a zero in front.
+    /// Returns a segment as an index of an array: digits without a leading zero.
     static func index(_ segment: [UInt8]) -> Int? {
         guard !segment.isEmpty, segment.count <= 9, segment[0] != 0x30 || segment.count == 1 else { return nil }
         var index = 0
@@ -291,7 +291,7 @@ enum JSONPointer {
         return index
     }
 
-    /// A segment as it is written in a pointer.
+    /// Returns a segment as it is escaped in a pointer.
     static func escaped(_ segment: UnsafeRawBufferPointer) -> [UInt8] {
         var out: [UInt8] = []
         for byte in segment {

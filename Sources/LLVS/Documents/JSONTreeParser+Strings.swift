@@ -1,4 +1,4 @@
-/// Strings: as they stand, or, where something in them is escaped, decoded beside the text.
+/// Parses strings: their bytes stay in the text, or are decoded apart if they have escapes.
 extension JSONTreeParser {
     mutating func string(isName: Bool) throws -> Bool {
         let start = position + 1, i = Self.plainEnd(of: bytes, from: start)
@@ -15,7 +15,8 @@ extension JSONTreeParser {
         return try escapedString(start)
     }
 
-    /// Where the first quote, backslash or control stands, from `start` on; the end where there is none. Eight bytes at a time.
+    /// Returns the offset of the first quote, backslash or control from `start` on, or the end if there is none. Reads eight bytes at a
+    /// time.
     @inline(__always)
     static func plainEnd(of bytes: UnsafeRawBufferPointer, from start: Int) -> Int {
         var i = start
@@ -28,7 +29,7 @@ extension JSONTreeParser {
         return i
     }
 
-    /// The high bit of each byte that is a quote, a backslash or below 0x20; above the first one there may be others too many.
+    /// Returns a word with the high bit of each byte that is a quote, a backslash or below 0x20. Only the lowest one is certain.
     @inline(__always)
     static func special(_ word: UInt64) -> UInt64 {
         let ones: UInt64 = 0x0101_0101_0101_0101, highs: UInt64 = 0x8080_8080_8080_8080
@@ -37,7 +38,7 @@ extension JSONTreeParser {
         return hits & highs
     }
 
-    /// What strings stand for is never longer than they are; memory that is not written to costs nothing.
+    /// Decoded strings are never longer than their spelling, and memory that is not written to costs nothing.
     mutating func decodedRoom() throws -> UnsafeMutableRawPointer? {
         if decoded == nil { decoded = try Memory.allocate(bytes.count, "Reading JSON").baseAddress }
         return decoded

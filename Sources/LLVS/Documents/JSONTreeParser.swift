@@ -1,13 +1,13 @@
-/// Makes the tree of a text that can be merged: RFC 8259 in UTF-8, no name twice in one object, within the limits.
+/// Parses the tree of a text that can be merged: RFC 8259 in UTF-8, no name twice in one object, within the limits.
 struct JSONTreeParser {
     static let depthLimit = 128
     static let sizeLimit = 64 << 20
 
-    /// Nil when the text cannot be merged inside.
+    /// Returns nil if the text cannot be merged inside.
     /// - Parameters:
-    ///   - copying: the tree keeps bytes of its own.
-    ///   - other: the tree of another text: what is the same there is not read again. The result is the same without it.
-    /// - Throws: what `work` throws, and `.outOfMemory`.
+    ///   - copying: whether the tree has a copy of the bytes.
+    ///   - other: the tree of another text. Equal parts are copied from it instead of parsed. The result is the same without it.
+    /// - Throws: the errors of `work`, and `.outOfMemory`.
     static func parse(
         _ bytes: UnsafeRawBufferPointer, copying: Bool = false, like other: JSONTree? = nil, work: DocumentControl
     ) throws -> JSONText? {
@@ -28,38 +28,39 @@ struct JSONTreeParser {
         var canonical = true
         var sorted = true
         var members = 0
-        /// The name before, while the members are in order.
+        /// The previous name, while the members are in order.
         var name: UInt32 = 0
-        /// In the other text the child behind the last one that was found there, and the one as far on as this text is since.
+        /// In the other text: the child after the last one that was found, and the child that corresponds to the current one.
         var beside: UInt32 = 0
         var ahead: UInt32 = 0
-        /// Behind the children there; 0 where there is nothing to go along.
+        /// The end of the children in the other text; 0 if there is none to follow.
         var besideEnd: UInt32 = 0
     }
 
     let bytes: UnsafeRawBufferPointer
     private let other: JSONTree?
-    /// Bytes that may still be compared with those of the other text, which else took long for many levels of much that is alike.
+    /// The bytes that may still be compared with the other text. Without this limit, many nested levels with much in common would take
+    /// long.
     private var comparable: Int
-    /// What the value that is to be read next is in the other text, if it is there.
+    /// The container of the other text that corresponds to the next value, if there is one.
     private var partner: UInt32?
-    /// It is known not to be there just so.
+    /// Whether it is known that the next value differs from its partner.
     private var isOther = false
     private let work: DocumentControl
     private var words: UnsafeMutablePointer<UInt32>?
     private var count = 0
     private var capacity = 0
-    /// What strings stand for in which something is escaped.
+    /// The decoded text of strings with escapes.
     var decoded: UnsafeMutableRawPointer?
     var decodedCount = 0
-    /// Two words of each large container.
+    /// Two words for each large container.
     private var large: UnsafeMutablePointer<UInt32>?
     private var largeCount = 0, largeCapacity = 0
     var position = 0
-    /// The innermost container that is open, if one is, and those around it.
+    /// The innermost open container, if there is one, and those around it.
     var top = Open(node: 0, isObject: false)
     private var depth = 0
-    /// As many as there can be, made where there is one.
+    /// Has room for the most levels. Allocated on first use.
     private var outer: UnsafeMutablePointer<Open>?
     private var names = DistinctNames()
 
@@ -135,7 +136,7 @@ struct JSONTreeParser {
         return position == bytes.count
     }
 
-    /// Whether the name stands behind the one before it in order.
+    /// Checks whether the name comes after the previous one in order.
     @inline(__always)
     private mutating func follow(_ name: UInt32, first: Bool) {
         guard top.sorted else { return }
@@ -194,7 +195,7 @@ struct JSONTreeParser {
     }
 
     private mutating func number() throws -> Bool {
-        // Digits alone, as most often.
+        // Mostly digits alone.
         let start = position, n = bytes.count
         var i = start
         if bytes[i] == UInt8(ascii: "-") { i += 1 }
@@ -243,7 +244,7 @@ struct JSONTreeParser {
         }
         if closed.isObject, !closed.sorted { guard try areDistinct(closed) else { return false } }
         let isCanonical = closed.canonical && (!closed.isObject || closed.sorted)
-        // Each code is followed by those that say more.
+        // Each code is followed by the codes that claim more.
         var code = closed.isObject ? JSONCode.object : JSONCode.array
         if closed.isObject, closed.sorted { code = JSONCode.sortedObject }
         if isCanonical { code += 1 }
@@ -269,13 +270,13 @@ struct JSONTreeParser {
         return JSONTree.isLarge | UInt32(truncatingIfNeeded: largeCount - 1)
     }
 
-    // MARK: Along another text
+    // MARK: Following another text
 
     private var isContainer: Bool {
         position < bytes.count && (bytes[position] == UInt8(ascii: "{") || bytes[position] == UInt8(ascii: "["))
     }
 
-    /// The first child there that is a container, from one on.
+    /// Returns the first child of the other text, from `child` on, that is a container.
     private func container(_ other: JSONTree, from child: UInt32) -> UInt32 {
         var child = child
         let step = top.isObject ? JSONTree.nameSize : 0
@@ -286,7 +287,7 @@ struct JSONTreeParser {
         return child
     }
 
-    /// What the member of that name is there: the next that is a container, or the one behind that.
+    /// Returns the value of the member of that name in the other text, if it is one of the next two containers.
     private mutating func member(named name: UInt32) -> UInt32? {
         guard let other else { return nil }
         var child = top.beside
@@ -303,10 +304,10 @@ struct JSONTreeParser {
         return nil
     }
 
-    /// Takes over the next element, where it is among the next ones there, and those behind it that are the same.
+    /// Copies the next element if it is among the next ones of the other text, and the equal elements after it.
     private mutating func takeElement() throws -> Bool {
         guard let other else { return false }
-        // What is in a list alone differs with it.
+        // If both lists have one element, it differs where the list differs.
         let first = top.beside
         if top.members == 1, first == top.ahead, JSONCode.isContainer(other.code(first)), other.next(first) == top.besideEnd {
             (partner, isOther, top.ahead) = (first, true, top.besideEnd)
@@ -334,12 +335,12 @@ struct JSONTreeParser {
         return false
     }
 
-    /// Takes over a container of the other text, if it stands here just so.
+    /// Copies a container of the other text if this text continues with the same bytes.
     private mutating func take(_ node: UInt32) throws -> Bool {
         guard let other, let base = bytes.baseAddress, JSONCode.isContainer(other.code(node)) else { return false }
         let text = other.text(node)
         guard let there = text.baseAddress, text.count <= bytes.count - position, comparable > 0 else { return false }
-        // Most that are not the same begin or end otherwise.
+        // Most different containers differ in their last byte.
         guard text[text.count - 1] == bytes[position + text.count - 1] else { return false }
         comparable -= text.count
         guard memcmp(base + position, there, text.count) == 0 else { return false }
@@ -350,14 +351,14 @@ struct JSONTreeParser {
         return true
     }
 
-    /// Takes over the elements that follow one in the other text, as far as they stand here just so.
-    /// - Returns: the first that does not.
+    /// Copies the elements that follow one in the other text, up to the first that differs.
+    /// - Returns: that first element.
     private mutating func takeNeighbours(of element: UInt32, in other: JSONTree) throws -> UInt32 {
         let first = other.next(element), shift = position - other.start(element) - other.length(element)
         guard first < top.besideEnd, comparable > 0 else { return first }
         let common = Bytes.common(other.bytes, position - shift, bytes, position)
         comparable -= common
-        // Behind a scalar stands what ends it.
+        // The byte that ends a scalar must be equal, too.
         let end = position - shift + common
         var node = first, before = position - shift, canonical = true, members = 0
         while node < top.besideEnd {
@@ -377,7 +378,7 @@ struct JSONTreeParser {
         return node
     }
 
-    /// Appends the nodes from one of the other text to another, which stand here as far on as is said.
+    /// Appends a range of the other text's nodes, whose text is `shift` bytes further on in this text.
     private mutating func copy(_ first: UInt32, _ end: UInt32, shift: Int, of other: JSONTree) throws -> Bool {
         let out = try room(Int(end - first)), from = other.words + Int(first), size = Int(end - first)
         let step = UInt32(truncatingIfNeeded: count) &- first, by = UInt32(truncatingIfNeeded: shift)
@@ -406,13 +407,13 @@ struct JSONTreeParser {
 
     // MARK: Nodes
 
-    /// A node of one word.
+    /// Appends a node of one word.
     @inline(__always)
     mutating func add(_ code: UInt32, from start: Int) throws {
         try room(1)[0] = UInt32(truncatingIfNeeded: start) | code << 26
         count += 1
     }
-    /// A node of two words.
+    /// Appends a node of two words.
     @inline(__always)
     mutating func add(_ code: UInt32, from start: Int, length: Int) throws {
         let first = try room(2)
@@ -421,7 +422,7 @@ struct JSONTreeParser {
         count += 2
     }
 
-    /// Where the next words go, of which there will be so many.
+    /// Returns where the next `size` words go.
     @inline(__always)
     private mutating func room(_ size: Int) throws -> UnsafeMutablePointer<UInt32> {
         if capacity - count < size { try grow(size) }
@@ -443,7 +444,7 @@ struct JSONTreeParser {
 
     private var texts: NameTexts { NameTexts(words: words, bytes: bytes.baseAddress, decoded: decoded) }
 
-    /// Whether no name is there twice; for objects whose names are not in order.
+    /// Returns whether no name occurs twice. For objects whose names are not in order.
     private mutating func areDistinct(_ object: Open) throws -> Bool {
         guard let words else { return false }
         let texts = texts, end = UInt32(truncatingIfNeeded: count)

@@ -1,14 +1,15 @@
-/// What is known of containers of two inputs that differ: on which levels a difference was found last.
+/// The levels on which the last differences between containers of two inputs were found.
 struct KnownDifference {
     struct Level {
         var node: UInt32
         var other: UInt32
     }
 
-    /// The outer before the inner, and behind the outermost; and of those the last that were found in one of them.
+    /// The levels of the last difference, outermost first, and the end of the outermost. `inner`: the levels of the last difference
+    /// inside one of those.
     private var outer: [Level] = [], inner: [Level] = []
     private var end: UInt32 = 0
-    /// The last container that could not be gone through in few steps.
+    /// The last container that was too large to compare in few steps.
     var tooMuch: (node: UInt32, end: UInt32) = (0, 0)
 
     mutating func add(_ levels: [Level], end: UInt32) {
@@ -20,7 +21,7 @@ struct KnownDifference {
         }
     }
 
-    /// Where a level was found last, in each: merging asks about one level after the other.
+    /// Where a level was found last in each array: merging asks about one level after the other.
     private var outerPlace = 0, innerPlace = 0
 
     mutating func contains(_ node: UInt32, _ other: UInt32) -> Bool {
@@ -42,20 +43,20 @@ struct KnownDifference {
         return levels[low].other == other
     }
 
-    /// Whether it is the container that is known to be too much, or most of it.
+    /// Returns whether it is the container that is known to be too large, or most of it.
     func isTooMuch(_ node: UInt32, _ end: UInt32) -> Bool {
         node >= tooMuch.node && end <= tooMuch.end && 2 * (end - node) >= tooMuch.end - tooMuch.node
     }
 }
 
-/// Where two texts were found to be the same, so that what is in containers is not compared again for each of them.
+/// A range in which two texts were found to be equal, so that nested containers are not compared again on each level.
 struct AlikeTexts {
-    /// How much further on the other text is; from where in the first one both are the same, and to where.
+    /// How much further on the other text is, and the range of the first text in which both are equal.
     private var shift = Int.min, from = 0, to = 0
     private static let piece = 1 << 10
 
-    /// Whether two containers of as many bytes, which begin in their texts at these places, are written alike.
-    /// - Returns: and how many bytes were compared for that.
+    /// Returns whether two containers of equal size, which begin at these places of their texts, have the same bytes.
+    /// - Returns: also how many bytes were compared.
     mutating func areSame(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer, _ start: Int, _ other: Int) -> (Bool, compared: Int) {
         if other - start == shift, start >= from, start < to { return (start + a.count <= to, 0) }
         guard let p = a.baseAddress, let q = b.baseAddress else { return (a.count == b.count, 0) }

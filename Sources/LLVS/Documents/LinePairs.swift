@@ -7,7 +7,7 @@ struct LinePairs {
     private var base = LineWords()
     private var side = LineWords()
     private var numbers = WordNumbers()
-    /// For each word how many of a line are not yet matched.
+    /// For each word, how many of a line are not yet matched.
     private var left: [Int32] = []
     private var weights: [Int32] = []
     /// The largest sum of weights of the lines from `i` and `k` on, at `i * (m + 1) + k`.

@@ -3,13 +3,13 @@ extension ListAlignment {
     /// Up to so many pairs of elements, two runs of a gap are compared directly. For more, the place of each key is noted first.
     private static let fewPairs = 1 << 12
 
-    /// A move that is told; a node is `MergeFrame.none` if that side removed the element.
+    /// A move to report. A node is `MergeFrame.none` if that side removed the element.
     struct Move {
         var key: Int
         var nodes: (base: UInt32, newer: UInt32, older: UInt32)
     }
 
-    /// The keys of moves that are told.
+    /// The keys of moves that are reported.
     private struct Moved {
         let count: Int, most: Int
         private var members = TokenBits(count: 0)
@@ -73,8 +73,8 @@ extension ListAlignment {
         return (elements, moves)
     }
 
-    /// Returns the keys of what came out, in order, and the keys of moves that are told: of elements that both sides moved to different
-    /// places, and of those that one side moved behind an element which the other one moved away.
+    /// Returns the keys of the result, in order, and the keys of moves to report: of elements that both sides moved to different places,
+    /// and of elements that one side moved behind an element that the other side moved away.
     private func order(_ frame: MergeFrame, mostMoves: Int) throws -> (keys: [UInt32], moved: Moved) {
         let inNewer = inRuns(newerKeys, newerAnchors), inOlder = inRuns(olderKeys, olderAnchors), count = frame.next
         let results = frame.results, newerKeys = self.newerKeys, olderKeys = self.olderKeys
@@ -134,8 +134,8 @@ extension ListAlignment {
         return keys
     }
 
-    /// Appends the runs of one gap. Shared elements hold them together; in each piece between those the older side's come first, unless the
-    /// newer side's do.
+    /// Appends the runs of one gap. Shared elements synchronise both runs. In each piece between them the older side's elements come
+    /// first, unless `isNewerFirst`.
     private func weave(
         _ left: [UInt32], _ right: [UInt32], _ inNewer: TokenBits, _ inOlder: TokenBits, isNewerFirst: Bool, _ place: inout [Int32],
         _ order: inout [UInt32], _ moved: inout Moved
@@ -156,7 +156,7 @@ extension ListAlignment {
             let to = end == left.count ? right.count : Int(places[end])
             if isNewerFirst { order.append(contentsOf: left[i..<end]) }
             while j < to {
-                // What the newer side has in a run of its own stands there.
+                // An element of a run of the newer side is placed by that run.
                 if !inNewer[Int(right[j])] { order.append(right[j]) }
                 j += 1
             }

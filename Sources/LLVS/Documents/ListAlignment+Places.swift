@@ -1,4 +1,4 @@
-/// Lists of plain values with equal elements: place and hunk tell which element of a side is which one of the base, as in texts (8.2 of the
+/// Lists of plain values with equal elements: an element's place and hunk decide which element of the base it is, as in texts (8.2 of the
 /// specification of texts and lists of plain values).
 extension ListAlignment {
     /// Gives the elements of both sides the keys of the base's elements that they are, and others if they are new.
@@ -31,7 +31,7 @@ extension ListAlignment {
         try values.work.done(4 * (count + newerKeys.count + olderKeys.count))
     }
 
-    /// Counts the elements that both sides replaced by scalars, each otherwise.
+    /// Counts the elements that both sides replaced by different scalars.
     private func countConflicts(_ newerClasses: [UInt32], _ olderClasses: [UInt32]) {
         var i = 0
         for (j, key) in olderKeys.enumerated() where key < base.count && paired[Int(key)] {
@@ -133,7 +133,7 @@ extension ListAlignment {
         return (start == 0 ? 0 : sideKeys[start - 1] + 1, start..<at)
     }
 
-    /// Whether all elements of a part are in a whole in their order, each as soon as it can be. Calls with the places of both.
+    /// Returns whether all elements of a part are in a whole in their order, each as early as possible. Calls with the places of both.
     private static func has(_ whole: ArraySlice<UInt32>, all part: ArraySlice<UInt32>, _ body: (Int, Int) -> Void) -> Bool {
         var at = whole.startIndex
         for i in part.indices {

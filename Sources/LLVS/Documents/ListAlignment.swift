@@ -1,9 +1,9 @@
-/// A list that is merged by the keys of its elements: which elements are the same on the three sides, and in which order they come out.
+/// Merges a list by the keys of its elements: which elements are the same on the three sides, and their order in the result.
 final class ListAlignment {
     let values: DocumentValues
     private let declared: [[[UInt8]]]?
     private let saves: Bool
-    /// The items of each side: elements, and runs of elements that are the same on all sides, by the first of them.
+    /// The items of each side: elements, and runs of elements that are equal on all sides. A run is given by its first element.
     @exclusivity(unchecked) var base = ElementNodes()
     @exclusivity(unchecked) var newer = ElementNodes()
     @exclusivity(unchecked) var older = ElementNodes()
@@ -23,11 +23,11 @@ final class ListAlignment {
     @exclusivity(unchecked) var touched: UInt32 = 0
     /// Elements of the base whose counterpart on a side is not equal to them.
     @exclusivity(unchecked) var paired = TokenBits(count: 0)
-    /// Whether all elements are known by all they are, without a declared key.
+    /// Whether every element is its own key, and no key is declared.
     @exclusivity(unchecked) private(set) var isOfPlain = false
     /// Whether the elements are merged by place, and whether comparing them met a limit.
     @exclusivity(unchecked) var isByPlace = false, isLimited = false
-    /// How many elements both sides replaced by scalars, each otherwise, in a list that is merged by place.
+    /// How many elements both sides replaced by different scalars, in a list that is merged by place.
     @exclusivity(unchecked) var conflictCount = 0
     @exclusivity(unchecked) var newerAnchors = TokenBits(count: 0)
     @exclusivity(unchecked) var olderAnchors = TokenBits(count: 0)
@@ -133,13 +133,13 @@ final class ListAlignment {
 
     // MARK: Keys
 
-    /// Whether the elements outside of runs, which have numbers, are known by all they are.
+    /// Returns whether all elements outside of runs are their own keys.
     private func areOutsideOfRunsPlain(_ keys: ElementKeys) -> Bool { (0..<keys.count).allSatisfy { keys.source($0) == .value } }
 
-    /// Returns the runs, cut at each element that has an equal one outside of runs: its occurrence is counted over all of its class.
-    /// Also returns whether all elements in runs are known by all they are.
+    /// Returns the runs, cut at each element that has an equal one outside of runs: its occurrence is counted over all of its class. Also
+    /// returns whether all elements in runs are their own keys.
     ///
-    /// Returns nil if two equal elements were found before any element that is known otherwise: then the list is compared without runs.
+    /// Returns nil if two equal elements were found before any element with another key. Then the list is compared without runs.
     private func split(
         _ runs: [ListRun], _ sides: [ListRuns.Elements], _ trees: [UInt32]
     ) throws -> (runs: [ListRun], areOfPlain: Bool)? {
@@ -271,7 +271,7 @@ final class ListAlignment {
         var i = results.count
         while i < count {
             let kind = classes[i]
-            // Runs are of no class.
+            // Runs have no class.
             guard kind == .max || keys.source(Int(kind)) == .value, !(i < paired.count && paired[i]) else { return }
             let left = newer[i], right = older[i]
             if i < base.count {
@@ -307,7 +307,7 @@ final class ListAlignment {
         return .key(keys.parts(of: keys.element(kind), source), occurrence: occurrence(child))
     }
 
-    /// Where in the base an item of it begins.
+    /// Returns the place in the base where an item begins.
     private func place(_ item: Int) -> Int {
         if sizes.isEmpty { return item }
         if places.isEmpty {
@@ -332,7 +332,7 @@ final class ListAlignment {
     }
 
     func contestedStep(_ child: Int) throws -> ContestedValues.Step {
-        // An element that is new by its place, and did not come out, is found nowhere again. (No value is written with a zero byte.)
+        // A new element by place that is not in the result is found nowhere again. (No value is written with a zero byte.)
         if isByPlace, child >= base.count { return .key(.value, [0], occurrence: child) }
         let kind = Int(classes[child]), source = keys.source(kind)
         return .key(source, try keys.bytes(of: keys.element(kind), source), occurrence: occurrence(child))

@@ -1,15 +1,15 @@
-/// Consecutive elements that all three sides have, equal to the byte.
+/// Consecutive elements that all three sides have with equal bytes.
 struct ListRun {
-    /// Where they begin.
+    /// The index of the first element on each side.
     var base: Int
     var newer: Int
     var older: Int
     var count: Int
 }
 
-/// Finds what a list has in common on all sides without looking for every element: most lists that are merged are long and little changed.
+/// Finds the elements that a list has in common on all sides without a lookup for each: most merged lists are long and little changed.
 ///
-/// What is not found costs time and memory and nothing else: `ListAlignment` comes to the same result with runs and without them.
+/// A run that is not found costs only time and memory: `ListAlignment` has the same result with and without runs.
 struct ListRuns {
     /// The elements of one side.
     struct Elements {
@@ -17,7 +17,7 @@ struct ListRuns {
         var nodes: ElementNodes
     }
 
-    /// Shorter ones are not worth it.
+    /// Shorter runs are not worth it.
     private static let shortest = 8
     /// The longest distance over which the search compares all pairs.
     private static let nearby = 8
@@ -46,7 +46,7 @@ struct ListRuns {
 
     private typealias Stretch = (base: Int, side: Int, count: Int)
 
-    /// What the base and a side have in common, in the order of both.
+    /// Returns what the base and a side have in common, in the order of both.
     private func common(_ side: Elements) throws -> [Stretch] {
         var found: [Stretch] = [], end = (base: base.nodes.count, side: side.nodes.count)
         func isSame(_ i: Int, _ j: Int) -> Bool {
@@ -61,7 +61,7 @@ struct ListRuns {
         }
         try work.done(base.nodes.count - end.base)
         let last: Stretch = (end.base, end.side, base.nodes.count - end.base)
-        // Where there is little in common, looking for it is soon given up: what was found pays for what comes.
+        // If there is little in common, the search soon ends: each element found adds to the budget.
         var i = 0, j = 0, steps = Self.firstSteps + (end.base + end.side) / 2
         while i < end.base, j < end.side {
             let start = i
@@ -85,7 +85,7 @@ struct ListRuns {
         return found
     }
 
-    /// How many elements are the same from these on, as far as the bytes of both texts are the same there.
+    /// Returns how many elements from these on are equal, as far as the bytes of both texts are equal.
     private func same(from i: Int, _ j: Int, _ side: Elements) -> Int {
         let (p, q) = (base.tree, side.tree), start = p.start(base.nodes[i]), other = q.start(side.nodes[j])
         guard p.code(base.nodes[i]) == q.code(side.nodes[j]), !p.isEscaped(base.nodes[i]) else { return 0 }
@@ -95,12 +95,12 @@ struct ListRuns {
             let a = base.nodes[i + count], b = side.nodes[j + count]
             guard p.code(a) == q.code(b) else { break }
             if p.isEscaped(a) {
-                // Is told by what it stands for.
+                // Compare the decoded text.
                 guard Bytes.equal(p.text(a), q.text(b)) else { break }
                 count += 1
                 continue
             }
-            // Behind a scalar stands what ends it.
+            // The byte that ends a scalar must be equal, too.
             guard p.start(a) - start == q.start(b) - other, p.start(a) + p.length(a) < end,
                 p.length(a) == q.length(b)
             else { break }
@@ -109,7 +109,7 @@ struct ListRuns {
         return count
     }
 
-    /// The same of those before.
+    /// The same for the elements before these.
     private func same(before i: Int, _ j: Int, _ side: Elements) -> Int {
         let (p, q) = (base.tree, side.tree), a = base.nodes[i - 1], b = side.nodes[j - 1]
         let end = p.start(a) + p.length(a), other = q.start(b) + q.length(b)
@@ -132,7 +132,7 @@ struct ListRuns {
         return count
     }
 
-    /// Where both go on alike, behind what differs.
+    /// Returns where both continue with equal elements after a difference.
     private func next(
         _ i: Int, _ j: Int, _ end: (base: Int, side: Int), _ steps: inout Int, _ isSame: (Int, Int) -> Bool
     ) throws -> (Int, Int) {
@@ -143,7 +143,7 @@ struct ListRuns {
                 if i + near < end.base, j + far < end.side, isSame(i + near, j + far) { return (i + near, j + far) }
             }
         }
-        // Something long was put in or taken out.
+        // Many elements were inserted or removed.
         var far = Self.nearby + 1
         while steps > 0, i + far < end.base || j + far < end.side {
             if i + far < end.base, isSame(i + far, j) { return (i + far, j) }

@@ -1,25 +1,25 @@
-/// The members of objects by their names.
+/// Orders the members of objects by their names.
 enum MemberOrder {
-    /// A member whose name is being compared: eight bytes of that from some place on, which decide most comparisons.
+    /// A member during a comparison of names, with eight bytes of its name from some offset on, which decide most comparisons.
     struct Named {
         var word: UInt64
-        /// The value.
+        /// The node of the value.
         var node: UInt32
-        /// Where the member stands among the others; or how many bytes its name has.
+        /// The index of the member among the others, or the size of its name in bytes.
         var note: UInt32
     }
 
-    /// Fewer are sorted by comparing them.
+    /// Fewer members are sorted by comparing them.
     private static let many = 128
 
-    /// Whether both have the same names in the same order.
+    /// Returns whether both have the same names in the same order.
     static func agrees(_ left: [UInt32], _ p: JSONTree, _ right: [UInt32], _ q: JSONTree) -> Bool {
         guard left.count == right.count else { return false }
         for k in 0..<left.count where !Bytes.equal(p.name(of: left[k]), q.name(of: right[k])) { return false }
         return true
     }
 
-    /// Sorts the values of members by their names, from a place on.
+    /// Sorts the values of members by their names, from an index on.
     static func sort(_ values: inout [UInt32], from start: Int = 0, in tree: JSONTree, _ work: DocumentControl) throws {
         guard values.count - start > 8 else {
             guard values.count - start > 1 else { return }
@@ -38,7 +38,7 @@ enum MemberOrder {
         for (i, member) in all.enumerated() { values[start + i] = member.node }
     }
 
-    /// The places of the values, in the order of their names.
+    /// Returns the indexes of the values, in the order of their names.
     static func order(of values: [UInt32], in tree: JSONTree, _ work: DocumentControl) throws -> [UInt32] {
         let offset = shared(values[...], in: tree)
         var all = named(values[...], in: tree, from: offset)
@@ -46,7 +46,7 @@ enum MemberOrder {
         return all.map(\.note)
     }
 
-    /// How many bytes all names begin with alike.
+    /// Returns how many bytes all names have in common at the beginning.
     static func shared(_ values: ArraySlice<UInt32>, in tree: JSONTree) -> Int {
         guard let one = values.first else { return .max }
         let first = tree.name(of: one)
@@ -58,10 +58,10 @@ enum MemberOrder {
         return shared
     }
 
-    /// How many bytes both begin with alike.
+    /// Returns how many bytes both have in common at the beginning.
     static func common(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Int { Bytes.common(a, 0, b, 0) }
 
-    /// - Parameter notesSizes: of the names, instead of places.
+    /// - Parameter notesSizes: whether `note` is the size of the name instead of the index.
     static func named(_ values: ArraySlice<UInt32>, in tree: JSONTree, from offset: Int, notesSizes: Bool = false) -> [Named] {
         var all: [Named] = []
         all.reserveCapacity(values.count)
@@ -73,12 +73,12 @@ enum MemberOrder {
         return all
     }
 
-    /// Sorts members that have all names alike before `offset`, and whose words are from there.
+    /// Sorts members whose names have the bytes before `offset` in common. Their words begin at `offset`.
     static func sort(_ all: inout [Named], _ offset: Int, in tree: JSONTree, _ work: DocumentControl) throws {
         try work.done(2 * all.count)
         try Memory.expect(MemoryLayout<Named>.stride * all.count, "Merging an object")
         var spare: [Named] = [], hasLookedDeeper = false
-        // Stretches of which it is known only that they begin alike.
+        // Ranges of members with a common prefix that remain to be sorted.
         var open = [(range: 0..<all.count, offset: offset)]
         while let (range, offset) = open.popLast() {
             guard range.count >= many else {
@@ -99,16 +99,16 @@ enum MemberOrder {
                 start = end
             }
         }
-        // The words are again those from where all begin to differ.
+        // Restore the words at the first difference of all names.
         if hasLookedDeeper { for i in all.indices { all[i].word = Bytes.word(tree.name(of: all[i].node), at: offset) } }
     }
 
-    /// Looks further into names that are alike up to some place, where one that ends before it is as if zeros followed.
-    /// - Returns: where their words are then; nil where they are sorted.
+    /// Compares the names of members that are equal up to an offset at a later offset. A shorter name counts as if zeros followed.
+    /// - Returns: the offset of the new words; nil if the range is sorted.
     private static func deeper(
         _ all: inout [Named], _ range: Range<Int>, _ offset: Int, in tree: JSONTree, _ work: DocumentControl
     ) throws -> Int? {
-        // No further than some words: where single names end on the way, all that is behind would be looked at again and again.
+        // No further than some words. If single names end on the way, the rest would be read again and again.
         func piece(_ name: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
             UnsafeRawBufferPointer(rebasing: name[min(offset, name.count)..<min(offset + 64, name.count)])
         }
@@ -131,7 +131,7 @@ enum MemberOrder {
         return next
     }
 
-    /// Sorts by words, and where these are the same by what is said.
+    /// Sorts by words, and by `isBefore` if the words are equal.
     static func sort(_ all: inout [Named], _ isBefore: (Named, Named) -> Bool) {
         var spare: [Named] = [], start = 0
         if all.count >= many { sortWords(&all, 0..<all.count, &spare) } else { all.sort { $0.word < $1.word } }
@@ -157,7 +157,7 @@ enum MemberOrder {
         }
     }
 
-    /// Sorts by the words alone: a byte of them after the other, from the last that is not the same in all.
+    /// Sorts by the words alone: byte by byte, from the last one that differs.
     private static func sortWords(_ all: inout [Named], _ range: Range<Int>, _ spare: inout [Named]) {
         var differing: UInt64 = 0, isSorted = true, last = all[range.lowerBound].word
         let first = last

@@ -1,13 +1,13 @@
-/// Containers in containers that have the same in all three sides except one child each: members of one name, elements of one `id`, or
-/// elements that pairing pairs, since they are known by all they are, and differ. What is merged is what is in the innermost.
+/// Nested containers that are equal on all three sides except for one child each: members of one name, elements of one `id`, or paired
+/// elements without a key that differ. Only the innermost child is merged.
 ///
-/// Rows that are picked are not gone into, nor are lists that are merged by place.
+/// A chain does not descend into rows that are picked, nor into lists that are merged by place.
 final class MergeChain {
-    /// The child of the innermost on the three sides.
+    /// The child of the innermost container on the three sides.
     private(set) var base: UInt32
     private(set) var newer: UInt32
     private(set) var older: UInt32
-    /// Of each level, from the outermost on, which child differs.
+    /// For each level, from the outermost on, the index of the child that differs.
     private var steps: [UInt8] = []
 
     /// Containers with more children are merged in frames of their own.
@@ -19,15 +19,16 @@ final class MergeChain {
         case element(ShortLists.Known)
     }
 
-    /// A child on the three sides.
+    /// One child on the three sides.
     private typealias Nodes = (base: UInt32, newer: UInt32, older: UInt32)
 
-    /// Nil where the two outermost have not got just one child each that differs. All three differ from each other, and no rule is for what
-    /// is in them.
+    /// Returns nil unless each of the two outermost containers has exactly one child that differs. Precondition: all three sides differ,
+    /// and no rule applies inside them.
     static func found(_ o: ValueRef, _ x: ValueRef, _ y: ValueRef, _ values: DocumentValues) throws -> MergeChain? {
         guard !o.isAbsent else { return nil }
         let trees = (o.tree, x.tree, y.tree)
-        // One level alone is merged as others are. (There may be very many that are none: nothing is made for these.)
+        // A single level is merged like any other container. (There may be very many containers that are no chain: nothing is allocated
+        // for these.)
         guard let first = try differing((o.node, x.node, y.node), trees, values),
             let second = try differing(first.child, trees, values)
         else { return nil }
@@ -44,7 +45,7 @@ final class MergeChain {
         }
     }
 
-    /// The only child that is not the same on all sides; nil where there are others, or it is not the same child.
+    /// Returns the only child that is not the same on all sides; nil if several differ, or they are not the same child.
     private static func differing(
         _ nodes: Nodes, _ trees: (UInt32, UInt32, UInt32), _ values: DocumentValues
     ) throws -> (place: UInt8, child: Nodes)? {
@@ -55,7 +56,7 @@ final class MergeChain {
         let size = kind == .object ? JSONTree.nameSize : 0, first = JSONTree.containerSize
         let ends = (b.next(nodes.base), p.next(nodes.newer), q.next(nodes.older))
         var (i, j, k) = (nodes.base + first, nodes.newer + first, nodes.older + first)
-        // One container need not be looked into, as long as nothing else differs: then it is that which does.
+        // One container need not be compared: if nothing else differs, it is the one that does.
         var found: (place: UInt8, child: Nodes)?, unknown: (place: UInt8, child: Nodes)?, count: UInt8 = 0
         func areSame(_ child: Nodes) throws -> Bool {
             try values.same(ref(trees.1, child.newer), ref(trees.0, child.base))
@@ -81,7 +82,7 @@ final class MergeChain {
         return found
     }
 
-    /// Whether elements that differ are known by the same, or are paired: then none of them is anywhere else.
+    /// Returns whether the differing elements are one element: they have one `id`, or they are paired, since none of them is elsewhere.
     private static func areOneElement(
         _ child: Nodes, _ trees: (UInt32, UInt32, UInt32), beside lists: Nodes, _ values: DocumentValues
     ) throws -> Bool {
@@ -97,7 +98,7 @@ final class MergeChain {
         return try ShortLists.areDistinct(list, values) && !ShortLists.areRows(o, x, y, values)
     }
 
-    /// Whether no other element is the same. (The others are the same on all sides.)
+    /// Returns whether no other element is equal. (The others are the same on all sides.)
     private static func isAlone(_ element: ValueRef, in list: UInt32, _ values: DocumentValues) throws -> Bool {
         let tree = values.tree(element), end = tree.next(list)
         var i = list + JSONTree.containerSize
@@ -108,9 +109,9 @@ final class MergeChain {
         return true
     }
 
-    // MARK: What came of it
+    // MARK: The result
 
-    /// The step from a container to its child of a number, and the nodes of that in the base and the newer side.
+    /// Returns the step from a container to its child at an index, and the child's nodes in the base and the newer side.
     private func step(
         _ number: UInt8, _ o: ValueRef, _ x: ValueRef, _ values: DocumentValues
     ) throws -> (step: Step, base: ValueRef, newer: ValueRef) {
@@ -123,7 +124,7 @@ final class MergeChain {
         return (.element(try ShortLists.known(base, at: Int(number), in: o.node, values)), base, newer)
     }
 
-    /// From the outermost to the innermost.
+    /// Returns the steps from the outermost container to the innermost child.
     func steps(of inputs: RecordDraft.Inputs, _ values: DocumentValues) throws -> [Step] {
         var (o, x) = (inputs.o, inputs.x), all: [Step] = []
         all.reserveCapacity(steps.count)
@@ -135,7 +136,7 @@ final class MergeChain {
         return all
     }
 
-    /// The outermost with what came of the child of the innermost: all else is the older side's.
+    /// Returns the outermost container with the result of the innermost child. Everything else is the older side's.
     func result(_ child: ValueRef, _ inputs: RecordDraft.Inputs, _ values: DocumentValues) -> ValueRef {
         if child == ValueRef(tree: inputs.y.tree, node: older) { return inputs.y }
         let p = values.tree(inputs.x), q = values.tree(inputs.y)
@@ -148,7 +149,7 @@ final class MergeChain {
             for _ in 0..<number { (j, k) = (p.next(j) + size, q.next(k) + size) }
         }
         var value = child, level = levels.count
-        // What stands in the newer side as it does in the older one is the newer side's as a whole.
+        // Levels that are written alike on both sides become the newer side's container as a whole.
         if child == ValueRef(tree: inputs.x.tree, node: newer) {
             while level > 0, areWrittenAlike(level - 1, levels[level - 1], p, q) { level -= 1 }
             value = level == levels.count ? child : ValueRef(tree: inputs.x.tree, node: levels[level].newer)
@@ -160,7 +161,7 @@ final class MergeChain {
         return value
     }
 
-    /// Whether all children but that which differs stand in both sides just so.
+    /// Returns whether all children except the differing one have the same bytes on both sides.
     private func areWrittenAlike(_ level: Int, _ nodes: (newer: UInt32, older: UInt32), _ p: JSONTree, _ q: JSONTree) -> Bool {
         let size = p.kind(nodes.newer) == .object ? JSONTree.nameSize : 0, end = p.next(nodes.newer)
         var (j, k) = (nodes.newer + JSONTree.containerSize, nodes.older + JSONTree.containerSize), number: UInt8 = 0
@@ -173,7 +174,7 @@ final class MergeChain {
         return true
     }
 
-    /// A container of the older side with another child.
+    /// Returns a container of the older side with another child.
     private func computed(_ child: ValueRef, at number: UInt8, _ container: ValueRef, _ values: DocumentValues) -> ComputedValue {
         let tree = values.tree(container), end = tree.next(container.node)
         let isObject = tree.kind(container.node) == .object, size = isObject ? JSONTree.nameSize : 0
@@ -185,7 +186,7 @@ final class MergeChain {
                 if !value.isAbsent { elements.append(value) }
             } else if !value.isAbsent {
                 members.append((ValueRef(tree: container.tree, node: k), value))
-                // There are few.
+                // There are few members.
                 var at = members.count - 1
                 while at > 0, Bytes.compare(values.text(members[at - 1].name), values.text(members[at].name)) > 0 {
                     members.swapAt(at - 1, at)

@@ -1,12 +1,11 @@
-/// A container that is being merged: what is in it, and what came of that so far.
+/// A container during its merge: its children, and their results so far.
 final class MergeFrame {
     enum Shape {
         case object, tuple
-        /// Containers in containers, each of which has one child on all sides, which differ: as one.
+        /// Nested containers, each with one differing child, merged as one.
         case chain(MergeChain)
         case list(ListAlignment)
-        /// A list of few elements that stand where they stood, except those that are paired, in bits; and whether all elements are known by
-        /// all they are.
+        /// A list of few elements that no side moved, except paired ones (in bits), and whether all elements are their own keys.
         case elements(paired: UInt8, isOfPlain: Bool)
         case set(SetPlan)
     }
@@ -16,26 +15,26 @@ final class MergeFrame {
     @exclusivity(unchecked) private(set) var shape = Shape.object
     @exclusivity(unchecked) private(set) var inputs = RecordDraft.Inputs(o: .absent, x: .absent, y: .absent, state: RuleStates.none)
     @exclusivity(unchecked) private(set) var place = DocumentMergeRun.Place()
-    /// Of each child the node in each input, or `none`; of lists its place in each side.
+    /// For each child, its node in each input, or `none`. For lists, its place in each side.
     @exclusivity(unchecked) var base: [UInt32] = []
     @exclusivity(unchecked) var newer: [UInt32] = []
     @exclusivity(unchecked) var older: [UInt32] = []
     @exclusivity(unchecked) private var list: ListAlignment?
-    /// What came of each child.
+    /// The result of each child.
     @exclusivity(unchecked) private(set) var results = ValueRefs()
-    /// The number of its own place, and its number among those that such places are in, where there are records of what is in it.
+    /// The number of its own place, and its index among the frames of places, if records name places in it.
     @exclusivity(unchecked) var keptPlace: UInt32?
-    /// Bytes that the path of its place has at least.
+    /// The least size of the path of its place in bytes.
     @exclusivity(unchecked) var pathSize = 0
     @exclusivity(unchecked) var holder: UInt32?
-    /// What the value stands for where neither side has it.
+    /// The stand-in for a value that neither side has.
     @exclusivity(unchecked) var stand: ValueRef?
-    /// What brought it is undone, and others changed it since: it stays as it is, but for what its counters began with.
+    /// Whether the edit that created it is undone, and others changed it since: it stays, but its counters lose their start.
     @exclusivity(unchecked) var givesBack = false
-    /// Children that are known to differ, each from both others, in bits.
+    /// Children that are known to differ on all three sides, in bits.
     @exclusivity(unchecked) private(set) var differing: UInt8 = 0
 
-    /// Begins another container: there may be very many, one after the other.
+    /// Begins another container. Frames are reused, since there may be very many containers.
     func begin(_ shape: Shape, _ inputs: RecordDraft.Inputs, _ place: DocumentMergeRun.Place) {
         self.shape = shape
         self.inputs = inputs
@@ -52,7 +51,7 @@ final class MergeFrame {
         default: false
         }
     }
-    /// Whether it is a list whose elements are all known by all they are.
+    /// Whether it is a list in which every element is its own key.
     var isOfPlain: Bool {
         switch shape {
         case .list(let plan): plan.isOfPlain
@@ -73,7 +72,7 @@ final class MergeFrame {
 
     func result(_ i: Int) -> ValueRef { results[i] }
 
-    /// Delivers what came of elements of a list as far as where they are tells it.
+    /// Delivers the results of elements of a list that need no merge.
     func deliverTold(_ list: ListAlignment) { list.deliverTold(to: self, &results) }
 
     @inline(__always)
@@ -93,7 +92,7 @@ final class MergeFrame {
         return older[i] == Self.none ? .absent : ValueRef(tree: inputs.y.tree, node: list.older[Int(older[i])])
     }
 
-    /// A member in the base, the newer or the older side; of objects.
+    /// Returns a member of an object in the base, the newer or the older side.
     @inline(__always)
     func member(_ i: Int, _ side: Int) -> ValueRef {
         switch side {
@@ -104,13 +103,13 @@ final class MergeFrame {
         }
     }
 
-    /// The name of a member: it stands before its value.
+    /// Returns the name of a member, which precedes its value.
     func name(_ i: Int) -> ValueRef {
         let value = newer[i] != Self.none ? x(i) : older[i] != Self.none ? y(i) : o(i)
         return ValueRef(tree: value.tree, node: value.node &- JSONTree.nameSize)
     }
 
-    /// Ends, so that it can begin anew. What is small is kept for that.
+    /// Ends the frame for reuse. Retains small buffers.
     func end() {
         (shape, list, place) = (.object, nil, DocumentMergeRun.Place())
         func empty(_ nodes: inout [UInt32]) {
@@ -122,15 +121,15 @@ final class MergeFrame {
         results.empty()
     }
 
-    /// Everything was delivered, and nobody asks for the children any more.
+    /// Releases the children. Every result was delivered, and no child will be read.
     func closeChildren() { (base, newer, older) = ([], [], []) }
-    /// Nor for what came of them.
+    /// Releases the children and their results.
     func close() {
         closeChildren()
         results = ValueRefs()
     }
 
-    /// The name of a member, beside what came of it where that is a side's: what is together is written together.
+    /// Returns the name of a member from the side that has its result, so that adjacent bytes are copied at once.
     func name(_ i: Int, of result: ValueRef) -> ValueRef {
         if result.tree == inputs.y.tree && result.node == older[i] || result.tree == inputs.o.tree && result.node == base[i] {
             return ValueRef(tree: result.tree, node: result.node &- JSONTree.nameSize)
@@ -140,7 +139,7 @@ final class MergeFrame {
 
     // MARK: Objects
 
-    /// The union of the members of all three, in the order of their names.
+    /// Computes the union of the members of all three, in the order of their names.
     func openMembers(_ values: DocumentValues) throws {
         let (o, x, y) = (inputs.o, inputs.x, inputs.y)
         let p = values.tree(x), q = values.tree(y)
@@ -148,7 +147,7 @@ final class MergeFrame {
         var left = p.children(of: x.node), right = q.children(of: y.node), middle = hasBase ? b.children(of: o.node) : []
         let agree = MemberOrder.agrees(left, p, right, q) && (!hasBase || MemberOrder.agrees(left, p, middle, b))
         if agree {
-            // All three have the same names in the same order, as most often: that order is found once.
+            // Mostly, all three have the same names in the same order. Then sort once.
             if !p.isSorted(x.node), left.count <= 8 {
                 for i in left.indices.dropFirst() {
                     var j = i
@@ -171,11 +170,11 @@ final class MergeFrame {
             return
         }
         try Memory.expect(32 * (left.count + right.count + middle.count), "Merging an object")
-        // Words of the names from where any two begin to differ.
+        // Words of the names at the offset where any two begin to differ.
         var offset = Int.max, example: UnsafeRawBufferPointer?
         for (tree, ref, members) in [(p, x, left), (q, y, right), (b, o, middle)] {
             guard let first = members.first, let last = members.last else { continue }
-            // In order, what the first and the last begin with is what all begin with.
+            // The members are sorted, so the common prefix of the first and the last name is common to all.
             let alike =
                 tree.isSorted(ref.node)
                 ? MemberOrder.common(tree.name(of: first), tree.name(of: last)) : MemberOrder.shared(members[...], in: tree)
@@ -194,16 +193,16 @@ final class MergeFrame {
         base.reserveCapacity(most)
         newer.reserveCapacity(most)
         older.reserveCapacity(most)
-        /// Less than 0, 0, or more than 0: the order of two names.
+        /// Compares two names: below 0, 0 or above 0.
         func compare(_ a: MemberOrder.Named, _ s: JSONTree, _ b: MemberOrder.Named, _ t: JSONTree) -> Int {
             if a.word != b.word { return a.word < b.word ? -1 : 1 }
-            // The words of short names are all there is, but for zeros at the end.
+            // The words of short names have the whole rest, padded with zeros.
             if max(a.note, b.note) <= offset &+ 8 { return Int(a.note) - Int(b.note) }
             return Bytes.compare(s.name(of: a.node), t.name(of: b.node))
         }
         var i = 0, j = 0, k = 0
         while i < xs.count || j < ys.count || k < os.count {
-            // Which have the least name, in bits; and that of one of them.
+            // The sides that have the least name, in bits; and the member of one of them.
             var have = 0, least = MemberOrder.Named(word: 0, node: 0, note: 0), tree = p
             if i < xs.count { (have, least) = (1, xs[i]) }
             if j < ys.count {
@@ -225,7 +224,7 @@ final class MergeFrame {
         results.reserve(count)
     }
 
-    /// The side that has just what came of the members, to be written alike.
+    /// Returns the side that has exactly the results, so that its bytes are written.
     func sideThatStands(_ values: DocumentValues) -> ValueRef? {
         func stands(_ side: ValueRef, _ nodes: [UInt32]) -> Bool {
             nodes.indices.allSatisfy { values.areWrittenAlike(results[$0], ref(side, nodes[$0])) }
@@ -242,7 +241,7 @@ final class MergeFrame {
 
     // MARK: Short lists
 
-    /// - Parameter differing: the elements that are paired, in bits.
+    /// - Parameter differing: the paired elements, in bits.
     func openElements(_ values: DocumentValues, differing: UInt8) {
         self.differing = differing
         values.tree(inputs.o).appendChildren(of: inputs.o.node, to: &base)
@@ -250,7 +249,7 @@ final class MergeFrame {
         values.tree(inputs.y).appendChildren(of: inputs.y.node, to: &older)
     }
 
-    /// What came of the elements: those that are left.
+    /// The elements of the result.
     var elements: ValueRefs {
         for i in 0..<results.count where results.isAbsent(i) {
             return ValueRefs((0..<results.count).lazy.filter { !self.results.isAbsent($0) }.map { self.results[$0] })

@@ -1,4 +1,4 @@
-/// What one rule says about the values that it is for. Does not change once it is read.
+/// One rule for values. Immutable after parsing.
 final class MergeRule: @unchecked Sendable {
     // Sendable: it is filled while the rules are parsed and does not change after that.
     enum Kind: String, CaseIterable { case auto, register, counter, set, list, tuple, text, bytes }
@@ -11,11 +11,11 @@ final class MergeRule: @unchecked Sendable {
     }
 
     var kind = Kind.auto
-    /// Pointers to what tells an element from others.
+    /// Pointers to the values that identify an element.
     var key: [[[UInt8]]]?
     var pick = Pick.newer
     var deletes = false
-    /// What a missing member stands for: a node of the rules' tree.
+    /// The stand-in for a missing member: a node of the rules' tree.
     var absent: UInt32?
     var from = JSONDecimal.zero
     var min: JSONDecimal?
@@ -23,13 +23,13 @@ final class MergeRule: @unchecked Sendable {
     var identity: [[[UInt8]]]?
     var unit = Unit.word
 
-    /// Where it stands in the rules: the prefix of ids, and the pattern.
+    /// Where the rule is in the rules: its prefix of ids, and its pattern.
     var prefix: [UInt8] = []
     var pattern: [UInt8] = []
-    /// It stands in no rules of a store.
+    /// Whether it is built in, and not in the rules of a store.
     var isBuiltIn = false
 
-    /// The rule of the member that tells the form of a value: the larger stands.
+    /// The rule for the member that has the form's number: the larger number wins.
     static let ofForm: MergeRule = {
         let rule = MergeRule()
         rule.pick = .extreme(greatest: true, pointer: [])
@@ -38,13 +38,13 @@ final class MergeRule: @unchecked Sendable {
     }()
 }
 
-/// What is wrong with rules, and where.
+/// An error in rules, and its place.
 public struct InvalidRules: Error, Sendable, Equatable {
     /// An RFC 6901 pointer into the rules.
     public let pointer: String
     /// A sentence without its full stop.
     public let reason: String
-    /// They are rules of a number that this library does not know: made for a newer one, probably.
+    /// Whether the rules have a number that this library does not know: they are probably made for a newer library.
     public let isUnknownMerge: Bool
 
     init(_ pointer: [UInt8], _ reason: String, isUnknownMerge: Bool = false) {
@@ -53,7 +53,7 @@ public struct InvalidRules: Error, Sendable, Equatable {
         self.isUnknownMerge = isUnknownMerge
     }
 
-    /// As an error of the store: the pointer is its path.
+    /// The same as an error of the store. The pointer is its path.
     public var storeError: StoreError {
         StoreError(
             isUnknownMerge ? .unsupported : .invalidArgument,
@@ -62,34 +62,34 @@ public struct InvalidRules: Error, Sendable, Equatable {
     }
 }
 
-/// A segment of a pattern: a member's name, or any.
+/// A segment of a pattern: the name of a member, or any.
 enum PatternSegment: Hashable {
     case name([UInt8])
     case any
 }
 
-/// The rules for one value id, as a tree by the segments of their patterns. Does not change: any threads may use it at once.
+/// The rules for one value id, as a tree by the segments of their patterns. Immutable: any threads may use it at once.
 final class ValueRules: @unchecked Sendable {
     // Sendable: it is filled while the rules are parsed and does not change after that.
     fileprivate struct Node {
         var rule: Int?
         var names: [[UInt8]: Int] = [:]
         var any: Int?
-        /// Whether a counter is here or below.
+        /// Whether a counter is at this node or below.
         var counts = false
     }
 
-    /// The text of the rules; what rules say is absent stands there.
+    /// The text of the rules, which has the stand-ins for absent values.
     let text: JSONText?
-    /// How the forms of the values follow each other, where that is told.
+    /// How the forms of the values follow each other, if the rules say so.
     let forms: ValueForms?
     private(set) var rules: [MergeRule] = []
     fileprivate private(set) var nodes = [Node()]
 
-    /// Rules for everything: `auto`.
+    /// Rules that merge everything by `auto`.
     convenience init() { self.init(nil, []) }
 
-    /// Values are not looked into.
+    /// Rules that merge each value as a whole, as bytes.
     static let bytes: ValueRules = {
         let rule = MergeRule()
         rule.kind = .bytes
@@ -106,13 +106,13 @@ final class ValueRules: @unchecked Sendable {
         }
     }
 
-    /// The rule of the whole value.
+    /// The rule for the whole value.
     var top: MergeRule? { nodes[0].rule.map { rules[$0] } }
 
-    /// Whether equal sides may make another value: the rules hold a counter.
+    /// Whether merging equal sides may result in another value: the rules have a counter.
     var hasCounter: Bool { nodes[0].counts }
 
-    /// Whether the rule that a record names is one of these, and a counter.
+    /// Returns whether the rule that a record names is one of these, and a counter.
     func isCounter(_ named: (prefix: [UInt8], pattern: [UInt8])?) -> Bool {
         guard let named else { return false }
         return rules.contains { $0.kind == .counter && $0.prefix == named.prefix && $0.pattern == named.pattern }
@@ -149,19 +149,19 @@ final class ValueRules: @unchecked Sendable {
     }
 }
 
-/// Finds the rule that holds for a path by going down: a *state* is all places in the tree of rules that the path so far may mean,
-/// the most specific first. For one merge.
+/// Finds the rule for a path by descending. A *state* is the set of all nodes of the rules' tree that may match the path so far, the most
+/// specific first. For one merge.
 final class RuleStates {
     static let start = 0
-    /// The state where no pattern reaches.
+    /// The state that no pattern matches.
     static let none = -1
 
     private struct State {
         var places: [Int]
         var rule: Int?
         var counts: Bool
-        /// Whether patterns here go on with names; those that were met, and the state there. All of them would be as many again for
-        /// each state that shares a place.
+        /// Whether patterns continue with names. `met` has the states of the names that were read so far; computing all names for each
+        /// state would multiply them.
         var hasNames: Bool
         var met: [[UInt8]: Int] = [:]
         var any: Int?
@@ -173,7 +173,7 @@ final class RuleStates {
 
     init(_ rules: ValueRules) {
         self.rules = rules
-        // Nothing leads back to where it starts.
+        // The start is in no other state.
         states.append(made(of: [0]))
     }
 
@@ -199,7 +199,7 @@ final class RuleStates {
         return places.isEmpty ? Self.none : self.state(of: places)
     }
 
-    /// The state of a member.
+    /// Returns the state of a member.
     func step(_ state: Int, _ name: UnsafeRawBufferPointer) -> Int {
         guard state != Self.none else { return state }
         if states[state].hasNames {
@@ -214,18 +214,18 @@ final class RuleStates {
         return stepToElement(state)
     }
 
-    /// Whether no rule is for anything below.
+    /// Returns whether no rule applies anywhere below.
     func endsBelow(_ state: Int) -> Bool {
         state == Self.none || !states[state].hasNames && stepToElement(state) == Self.none
     }
 
-    /// The state of a slot of a tuple.
+    /// Returns the state of a slot of a tuple.
     func step(_ state: Int, slot: Int) -> Int {
         guard state != Self.none else { return state }
         return Array(String(slot).utf8).withUnsafeBytes { step(state, $0) }
     }
 
-    /// The state of an element of a list or a set.
+    /// Returns the state of an element of a list or a set.
     func stepToElement(_ state: Int) -> Int {
         guard state != Self.none else { return state }
         if let any = states[state].any { return any }
@@ -234,9 +234,9 @@ final class RuleStates {
         return next
     }
 
-    /// The rule that holds there, nil for `auto`.
+    /// Returns the rule for a state; nil for `auto`.
     func rule(_ state: Int) -> Int? { state == Self.none ? nil : states[state].rule }
 
-    /// Whether a counter may be there or below.
+    /// Returns whether a counter may be at the state or below.
     func counts(_ state: Int) -> Bool { state != Self.none && states[state].counts }
 }

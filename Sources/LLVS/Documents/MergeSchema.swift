@@ -1,17 +1,17 @@
-/// The rules for merging, as they stand in the value `__llvs_schema`, checked.
+/// The checked rules for merging, from the value `__llvs_schema`.
 public final class MergeSchema: Sendable {
     /// The id of the value that holds the rules of a store.
     public static let valueID = "__llvs_schema"
     static let idBytes = Array(valueID.utf8)
-    /// The rules that this library knows.
+    /// The number of the rules that this library knows.
     static let number = "1"
 
-    /// In byte order, and of each the place of the longest other one that it begins with, -1 where there is none.
+    /// In byte order. `shorter` is the index of the longest other prefix that this one begins with, or -1.
     private let prefixes: [(prefix: [UInt8], rules: ValueRules, shorter: Int)]
 
     /// - Parameters:
     ///   - bytes: the rules as JSON, at most 64 MiB.
-    ///   - partly: rules as they stand under one prefix will do as well (a rule, or patterns with rules): for any id.
+    ///   - partly: whether to accept also the rules of one prefix (a rule, or patterns with rules), which then apply to any id.
     /// - Throws: `InvalidRules`, which says what is wrong and where; `.outOfMemory`.
     public init(_ bytes: UnsafeRawBufferPointer, partly: Bool = false) throws {
         guard let text = try JSONTreeParser.parse(bytes, copying: true, work: DocumentControl()) else {
@@ -32,7 +32,7 @@ public final class MergeSchema: Sendable {
         prefixes = all
     }
 
-    /// The rules for a value of that id; nil when there are none, and it is to be merged as a whole. The longest prefix wins.
+    /// Returns the rules for an id by its longest prefix; nil if there are none, and the value is merged as a whole.
     /// - Complexity: O(log prefixes) comparisons.
     func rules(for id: UnsafeRawBufferPointer) -> ValueRules? {
         var low = 0, high = prefixes.count
@@ -40,7 +40,7 @@ public final class MergeSchema: Sendable {
             let middle = (low + high) / 2
             if prefixes[middle].prefix.withUnsafeBytes({ Bytes.compare($0, id) }) <= 0 { low = middle + 1 } else { high = middle }
         }
-        // All that stands between a prefix of the id and the id begins with that prefix.
+        // All prefixes between a prefix of the id and the id begin with that prefix.
         guard low > 0 else { return nil }
         var at = low - 1
         let nearest = prefixes[at].prefix
@@ -50,17 +50,17 @@ public final class MergeSchema: Sendable {
         return at < 0 ? nil : prefixes[at].rules
     }
 
-    /// Whether a value of that id is to be merged although both sides hold the same bytes.
+    /// Returns whether a value must be merged even if both sides have the same bytes.
     public func hasCounter(for id: UnsafeRawBufferPointer) -> Bool { rules(for: id)?.hasCounter ?? false }
-    /// Whether there are rules for values of that id.
+    /// Returns whether there are rules for an id.
     public func covers(_ id: UnsafeRawBufferPointer) -> Bool { rules(for: id) != nil }
 }
 
-/// Reads rules, and says of the first thing that is wrong what and where it is.
+/// Reads rules, and reports what is wrong first and where.
 private struct MergeSchemaReader {
-    /// Of a `key` or an `identity`.
+    /// The limit for a `key` or an `identity`.
     private static let mostPointers = 16
-    /// Bytes of what a missing member stands for.
+    /// The most bytes of a stand-in for a missing member.
     private static let mostAbsent = 1_024
     private static let members = ["as", "key", "pick", "delete", "absent", "from", "min", "max", "identity", "unit"]
     private let text: JSONText
@@ -71,7 +71,7 @@ private struct MergeSchemaReader {
         tree = text.tree
     }
 
-    /// Whether it is what stands under one prefix: everything but an object with the number of the rules.
+    /// Whether the text is the rules of one prefix: anything except an object with the number of the rules.
     var isPart: Bool { tree.kind(0) != .object || member("merge", of: 0) == nil }
 
     func readPart() throws -> ValueRules { try rules(0, [], []) }
@@ -168,7 +168,7 @@ private struct MergeSchemaReader {
         return ValueForms.Rename(to: to, from: from, path: path)
     }
 
-    /// A pointer to a member.
+    /// Reads a pointer to a member.
     private func path(_ node: UInt32, _ pointer: [UInt8]) throws -> [[UInt8]] {
         let path = try self.pointer(node, pointer)
         guard !path.isEmpty, path.count <= ValueForms.mostSegments else {
@@ -217,7 +217,7 @@ private struct MergeSchemaReader {
         case "pick": rule.pick = try pick(value, pointer)
         case "delete": rule.deletes = try oneOf(value, ["edit", "delete"], pointer) == "delete"
         case "absent":
-            // It is written down wherever it stands for something.
+            // It may be written many times.
             guard tree.text(value).count <= Self.mostAbsent else {
                 throw InvalidRules(pointer, "at most \(Self.mostAbsent) bytes of JSON are expected")
             }
@@ -281,7 +281,7 @@ private struct MergeSchemaReader {
         guard tree.kind(node) == .array, !tree.isEmpty(node) else {
             throw InvalidRules(pointer, "a list of one or more pointers is expected")
         }
-        // Each is looked for in each element.
+        // Each pointer is looked up in each element.
         let children = tree.children(of: node)
         guard children.count <= Self.mostPointers else {
             throw InvalidRules(pointer + Array("/\(Self.mostPointers)".utf8), "at most \(Self.mostPointers) pointers are expected")
@@ -299,7 +299,7 @@ private struct MergeSchemaReader {
         }
     }
 
-    /// The segments of a pointer, or of a pattern, in which `*` is any and `~2` a star.
+    /// Splits a pointer, or a pattern in which `*` is any segment and `~2` a star.
     private func segments(_ text: [UInt8], _ pointer: [UInt8], stars: Bool = true) throws -> [PatternSegment] {
         guard !text.isEmpty else { return [] }
         guard text[0] == UInt8(ascii: "/") else { throw InvalidRules(pointer, "a pointer begins with \"/\"") }
@@ -331,9 +331,9 @@ private struct MergeSchemaReader {
     private func string(_ node: UInt32) -> String { String(decoding: tree.text(node), as: UTF8.self) }
 }
 
-/// Tells rules from maps of patterns.
+/// Distinguishes rules from maps of patterns.
 enum SchemaShape {
-    /// Whether an object's members are all patterns ("" or beginning with "/"), but for one that tells how forms follow each other.
+    /// Returns whether an object's members are all patterns ("" or beginning with "/"), except a member that defines forms.
     static func isPatterns(_ node: UInt32, in tree: JSONTree) -> Bool {
         guard tree.kind(node) == .object else { return false }
         return tree.children(of: node).allSatisfy {
@@ -341,6 +341,6 @@ enum SchemaShape {
         }
     }
 
-    /// Whether the value of a member under a prefix tells how forms follow each other.
+    /// Returns whether a member under a prefix defines forms.
     static func isForms(_ value: UInt32, in tree: JSONTree) -> Bool { tree.name(of: value).elementsEqual("schema".utf8) }
 }

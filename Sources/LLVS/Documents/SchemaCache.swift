@@ -1,4 +1,4 @@
-/// Rules of a store that were read lately: every merge asks for them, and they seldom change.
+/// Caches the last rules of a store that were parsed: every merge asks for them, and they seldom change.
 final class SchemaCache: Sendable {
     private enum Outcome {
         case rules(MergeSchema)
@@ -6,11 +6,11 @@ final class SchemaCache: Sendable {
     }
 
     private static let most = 4
-    /// Longer rules are read each time.
+    /// Longer rules are parsed each time.
     private static let longest = 1 << 20
     private let known = Guarded<[(bytes: [UInt8], outcome: Outcome)]>([])
 
-    /// The rules that the bytes are.
+    /// Returns the rules in the bytes.
     /// - Throws: `InvalidRules`, `.outOfMemory`.
     func schema(_ bytes: UnsafeRawBufferPointer) throws -> MergeSchema {
         let found = known.withLock { known in

@@ -1,11 +1,11 @@
-/// Adds rules to those that a store holds: what is new is added, what is there stands, and where the two say different things that is told.
+/// Adds rules to those of a store. New rules are added, existing ones prevail, and contradictions are reported.
 enum SchemaRegistration {
     /// - Parameters:
     ///   - given: valid rules.
-    ///   - held: valid rules that count in the store; nil where there are none.
-    /// - Returns: what the store is to hold, `held` itself when nothing is added; and the contradictions: `newer` of each is what the store
-    ///   holds and what stands, `older` what was given.
-    /// - Throws: `InvalidRules` when what was given is not valid, or when both together are not; `.outOfMemory`.
+    ///   - held: the valid rules of the store, or nil if there are none.
+    /// - Returns: the rules for the store, which are `held` itself if nothing is added, and the contradictions. In each of these, `newer`
+    ///   is the store's rule, which prevails, and `older` the given one.
+    /// - Throws: `InvalidRules` if the given rules are not valid, or both together are not; `.outOfMemory`.
     static func adding(
         _ given: UnsafeRawBufferPointer, to held: UnsafeRawBufferPointer?
     ) throws -> (bytes: [UInt8], contradictions: [ConflictRecord]) {
@@ -17,15 +17,16 @@ enum SchemaRegistration {
             guard let text = try JSONTreeParser.parse(bytes, work: work) else { throw InvalidRules([], "JSON is expected") }
             return text
         }
-        // A rule for all of a value is written as a pattern where the other side has patterns.
+        // If the other side has patterns for a prefix, write a rule for the whole value as a pattern.
         let mapped = texts.map { Set(prefixes(of: $0.tree, mapped: true)) }, plain = texts.map { Set(prefixes(of: $0.tree, mapped: false)) }
         let known = texts.map { forms(in: $0.tree) }
         let sides = try [0, 1].map { side in
-            // Where renames are added to what tells the form, or not told by one side, that is no contradiction.
+            // If only one side has renames for the same member of the form, that is no contradiction: the side with renames prevails.
             let told = known[side].filter { prefix, own in
                 known[1 - side][prefix].map { own.at == $0.at && !own.hasRenames && $0.hasRenames } ?? false
             }
-            // What tells the form is the larger one: where the other side has another rule for it, both cannot be, and what is held stands.
+            // The larger number of the form always wins. If the other side has another rule for that member, both cannot apply, and the
+            // store's rule prevails.
             let disputed = try known[side].filter { prefix, own in try hasOtherRule(texts[1 - side], prefix, own.at, work) }
             return try spread(
                 texts[side], plain[side].intersection(mapped[1 - side]),
@@ -38,14 +39,14 @@ enum SchemaRegistration {
                 let bytes = merged.bytes ?? sides[0]
                 if try DocumentValues.areSame(bytes, sides[0]) { return (Array(held), contradictions) }
                 try bytes.withUnsafeBytes { _ = try MergeSchema($0) }
-                // Two devices together may have declared too many before. That is no reason to refuse something else.
+                // Merging two devices' rules may have exceeded the limit before. That is no reason to refuse other rules.
                 if (try? IndexDeclarations.check(held)) != nil { try bytes.withUnsafeBytes { try IndexDeclarations.check($0) } }
                 return (bytes, contradictions)
             }
         }
     }
 
-    /// The prefixes under which there are patterns, or under which there is one rule.
+    /// Returns the prefixes that have patterns, or those that have one rule.
     private static func prefixes(of tree: JSONTree, mapped: Bool) -> [[UInt8]] {
         guard let ids = ids(of: tree) else { return [] }
         return tree.children(of: ids).filter { SchemaShape.isPatterns($0, in: tree) == mapped }.map { Array(tree.name(of: $0)) }
@@ -57,7 +58,7 @@ enum SchemaRegistration {
         tree.member(UnsafeRawBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount), of: node)
     }
 
-    /// Which member tells the form, and whether renames go by it, for the prefixes for which that is told.
+    /// Returns, for the prefixes that define forms, the member with the form's number, and whether there are renames.
     private static func forms(in tree: JSONTree) -> [[UInt8]: (at: [UInt8], hasRenames: Bool)] {
         guard let ids = ids(of: tree) else { return [:] }
         var found: [[UInt8]: (at: [UInt8], hasRenames: Bool)] = [:]
@@ -68,7 +69,7 @@ enum SchemaRegistration {
         return found
     }
 
-    /// Whether rules have one of their own for the member that tells the form, by which not the larger stands.
+    /// Returns whether rules have their own rule for the member with the form's number, by which the larger number does not win.
     private static func hasOtherRule(_ text: JSONText, _ prefix: [UInt8], _ at: [UInt8], _ work: DocumentControl) throws -> Bool {
         let tree = text.tree
         guard !at.contains(UInt8(ascii: "*")), let ids = ids(of: tree),
@@ -81,8 +82,8 @@ enum SchemaRegistration {
         return !own.meansSame(as: .ofForm, absent: found.text, nil)
     }
 
-    /// The same rules, with those of some prefixes written as `{"": rule}`, without what tells the forms under others, and with the rule
-    /// for the member that tells the form written down.
+    /// Returns the rules with some prefixes written as `{"": rule}`, some without the definition of forms, and some with an explicit rule
+    /// for the member with the form's number.
     private static func spread(
         _ text: JSONText, _ prefixes: Set<[UInt8]>, withoutForms: Set<[UInt8]>, rulesOfForms: [[UInt8]: [UInt8]], _ work: DocumentControl
     ) throws -> [UInt8] {
@@ -123,11 +124,11 @@ enum SchemaRegistration {
         }
     }
 
-    /// Whether both sides of a record are one rule, written in two ways.
+    /// Returns whether both sides of a record are one rule in two spellings.
     private static func meansSame(_ record: ConflictRecord) throws -> Bool {
         let ids = Array("[\"ids\",".utf8)
         guard record.path.starts(with: ids), let x = record.newer, let y = record.older else { return false }
-        // How forms follow each other is no rule.
+        // The definition of forms is not a rule.
         if record.path.count > ids.count + 9, record.path.suffix(10).elementsEqual(",\"schema\"]".utf8) { return false }
         let rules = try [x, y].map { bytes in try bytes.withUnsafeBytes { try MergeSchema($0, partly: true) } }
         let none = UnsafeRawBufferPointer(start: nil, count: 0)
@@ -137,7 +138,7 @@ enum SchemaRegistration {
 }
 
 extension MergeRule {
-    /// Whether values are merged alike by both. `text` and `other` are those that the rules stand in.
+    /// Returns whether values are merged the same by both. `text` and `other` are the texts of the two rules.
     func meansSame(as rule: MergeRule, absent text: JSONText?, _ other: JSONText?) -> Bool {
         func stand(_ rule: MergeRule, _ text: JSONText?) -> [UInt8]? {
             guard let node = rule.absent, let text else { return nil }

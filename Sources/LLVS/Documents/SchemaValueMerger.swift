@@ -1,10 +1,9 @@
-/// The rule that is built in for the value `__llvs_schema`: members of objects down to each single rule and index, which are merged whole,
-/// so that two edits of one rule never mix.
+/// Merges the value `__llvs_schema` by a built-in rule: by the members of objects down to each rule and index. These are merged as a
+/// whole, so that two edits of one rule never mix.
 public enum SchemaValueMerger {
-    /// Merges what two sides made of the rules; nil is absent. Should the result not be valid, the newer of the valid sides stands, with
-    /// a record.
-    /// - Throws: `InvalidRules` when a side is of a number that this library does not know: then nothing is to be merged; what `check`
-    ///   throws, and `.outOfMemory`.
+    /// Merges two sides of the rules; nil is absent. If the result is not valid, the newer of the valid sides wins, with a record.
+    /// - Throws: `InvalidRules` if a side has a number that this library does not know. Then nothing may be merged. Also the errors of
+    ///   `check`, and `.outOfMemory`.
     public static func merge(
         base: UnsafeRawBufferPointer?, newer: UnsafeRawBufferPointer?, older: UnsafeRawBufferPointer?, check: (() throws -> Void)? = nil
     ) throws -> MergedValue {
@@ -19,7 +18,7 @@ public enum SchemaValueMerger {
         return try DocumentMerge(rules: whole).picking(base: base, newer: newer, older: older, newerStands: newerStands)
     }
 
-    /// Rules that are not valid prevail, and others count instead of them; nil: none.
+    /// Returns a record for invalid rules that won, and the rules that apply instead of them; nil if none do.
     static func record(notValid: UnsafeRawBufferPointer, standing: UnsafeRawBufferPointer?) throws -> ConflictRecord {
         let picked = try DocumentMerge(rules: whole).picking(base: nil, newer: notValid, older: standing, newerStands: false)
         return picked.records[0]
@@ -37,7 +36,7 @@ public enum SchemaValueMerger {
 
     private static let whole = ValueRules()
 
-    /// Which prefixes have patterns on both sides is found in the sides.
+    /// Returns the rule to merge two sides by: it depends on which prefixes have patterns on both sides.
     private static func rules(_ newer: UnsafeRawBufferPointer?, _ older: UnsafeRawBufferPointer?) throws -> ValueRules {
         let parts = try [newer, older].map { try $0.map(mapped) ?? [] }
         let inside = parts[0].intersection(parts[1])
@@ -56,7 +55,7 @@ public enum SchemaValueMerger {
         return ValueRules(nil, rules)
     }
 
-    /// The prefixes under which there are patterns.
+    /// Returns the prefixes that have patterns.
     private static func mapped(_ bytes: UnsafeRawBufferPointer) throws -> Set<[UInt8]> {
         guard let tree = try JSONTreeParser.parse(bytes, copying: true, work: DocumentControl()) else { return [] }
         return withExtendedLifetime(tree) { text in

@@ -1,15 +1,15 @@
-/// A set that is merged by the keys of its elements.
+/// Merges a set by the keys of its elements.
 final class SetPlan {
     @exclusivity(unchecked) private var keys: ElementKeys
-    /// For each key the elements of the three sides.
+    /// For each side, the element of each key.
     @exclusivity(unchecked) private var nodes: [[UInt32]] = []
-    /// Of a declared key, its class and how many elements of that class are before it.
+    /// For each declared key, its class and the number of elements of that class before it.
     @exclusivity(unchecked) private var parts: [(kind: UInt32, occurrence: UInt32)] = []
     private let isKeyed: Bool
     private let saves: Bool
     private let values: DocumentValues
 
-    /// - Parameter saves: the base is what an app makes of the older side.
+    /// - Parameter saves: whether the base is what an app makes of the older side.
     init(_ values: DocumentValues, _ o: ValueRef, _ x: ValueRef, _ y: ValueRef, key: [[[UInt8]]]?, saves: Bool = false) throws {
         self.saves = saves
         let inputs = [o, x, y].map { ref in (ref, values.isKind(ref, .array) ? values.tree(ref).children(of: ref.node) : []) }
@@ -20,7 +20,7 @@ final class SetPlan {
         let total = inputs.reduce(0) { $0 + $1.1.count }
         keys = ElementKeys(values, declared: key, usesID: false, atMost: most, of: total)
         guard isKeyed else {
-            // Equal elements count once, as the first of them is spelled.
+            // Equal elements count once. The first one's spelling is used.
             for (container, elements) in inputs {
                 var nodes = [UInt32](repeating: none, count: keys.count)
                 for (i, element) in elements.enumerated() {
@@ -36,12 +36,12 @@ final class SetPlan {
             return
         }
         parts.reserveCapacity(total)
-        // The first key of each class, and behind each key the next one of its class.
+        // The first key of each class, and after each key the next one of its class.
         var first: [UInt32] = [], next: [UInt32] = []
         first.reserveCapacity(total)
         next.reserveCapacity(total)
         for (container, elements) in inputs {
-            // Equal elements are one.
+            // Equal elements count once.
             var whole = ElementKeys(values, declared: nil, usesID: false, atMost: elements.count)
             var nodes = [UInt32](repeating: none, count: parts.count), last = [UInt32](repeating: none, count: first.count)
             for element in elements {
@@ -70,7 +70,7 @@ final class SetPlan {
         keys.close()
     }
 
-    /// Without a declared key nothing is merged inside elements: they are there or not.
+    /// Without a declared key, elements are not merged inside: they are present or absent.
     func children(of frame: MergeFrame) {
         let none = MergeFrame.none
         defer { nodes = [] }
@@ -90,7 +90,7 @@ final class SetPlan {
             return
         }
         let count = keys.count, (x, y) = (frame.inputs.x.tree, frame.inputs.y.tree)
-        // The table of elements is not needed any more.
+        // The table of elements is no longer needed.
         keys = ElementKeys(values, declared: nil, usesID: false, atMost: 0)
         func node(_ side: Int, _ i: Int) -> UInt32 { i < nodes[side].count ? nodes[side][i] : none }
         frame.reserve(count)
@@ -98,7 +98,7 @@ final class SetPlan {
         for i in 0..<count {
             let newer = node(1, i), older = node(2, i)
             if let source = made[i] {
-                // It stays as what it was made of, unless that is there for itself.
+                // It stays as the older side's element that it was made from, unless the app also has that element itself.
                 let stays = newer != none && node(1, source) == none
                 frame.deliver(stays ? ValueRef(tree: y, node: node(2, source)) : .absent)
                 continue
@@ -139,12 +139,12 @@ final class SetPlan {
         return .key(source, try keys.bytes(of: keys.element(kind), source), occurrence: Int(parts[child].occurrence))
     }
 
-    /// The elements that came out, in the order of their bytes.
+    /// Returns the elements of the result, in the order of their bytes.
     func emit(_ frame: MergeFrame, _ values: DocumentValues) throws -> ValueRefs {
         let places = 0..<frame.next, count = places.reduce(0) { $0 + (frame.isAbsent($1) ? 0 : 1) }
         try Memory.expect(count * 2 * MemoryLayout<MemberOrder.Named>.stride, "Merging a set")
         var bytes: [UInt8] = [], starts: [UInt32] = [], elements: [MemberOrder.Named] = []
-        // As they stand, most often.
+        // Most elements are copied as they are.
         let likely = places.reduce(0) { sum, place in
             let result = frame.result(place)
             return result.isAbsent || result.isComputed ? sum : sum + values.text(result).count + 2

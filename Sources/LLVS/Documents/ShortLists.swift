@@ -3,17 +3,17 @@
 enum ShortLists {
     static let most = 4
 
-    /// What an element is known by.
+    /// The key of an element.
     enum Known {
-        /// All that it is: in the base, and its place there.
+        /// The element itself, in the base, and its index.
         case value(ValueRef, place: Int)
-        /// Its `id`, and how many with the same are before it.
+        /// Its `id`, and the number of elements before it that have the same.
         case id(ValueRef, occurrence: Int)
     }
 
     private static let name = Array("id".utf8)
 
-    /// The `id` of an element that has one; nil if the element is known by all it is.
+    /// Returns the `id` of an element; nil if it has none, and is its own key.
     static func id(of element: ValueRef, _ values: DocumentValues) -> ValueRef? {
         let tree = values.tree(element)
         guard tree.kind(element.node) == .object, let id = name.withUnsafeBytes({ tree.member($0, of: element.node) }) else { return nil }
@@ -21,11 +21,11 @@ enum ShortLists {
     }
 
     /// - Parameters:
-    ///   - element: of the base.
-    ///   - place: where it stands in its list.
+    ///   - element: an element of the base.
+    ///   - place: its index in its list.
     static func known(_ element: ValueRef, at place: Int, in list: UInt32, _ values: DocumentValues) throws -> Known {
         guard let id = id(of: element, values) else { return .value(element, place: place) }
-        // Told as the first of them spells it.
+        // Reported in the spelling of the first one.
         let tree = values.tree(element)
         var first: ValueRef?, occurrence = 0, other = list + JSONTree.containerSize
         while other < element.node {
@@ -38,7 +38,7 @@ enum ShortLists {
         return .id(first ?? id, occurrence: occurrence)
     }
 
-    /// Whether all elements of a list are known by all they are.
+    /// Returns whether every element of a list is its own key.
     static func isPlain(_ list: ValueRef, _ values: DocumentValues) throws -> Bool {
         let tree = values.tree(list), end = tree.next(list.node)
         var i = list.node + JSONTree.containerSize, count = 0
@@ -51,23 +51,23 @@ enum ShortLists {
         return true
     }
 
-    /// Whether all three are arrays of plain values.
+    /// Returns whether all three are arrays of plain values.
     static func areRows(_ o: ValueRef, _ x: ValueRef, _ y: ValueRef, _ values: DocumentValues) throws -> Bool {
         for row in [o, x, y] { guard values.isKind(row, .array), try isPlain(row, values) else { return false } }
         return true
     }
 
-    /// Whether three lists are short, equally long, and have the same key at each place, or elements that pairing pairs there: known by all
-    /// they are, gone from both sides, and replaced by elements that are nowhere else. Lists of plain values with equal elements are not,
+    /// Returns whether three lists are short, equally long, and have at each place the same key or elements to pair: elements without a
+    /// key, gone from both sides, and replaced by elements that are nowhere else. Excludes lists of plain values with equal elements,
     /// since those are merged by place.
-    /// - Returns: the paired elements, in bits, and whether all elements are known by all they are; nil if the lists are not such lists.
+    /// - Returns: the paired elements, in bits, and whether every element is its own key; nil if the lists are not such lists.
     static func aligned(
         _ o: ValueRef, _ x: ValueRef, _ y: ValueRef, _ values: DocumentValues
     ) throws -> (paired: UInt8, isOfPlain: Bool)? {
         let b = values.tree(o), p = values.tree(x), q = values.tree(y)
         let ends = (b.next(o.node), p.next(x.node), q.next(y.node)), first = JSONTree.containerSize
         var (i, j, k) = (o.node + first, x.node + first, y.node + first), count = 0
-        // Those that are paired, in bits; and the kinds of those before, where each is of another kind, and of the same on all sides.
+        // The paired elements, in bits. The kinds of the elements so far, while each has another kind that is the same on all sides.
         var paired: UInt8 = 0, kinds: UInt8 = 0, areTold = true, isOfPlain = true
         while j < ends.1 {
             guard i < ends.0, k < ends.2, count < most else { return nil }
@@ -85,13 +85,13 @@ enum ShortLists {
             let kind = b.kind(i), bit: UInt8 = 1 << kind.rawValue
             areTold = areTold && kinds & bit == 0 && p.kind(j) == kind && q.kind(k) == kind
             kinds |= bit
-            // (Then nothing else can be the same as one of them.)
+            // (Since every kind occurs once, no other element can be equal.)
             if areTold, paired >> UInt8(count) & 1 != 0, try values.same(one, other) { return nil }
             (i, j, k) = (b.next(i), p.next(j), q.next(k))
             count += 1
         }
         guard i == ends.0, k == ends.2 else { return nil }
-        // (Those in one place are known to differ from the base's.)
+        // (Paired elements are known to differ from the base's.)
         guard paired != 0 else { return (0, isOfPlain) }
         if areTold { return (paired, isOfPlain) }
         let areAlone =
@@ -102,8 +102,8 @@ enum ShortLists {
         return try areDistinct(o, values) && areDistinct(x, values) && areDistinct(y, values) ? (paired, true) : nil
     }
 
-    /// Whether no element of one list that is paired is in the other, nor the other way round.
-    /// - Parameter known: elements at the same place are known to differ, and are not compared.
+    /// Returns whether no paired element of one list is in the other, and vice versa.
+    /// - Parameter known: whether elements at the same place are known to differ. Then they are not compared.
     private static func areApart(
         _ a: ValueRef, _ b: ValueRef, _ paired: UInt8, _ values: DocumentValues, known: Bool
     ) throws -> Bool {
@@ -112,7 +112,7 @@ enum ShortLists {
         while i < end {
             var j = b.node + JSONTree.containerSize, other: UInt8 = 1
             while j < otherEnd {
-                // Most are told apart by what they are.
+                // Most differ in their kind.
                 if paired & (bit | other) != 0, !(known && bit == other), p.kind(i) == q.kind(j),
                     try values.same(ValueRef(tree: a.tree, node: i), ValueRef(tree: b.tree, node: j))
                 {
@@ -127,8 +127,8 @@ enum ShortLists {
         return true
     }
 
-    /// Whether no two elements of a list are the same.
-    /// - Parameter some: among these elements, in bits; nil for all.
+    /// Returns whether no two elements of a list are equal.
+    /// - Parameter some: only among these elements, in bits; nil for all.
     static func areDistinct(_ list: ValueRef, _ values: DocumentValues, among some: UInt8? = nil) throws -> Bool {
         let tree = values.tree(list), end = tree.next(list.node)
         var i = list.node + JSONTree.containerSize, bit: UInt8 = 1

@@ -1,9 +1,9 @@
 /// Finds which tokens of a base a side kept (docs/merging-texts.md, 3): the common prefix and suffix, tokens that occur once on both sides,
 /// and between those the tokens that a shortest edit script keeps. Tokens are lines, tokens of a line, or elements of a list.
 struct TextAlignment {
-    /// Steps of comparing that one value may take.
+    /// The most steps of comparing that one value may take.
     static let stepLimit = 1 << 26
-    /// Edits between two anchors.
+    /// The most edits between two anchors.
     static let distanceLimit = 1_024
 
     let base: [UInt32]
@@ -21,8 +21,8 @@ struct TextAlignment {
     }
 
     /// - Parameters:
-    ///   - count: one more than the largest token of the base; a larger one of the side is nowhere in it.
-    ///   - steps: how many may still be taken.
+    ///   - count: one more than the largest token of the base. The base has no larger token.
+    ///   - steps: the steps that remain.
     init(_ base: [UInt32], _ side: [UInt32], count: Int, steps: inout Int, work: DocumentControl) throws {
         self.base = base
         self.side = side
@@ -47,21 +47,21 @@ struct TextAlignment {
     private struct Count {
         var base: Int32 = 0
         var side: Int32 = 0
-        /// Sums of places, as far as they go into 32 bits: the place, where there is one.
+        /// Sums of indexes, truncated to 32 bits. If a token occurs once, the sum is its index.
         var basePlaces: UInt32 = 0
         var sidePlaces: UInt32 = 0
         var places: (base: Int, side: Int) { (Int(basePlaces), Int(sidePlaces)) }
     }
 
-    /// Finds what is kept for certain; the parts that are left have no token that is there once on both sides.
+    /// Finds the anchors. The parts that are left have no token that occurs once on both sides.
     ///
-    /// The largest part of each is gone on with at once, with what is counted already: so no token is counted
-    /// more than a logarithmic number of times.
+    /// The search continues with the largest gap of each part at once and reuses the counts. So each token is counted at most a
+    /// logarithmic number of times.
     private mutating func anchor(_ count: Int) throws -> [Part] {
         let whole = trim(Part(base: 0..<base.count, side: 0..<side.count))
         guard try haveAnchors(whole, count) else { return whole.base.isEmpty || whole.side.isEmpty ? [] : [whole] }
         try Memory.expect(count * MemoryLayout<Count>.stride, "Comparing texts")
-        // By hand: these are looked at for every token.
+        // Unsafe memory, since it is accessed for every token.
         let counts = UnsafeMutablePointer<Count>.allocate(capacity: count)
         counts.initialize(repeating: Count(), count: count)
         defer { counts.deallocate() }
@@ -88,7 +88,7 @@ struct TextAlignment {
             var part = fresh, isCounted = false
             while true {
                 let inner = trim(part)
-                // What is counted already costs nothing more than what is trimmed.
+                // Reused counts cost only the steps of trimming.
                 try work.done(1 + (isCounted ? part.size - inner.size : part.size))
                 if isCounted {
                     drop(Part(base: part.base.lowerBound..<inner.base.lowerBound, side: part.side.lowerBound..<inner.side.lowerBound))
@@ -120,7 +120,7 @@ struct TextAlignment {
                 let members = try IncreasingRun.members(candidates.map { Int32(truncatingIfNeeded: counts[Int($0)].basePlaces) }, work)
                 let largest = largestGap(of: part, between: candidates, members, counts)
                 let isLargeLeft = 2 * largest.size > part.size || count > part.size
-                // What is dropped may leave others that are there once.
+                // Dropping tokens may leave others that occur once.
                 var anchors: [UInt32] = []
                 swap(&anchors, &candidates)
                 var from = (base: part.base.lowerBound, side: part.side.lowerBound)
@@ -140,7 +140,7 @@ struct TextAlignment {
                     if !gap.base.isEmpty, !gap.side.isEmpty { open.append(gap) }
                 }
                 guard isLargeLeft else {
-                    // All are small: each is counted anew.
+                    // All gaps are small: count each from the start.
                     counts.update(repeating: Count(), count: count)
                     isCounted = false
                     break
@@ -152,11 +152,11 @@ struct TextAlignment {
         return left
     }
 
-    /// Whether there is a token that is there once on both sides.
+    /// Returns whether there is a token that occurs once on both sides.
     private func haveAnchors(_ part: Part, _ count: Int) throws -> Bool {
         if part.base.isEmpty || part.side.isEmpty { return false }
         try Memory.expect(count, "Comparing texts")
-        // How often each is there, up to twice: in the base, and, times four, in the side.
+        // How often each token occurs, up to twice: in the base, and, times four, in the side.
         var seen = [UInt8](repeating: 0, count: count)
         let hasOne = seen.withUnsafeMutableBufferPointer { seen in
             for i in part.base {
@@ -173,7 +173,7 @@ struct TextAlignment {
         return hasOne
     }
 
-    /// The largest of the gaps between anchors: it is gone on with as it is counted.
+    /// Returns the largest gap between anchors. The search continues with it and reuses the counts.
     private func largestGap(
         of part: Part, between candidates: [UInt32], _ members: TokenBits, _ counts: UnsafeMutablePointer<Count>
     ) -> Part {

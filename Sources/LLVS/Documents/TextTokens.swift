@@ -4,7 +4,7 @@ final class TextTokens {
     /// What a text is cut into.
     enum Unit { case line, word }
 
-    /// One more than the largest of the numbers that are given without looking: ASCII characters are their own.
+    /// One more than the largest of the fixed numbers. The number of an ASCII character is its code.
     fileprivate static let firstNumber = 128
 
     private let unit: Unit
@@ -32,7 +32,7 @@ final class TextTokens {
 
     fileprivate var known: TokenTable { table }
 
-    /// How many bytes a token has.
+    /// Returns the size of a token in bytes.
     @inline(__always)
     func size(_ number: UInt32) -> Int { table.size(number) }
 
@@ -41,10 +41,10 @@ final class TextTokens {
         return tokens.reduce(0) { $0 + table.size($1) }
     }
 
-    /// Behind the first place of a token of the first text.
+    /// Returns the offset after the first occurrence of a token in the first text.
     func first(_ token: UInt32) -> Int? { table.first(token) }
 
-    /// Appends what the tokens stand for.
+    /// Appends the bytes of the tokens.
     func write(_ tokens: ArraySlice<UInt32>, to out: inout [UInt8]) { for token in tokens { write(token, to: &out) } }
 
     func write(_ token: UInt32, to out: inout [UInt8]) {
@@ -55,17 +55,17 @@ final class TextTokens {
         }
     }
 
-    /// No more texts will come: what finds tokens by their bytes is let go.
+    /// Releases the lookup by bytes. No more texts may be cut.
     func close() { table.close() }
 
-    /// The tokens of a text in UTF-8, whose bytes must stay while this is used.
-    /// - Parameter like: another text, and its tokens: most of what is cut here may be cut there already.
+    /// Returns the tokens of a text in UTF-8. Its bytes must stay valid while this object is used.
+    /// - Parameter like: another text and its tokens, from which the tokens of equal parts are copied.
     func tokens(
         of text: UnsafeRawBufferPointer, like other: (text: UnsafeRawBufferPointer, places: TokenPlaces)? = nil
     ) throws -> [UInt32] {
         guard let base = text.baseAddress else { return [] }
         var tokens: [UInt32] = []
-        // As many as there are most often; a text of shorter ones takes more.
+        // A typical number; a text of shorter tokens needs more room.
         let likely = text.count / (unit == .word ? 4 : 32)
         try Memory.expect(4 * likely, "Merging a text")
         tokens.reserveCapacity(likely)
@@ -95,7 +95,7 @@ final class TextTokens {
 
     // MARK: Where tokens end
 
-    /// Behind the token that begins at a place.
+    /// Returns where the token that begins at an offset ends.
     @inline(__always)
     func end(of text: UnsafeRawBufferPointer, _ start: Int) -> Int {
         unit == .line ? TextLines.end(of: text, start) : Self.tokenEnd(text, start)
@@ -142,33 +142,33 @@ final class TextTokens {
     }
 }
 
-/// What tokens there are. (Memory by hand: it is looked at for every token.)
+/// The table of tokens. (Unsafe memory, since it is accessed for every token.)
 struct TokenTable {
-    /// What is thrown where there are more different tokens than have numbers.
+    /// Thrown if there are more different tokens than numbers.
     struct TooManyTokens: Error {}
 
-    /// The bytes of a token where it was first: of which text is told by its number.
+    /// Where the bytes of a token occur first. Its number decides in which text.
     private struct Entry {
         var start: UInt32
         var count: UInt32
     }
 
     private let seed = ValueDigest.seed
-    /// In blocks, so that nothing is copied when there are more.
+    /// In blocks, so that growing copies no entries.
     private var blocks: UnsafeMutablePointer<UnsafeMutablePointer<Entry>>?
     private var blockCount = 0
     private static let blockBits = 12
     private(set) var count = TextTokens.firstNumber
-    /// A number and four bits of the hash each: of more than 2^28 no texts are merged.
+    /// A number and four bits of the hash each. Texts with more than 2^28 tokens are not merged.
     private var slots: UnsafeMutablePointer<UInt32>?
     private var slotCount = 0
     private static let numberMask: UInt32 = 1 << 28 - 1
-    /// Where the texts are, and the numbers that were new in the second one and in the third begin.
+    /// The addresses of the texts, and the first new numbers of the second and the third text.
     private var texts: (UnsafeRawPointer?, UnsafeRawPointer?, UnsafeRawPointer?)
     private var second = UInt32.max
     private var third = UInt32.max
 
-    /// Another text begins; there are at most three.
+    /// Begins another text. There are at most three.
     mutating func begin(_ text: UnsafeRawPointer) {
         let next = UInt32(truncatingIfNeeded: count)
         if texts.0 == nil {
@@ -186,7 +186,7 @@ struct TokenTable {
         return blocks.map { $0[place >> Self.blockBits][place & (1 << Self.blockBits - 1)] } ?? Entry(start: 0, count: 0)
     }
 
-    /// Where the bytes of a token are that is no ASCII character.
+    /// Returns the bytes of a token that is not a single ASCII character.
     @inline(__always)
     func start(_ number: UInt32) -> UnsafeRawPointer? {
         (number < second ? texts.0 : number < third ? texts.1 : texts.2).map { $0 + Int(entry(number).start) }
@@ -195,7 +195,7 @@ struct TokenTable {
     @inline(__always)
     func size(_ number: UInt32) -> Int { number < TextTokens.firstNumber ? 1 : Int(entry(number).count) }
 
-    /// Behind the first place of a token of the first text.
+    /// Returns the offset after the first occurrence of a token in the first text.
     func first(_ token: UInt32) -> Int? {
         guard token >= TextTokens.firstNumber, token < second else { return nil }
         return Int(entry(token).start) + size(token)
@@ -206,7 +206,7 @@ struct TokenTable {
         (slots, slotCount) = (nil, 0)
     }
 
-    /// All that it holds.
+    /// Releases all memory.
     func release() {
         slots?.deallocate()
         for i in 0..<blockCount { blocks?[i].deallocate() }
@@ -241,7 +241,7 @@ struct TokenTable {
         if place >> Self.blockBits == blockCount {
             try Memory.check()
             let size = MemoryLayout<UnsafeMutablePointer<Entry>>.stride
-            // A power of two at a time.
+            // Grow at powers of two.
             if blockCount & (blockCount - 1) == 0 {
                 guard let more = realloc(blocks, max(1, 2 * blockCount) * size) else {
                     throw StoreError(.outOfMemory, "Merging a text needs memory for \(count) words. Free some, and try again.")
@@ -255,7 +255,7 @@ struct TokenTable {
         count += 1
     }
 
-    /// As memcmp, without a call for short words.
+    /// The same as memcmp, without a call for short words.
     @inline(__always)
     private static func areSame(_ a: UnsafeRawPointer, _ b: UnsafeRawPointer, _ size: Int) -> Bool {
         func eight(_ p: UnsafeRawPointer, _ at: Int) -> UInt64 { p.loadUnaligned(fromByteOffset: at, as: UInt64.self) }
@@ -267,7 +267,7 @@ struct TokenTable {
         return two(a, 0) == two(b, 0) && two(a, size - 2) == two(b, size - 2)
     }
 
-    /// Makes room for twice as many. What was there goes first, so that there are never both.
+    /// Doubles the table. The old one is released first, so that both never exist at once.
     private mutating func growSlots(_ work: DocumentControl) throws {
         let wanted = max(1_024, 2 * slotCount), mask = wanted - 1
         close()
@@ -286,13 +286,13 @@ struct TokenTable {
     }
 }
 
-/// Where in a text its tokens begin: noted for some of them, told by the sizes of the others.
+/// The offsets of a text's tokens: stored for every 32nd token, and computed from the sizes for the others.
 struct TokenPlaces {
     private static let bits = 5
 
     let tokens: [UInt32]
     private let table: TextTokens
-    /// Of each 32nd.
+    /// The offset of every 32nd token.
     private let noted: [UInt32]
 
     init(_ tokens: [UInt32], _ all: TextTokens) throws {
@@ -308,17 +308,17 @@ struct TokenPlaces {
         self.noted = noted
     }
 
-    /// Where a token begins; of one behind the last one where that ends.
+    /// Returns where a token begins; for the index after the last token, where that one ends.
     func start(of token: Int) -> Int {
         let known = min(token >> Self.bits, noted.count - 1)
         return known < 0 ? 0 : Int(noted[known]) + table.size(tokens[known << Self.bits..<token])
     }
 
-    /// The token behind the last one that ends by a place, at or behind one, and where it begins.
+    /// Skips the tokens that end at or before `end`, starting from a token and its offset. Returns the next token and its offset.
     /// - Parameter table: the table of the text that is being cut. The one of `self.table` may refer to memory that was freed.
     fileprivate func last(endingBy end: Int, from token: Int, at place: Int, _ table: TokenTable) -> (token: Int, place: Int) {
         var next = token, at = place
-        // Of those noted the last one that begins by then.
+        // The last stored offset that is not beyond `end`.
         var low = token >> Self.bits, high = noted.count - 1
         while low < high {
             let middle = (low + high + 1) / 2
@@ -335,27 +335,27 @@ struct TokenPlaces {
     }
 }
 
-/// Goes along another text while one is cut into tokens: where both have the same bytes they have the same tokens. What it does not find
-/// costs time and nothing else.
+/// Follows another text while one is cut into tokens: where both have the same bytes, they have the same tokens. A part that is not found
+/// costs only time.
 private struct KnownTokens {
-    /// So many bytes behind the end of a token decide where it ends: the longest scalar's.
+    /// The number of bytes after a token that decide where it ends: the size of the longest scalar.
     private static let decisive = 4
-    /// So many equal bytes are believed to begin a longer stretch.
+    /// After so many equal bytes, a longer equal part is expected.
     private static let believed = 16
-    /// So many tokens back and ahead are looked at.
+    /// The number of tokens to search back and ahead.
     private static let nearby = 8
 
     private let text: UnsafeRawBufferPointer
     private let places: TokenPlaces
     private let tokens: [UInt32]
-    /// The next token there, and where it begins.
+    /// The next token of the other text, and its offset.
     private var next = 0
     private var place = 0
-    /// Tokens that may still be walked over.
+    /// The tokens that may still be walked over.
     private var walks: Int
-    /// How often to look in vain before this is given up: the more was found, the more often.
+    /// The searches that may still fail. Each token that is copied adds one.
     private var tries: Int
-    /// Whether both may go on alike from here.
+    /// Whether both texts may continue alike from here.
     private(set) var isAlike = true
 
     init(_ text: UnsafeRawBufferPointer, _ places: TokenPlaces) {
@@ -366,8 +366,8 @@ private struct KnownTokens {
         tries = 1_024
     }
 
-    /// Takes over the tokens of what is alike from `start` on.
-    /// - Returns: their bytes.
+    /// Copies the tokens of the common bytes from `start` on.
+    /// - Returns: the size of these tokens in bytes.
     mutating func copy(_ other: UnsafeRawBufferPointer, _ start: Int, _ out: inout [UInt32], _ table: TokenTable) -> Int {
         isAlike = false
         let common = Bytes.common(text, place, other, start)
@@ -381,8 +381,8 @@ private struct KnownTokens {
         return size
     }
 
-    /// Looks for a token behind which both go on alike: near to where this is, or where it is first.
-    /// - Parameter start: behind the token, in the other text.
+    /// Finds a token after which both texts continue alike: near the current one, or at its first occurrence.
+    /// - Parameter start: the offset after the token in the text being cut.
     mutating func find(_ token: UInt32, _ other: UnsafeRawBufferPointer, _ start: Int, _ table: TokenTable) {
         guard tries > 0 else { return }
         tries -= 1
@@ -406,7 +406,7 @@ private struct KnownTokens {
         }
     }
 
-    /// Goes to where a token begins; false when it was gone far too often.
+    /// Moves to where a token begins; false if too many tokens were walked over.
     private mutating func walk(to goal: Int, _ table: TokenTable) -> Bool {
         while place != goal, walks > 0 {
             walks -= 1
@@ -432,9 +432,9 @@ private struct KnownTokens {
     private mutating func set(_ next: Int, _ place: Int) { (self.next, self.place, isAlike) = (next, place, true) }
 }
 
-/// The classes of scalars that tokens are made by.
+/// The classes of scalars that define tokens.
 enum TextScalars {
-    /// A scalar of valid UTF-8, and how many bytes it takes.
+    /// Decodes a scalar of valid UTF-8, and returns it with its size in bytes.
     @inline(__always)
     static func decode(_ text: UnsafeRawBufferPointer, _ i: Int) -> (scalar: UInt32, size: Int) {
         let first = UInt32(text[i])
@@ -445,7 +445,7 @@ enum TextScalars {
         return ((first & 0x07) << 18 | more(1) << 12 | more(2) << 6 | more(3), min(4, text.count - i))
     }
 
-    /// ASCII letters and digits.
+    /// Returns whether a byte is an ASCII letter or digit.
     @inline(__always)
     static func isWord(_ byte: UInt8) -> Bool {
         let letter = byte | 0x20
@@ -457,7 +457,7 @@ enum TextScalars {
     @inline(__always)
     static func isSpace(_ scalar: UInt32) -> Bool { scalar == 0x20 || scalar == 0x09 || scalar == wideSpace }
 
-    /// Scalars that are words, and tokens, by themselves.
+    /// Returns whether a scalar is a word, and a token, by itself.
     @inline(__always)
     static func standsAlone(_ scalar: UInt32) -> Bool {
         if scalar < 0x3040 { return false }
@@ -467,7 +467,7 @@ enum TextScalars {
         }
     }
 
-    /// Scalars that belong to such a one before them.
+    /// Returns whether a scalar attaches to such a scalar before it.
     static func attaches(_ scalar: UInt32) -> Bool {
         switch scalar {
         case 0x0300...0x036F, 0x0483...0x0489, 0x0591...0x05BD, 0x064B...0x065F, 0x1AB0...0x1AFF, 0x1DC0...0x1DFF, 0x200D, 0x20D0...0x20FF,

@@ -1,17 +1,17 @@
 /// A flag for each token of a text, or element of a list.
 struct TokenBits {
-    /// The first 64, so that there is no array for few.
+    /// The first 64 flags, so that few need no array.
     private var first: UInt64 = 0
     private var others: [UInt64] = []
     let count: Int
 
-    /// None is set.
+    /// Creates flags that are all clear.
     init(count: Int) {
         self.count = count
         if count > 64 { others = [UInt64](repeating: 0, count: (count - 1) / 64) }
     }
 
-    /// 64 of them.
+    /// 64 flags.
     @inline(__always)
     private subscript(word i: Int) -> UInt64 {
         get { i == 0 ? first : others[i - 1] }
@@ -24,7 +24,7 @@ struct TokenBits {
         set { if newValue { self[word: i >> 6] |= 1 << UInt64(i & 63) } else { self[word: i >> 6] &= ~(1 << UInt64(i & 63)) } }
     }
 
-    /// Sets a flag after the other.
+    /// Sets all flags of a range.
     mutating func set(_ range: Range<Int>) {
         var i = range.lowerBound
         while i < range.upperBound {
@@ -34,10 +34,10 @@ struct TokenBits {
         }
     }
 
-    /// So many are looked at in one: runs of one set are compared with those of another, which may be much shorter.
+    /// The number of flags that are read at once: runs of one set are compared with runs of another, which may be much shorter.
     private static let stretch = 512
 
-    /// How many are set from one on, one after the other; up to some hundreds.
+    /// Returns the length of the run of set flags from `start` on, up to some hundreds.
     func run(from start: Int) -> Int {
         var i = start
         let end = min(count, start + Self.stretch)
@@ -49,7 +49,7 @@ struct TokenBits {
         return i - start
     }
 
-    /// How many are set before one, one after the other; up to some hundreds.
+    /// Returns the length of the run of set flags before `end`, up to some hundreds.
     func run(before end: Int) -> Int {
         var i = end
         let start = max(0, end - Self.stretch)

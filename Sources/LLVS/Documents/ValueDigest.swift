@@ -1,6 +1,6 @@
-/// Numbers for values, the same for equal ones, by which they are found; never part of a result, and different in every process.
+/// Digests by which equal values are found. Never part of a result, and different in every process.
 enum ValueDigest {
-    /// Taken once by whoever makes many: it costs as much as a digest to look for.
+    /// Callers that compute many digests read it once: reading it costs as much as a digest.
     static let seed = UInt64.random(in: 1...UInt64.max)
 
     @inline(__always)
@@ -23,26 +23,26 @@ enum ValueDigest {
         return mix(mix(hash, last, seed), 0xA076_1D64_78BD_642F, seed)
     }
 
-    /// Of the few bytes of a word, without looking for the seed again.
+    /// Returns the digest of a short word, given the seed.
     @inline(__always)
     static func of(word start: UnsafeRawPointer, _ count: Int, _ seed: UInt64) -> UInt64 {
-        // What overlaps is counted twice, which does no harm.
+        // Overlapping bytes count twice, which does no harm.
         func eight(_ at: Int) -> UInt64 { start.loadUnaligned(fromByteOffset: at, as: UInt64.self) }
         func four(_ at: Int) -> UInt64 { UInt64(start.loadUnaligned(fromByteOffset: at, as: UInt32.self)) }
         func one(_ at: Int) -> UInt64 { UInt64(start.load(fromByteOffset: at, as: UInt8.self)) }
         if count > 16 { return of(UnsafeRawBufferPointer(start: start, count: count), seed) }
-        // (The seed itself would be multiplied as 0.)
+        // (The seed as a factor would be multiplied as 0.)
         if count > 8 { return mix(mix(eight(0), UInt64(count), seed) ^ eight(count - 8), 0xA076_1D64_78BD_642F, seed) }
         if count >= 4 { return mix(four(0) << 32 | four(count - 4), UInt64(count), seed) }
         guard count > 0 else { return 0 }
         return mix(one(0) << 16 | one(count / 2) << 8 | one(count - 1), UInt64(count), seed)
     }
 
-    /// Of a number of digits alone, at least two and at most 16: what they say without zeros at the end, and how many these are.
+    /// Returns the value of a number of 2 to 16 digits without its trailing zeros, and the number of these.
     @inline(__always)
     private static func whole(_ lexeme: UnsafeRawBufferPointer) -> (digits: UInt64, exponent: Int)? {
         guard let base = lexeme.baseAddress else { return nil }
-        // Digits in front of the last eight, then these at once.
+        // The digits before the last eight, then those eight at once.
         var value: UInt64 = 0, i = 0
         let size = lexeme.count, first = max(0, size - 8)
         while i < first {
@@ -77,13 +77,13 @@ enum ValueDigest {
         if lexeme.count <= 16, let (digits, exponent) = whole(lexeme) {
             return mix(mix(digits, UInt64(bitPattern: Int64(exponent)), seed), 5, seed)
         }
-        // Of few digits, as most are; the rest by their digits.
+        // Most numbers have few digits.
         if let short = JSONDecimal.Short(lexeme) {
             return mix(mix(short.digits, UInt64(bitPattern: Int64(short.exponent)), seed), short.negative ? 3 : 5, seed)
         }
         let decimal = JSONDecimal(lexeme) ?? .zero
         let sign: UInt64 = decimal.negative ? 3 : 5, exponent = UInt64(bitPattern: Int64(decimal.exponent))
-        // (Few digits may be written with very many zeros.)
+        // (A number of few digits may be written with very many zeros.)
         if decimal.digits.count <= 18 {
             return mix(mix(decimal.digits.reduce(0) { 10 * $0 + UInt64($1) }, exponent, seed), sign, seed)
         }

@@ -1,5 +1,5 @@
-/// How the forms of the values under one prefix follow each other: which member tells the form, and which members have another name from
-/// a form on (`"schema": {"at": "/v", "renames": [{"to": 2, "from": "/name", "path": "/fullName"}]}`).
+/// The forms of the values under one prefix: which member has the form's number, and which members were renamed in which form (`"schema":
+/// {"at": "/v", "renames": [{"to": 2, "from": "/name", "path": "/fullName"}]}`).
 final class ValueForms: Sendable {
     /// A member that has another place from a form on.
     struct Rename: Sendable {
@@ -8,13 +8,13 @@ final class ValueForms: Sendable {
         var path: [[UInt8]]
     }
 
-    /// Pointers have at most so many segments; writing goes down by them.
+    /// The most segments of a pointer, since writing recurses along them.
     static let mostSegments = 16
     static let mostRenames = 64
 
-    /// Where the number of the form stands.
+    /// The place of the form's number.
     let at: [[UInt8]]
-    /// In the order of the forms; nil: none are given, and nothing is lifted.
+    /// In the order of the forms. Nil if the rules have none, and no value is lifted.
     let renames: [Rename]?
 
     init(at: [[UInt8]], renames: [Rename]?) {
@@ -27,16 +27,16 @@ final class ValueForms: Sendable {
         }
     }
 
-    /// Whether one of two pointers leads to what the other leads to, or to a part of it.
+    /// Returns whether one of two pointers leads to the same place as the other, or to a part of it.
     static func overlap(_ a: [[UInt8]], _ b: [[UInt8]]) -> Bool { a.starts(with: b) || b.starts(with: a) }
 
-    /// The number of a value's form; nil where it tells none.
+    /// Returns the number of a value's form; nil if it has none.
     private func form(of text: JSONText?) -> JSONDecimal? {
         guard let tree = text?.tree, let node = Self.member(at, in: tree) else { return nil }
         return tree.kind(node) == .number ? tree.decimal(node) : nil
     }
 
-    /// What names lead to, down through objects.
+    /// Returns the node to which names lead through objects.
     private static func member(_ names: [[UInt8]], in tree: JSONTree) -> UInt32? {
         var node: UInt32 = 0
         for name in names {
@@ -46,15 +46,15 @@ final class ValueForms: Sendable {
         return node
     }
 
-    /// Whether the first is of an earlier form than the second; who tells none is of the earliest.
+    /// Returns whether the first form is earlier than the second. A value without a number has the earliest form.
     private static func isEarlier(_ a: JSONDecimal?, _ b: JSONDecimal?) -> Bool {
         guard let b else { return false }
         return a.map { JSONDecimal.compare($0, b) < 0 } ?? true
     }
 
-    /// The values in the latest of their forms: those of earlier ones with their members renamed.
-    /// - Returns: the same values where nothing is to be done; and whether the second and the third are to change places, since the third
-    ///   is of a later form and there is nothing to lift the second by.
+    /// Lifts values to the latest of their forms: renames the members of those in earlier forms.
+    /// - Returns: the same values if there is nothing to do; and whether to swap the second and the third, since the third has a later
+    ///   form and there are no renames to lift the second.
     func lifted(_ texts: [JSONText?], work: DocumentControl) throws -> (texts: [JSONText?], olderIsLater: Bool) {
         let forms = texts.map(form)
         guard texts.count == 3, let latest = forms.reduce(nil, { Self.isEarlier($0, $1) ? $1 : $0 }) else { return (texts, false) }
@@ -63,22 +63,22 @@ final class ValueForms: Sendable {
         return (try zip(texts, forms).map { text, form in try text.map { try lifted($0, of: form, to: latest, others, work) } }, false)
     }
 
-    /// - Parameter others: the values that it is merged with.
+    /// - Parameter others: the values to merge it with.
     private func lifted(
         _ text: JSONText, of form: JSONDecimal?, to latest: JSONDecimal, _ others: [JSONText], _ work: DocumentControl
     ) throws -> JSONText {
         guard let renames, text.tree.kind(0) == .object, Self.isEarlier(form, latest) else { return text }
         let due = renames.filter { Self.isEarlier(form, $0.to) && JSONDecimal.compare($0.to, latest) <= 0 }
-        // If a value of the later form has kept the old name, an upgrade left it there. Then lifting leaves it as well: else both sides
-        // would seem to have added it.
+        // If a value of the later form still has the old name, an upgrade left it there. Then lifting leaves it, too, or both sides would
+        // seem to have added it.
         let isLeft = due.map { rename in
             others.contains { !Self.isEarlier(self.form(of: $0), rename.to) && Self.member(rename.from, in: $0.tree) != nil }
         }
         return try lift(text, Array(zip(due, isLeft)), latest, work) ?? text
     }
 
-    /// The value with the names that its members had in a form, if it is of a later one; nil if it stays as it is. What stands under the
-    /// new name counts: what an upgrade left under the old one gives way to it.
+    /// Returns the value with the names that its members had in a form, if its own form is later; nil if it stays as it is. The value
+    /// under the new name wins over a value that an upgrade left under the old one.
     func withNames(of form: JSONDecimal, _ text: JSONText, work: DocumentControl) throws -> JSONText? {
         guard let renames, text.tree.kind(0) == .object, let own = self.form(of: text) else { return nil }
         let due = renames.filter { Self.isEarlier(form, $0.to) && JSONDecimal.compare($0.to, own) <= 0 }
@@ -92,9 +92,9 @@ final class ValueForms: Sendable {
         return try text.with(edited, work)
     }
 
-    /// What undoing an edit comes to: what was before it, but in the form that the edit brought the value into, and with the members that
-    /// were made then. So no upgrade runs once more over what others did since. Members that are counters and texts are not kept.
-    /// - Returns: nil where the edit brought the value into no later form; and whether members were kept beside the number of the form.
+    /// Returns the value to undo an edit to: the value before the edit, but in the edit's form and with the members that the edit
+    /// created. So no upgrade runs again over what others did since. Created counters and texts are left out.
+    /// - Returns: nil unless the edit brought the value into a later form; and whether members besides the form's number were included.
     func kept(
         _ before: JSONText, in edited: JSONText, _ rules: ValueRules, work: DocumentControl
     ) throws -> (text: JSONText, hasMembers: Bool)? {
@@ -126,8 +126,8 @@ final class ValueForms: Sendable {
         return try own.with(made, work).map { ($0, hasMembers) }
     }
 
-    /// The value with its members renamed; nil when that is no JSON that can be merged: too deep, or too large.
-    /// - Parameter renames: each with whether the member stays under its old name as well.
+    /// Returns the value with its members renamed; nil if the result is too deep or too large to be merged.
+    /// - Parameter renames: each with whether the member also stays under its old name.
     private func lift(
         _ text: JSONText, _ renames: [(rename: Rename, isLeft: Bool)], _ latest: JSONDecimal, _ work: DocumentControl
     ) throws -> JSONText? {
@@ -145,7 +145,7 @@ final class ValueForms: Sendable {
 }
 
 extension JSONText {
-    /// The same with something else in it; nil when that is no JSON that can be merged: too deep, or too large.
+    /// Returns the value with an edited object; nil if the result is too deep or too large to be merged.
     fileprivate func with(_ edited: RenamedObject, _ work: DocumentControl) throws -> JSONText? {
         var writer = CanonicalWriter(DocumentValues([self], work: work))
         try edited.write(to: &writer, in: tree)
@@ -153,7 +153,7 @@ extension JSONText {
     }
 }
 
-/// An object of a tree, and what is other in it than there.
+/// An object of a tree, and its edits.
 private final class RenamedObject {
     enum Item {
         case gone
@@ -162,7 +162,7 @@ private final class RenamedObject {
         case text([UInt8])
     }
 
-    /// Nil: it is in no tree.
+    /// Nil if it is in no tree.
     private let node: UInt32?
     var changed: [[UInt8]: Item] = [:]
 
@@ -176,7 +176,7 @@ private final class RenamedObject {
         return node.flatMap { node in name.withUnsafeBytes { tree.member($0, of: node) } }.map { .node($0) }
     }
 
-    /// The object that names lead to; nil where something on the way is none.
+    /// Returns the object to which names lead; nil if something on the way is not an object.
     func object(at names: ArraySlice<[UInt8]>, making: Bool, in tree: JSONTree) -> RenamedObject? {
         var object = self
         for name in names {
@@ -196,7 +196,7 @@ private final class RenamedObject {
         return object
     }
 
-    /// Moves a member to where nothing is yet, or copies it.
+    /// Moves a member to a free place, or copies it there.
     func move(_ from: [[UInt8]], to path: [[UInt8]], leaving isLeft: Bool, in tree: JSONTree) {
         guard let name = from.last, let new = path.last, let source = object(at: from.dropLast(), making: false, in: tree),
             let item = source.item(name, in: tree), let target = object(at: path.dropLast(), making: true, in: tree),
@@ -206,8 +206,8 @@ private final class RenamedObject {
         target.changed[new] = item
     }
 
-    /// Moves a member to its old place, in the stead of what is there; where it is missing nothing is there. Leaves all as it is where
-    /// something on the way is no object.
+    /// Moves a member to its old place, and replaces what is there. If the member is missing, the old place becomes empty. Does nothing
+    /// if something on the way is not an object.
     func move(back path: [[UInt8]], to old: [[UInt8]], in tree: JSONTree) {
         guard let name = path.last, let oldName = old.last, !isBlocked(path.dropLast(), in: tree), !isBlocked(old.dropLast(), in: tree)
         else { return }
@@ -216,7 +216,7 @@ private final class RenamedObject {
         object(at: old.dropLast(), making: item != nil, in: tree)?.changed[oldName] = item ?? .gone
     }
 
-    /// Whether something that names lead to is there and no object.
+    /// Returns whether a value to which names lead exists and is not an object.
     private func isBlocked(_ names: ArraySlice<[UInt8]>, in tree: JSONTree) -> Bool {
         var object = self
         for name in names {
@@ -230,7 +230,7 @@ private final class RenamedObject {
         return false
     }
 
-    /// As merges write objects. Goes down no further than pointers do.
+    /// Writes the object as merges do. Recurses no deeper than pointers have segments.
     func write(to writer: inout CanonicalWriter, in tree: JSONTree) throws {
         let others = changed.sorted { a, b in a.key.withUnsafeBytes { a in b.key.withUnsafeBytes { Bytes.compare(a, $0) < 0 } } }
         let known = try node.map { try writer.sortedMembers(of: $0) } ?? []
@@ -241,7 +241,7 @@ private final class RenamedObject {
             isFirst = false
         }
         while i < others.count || j < known.count {
-            // Below 0: a member as it was; 0: instead of one.
+            // Below 0: an unchanged member. 0: a changed one that replaces it.
             let order =
                 i == others.count
                 ? -1

@@ -1,34 +1,34 @@
-/// What an app is asked that merges values itself.
+/// A question to an app that merges values itself.
 public struct ValueQuestion: Sendable {
-    /// Of the value.
+    /// The id of the value.
     public let id: [UInt8]
-    /// Where in it, as a JSON array of names, `{"key":…}` and `{"index":n}`; `[]` is the value as a whole.
+    /// The place in the value, as a JSON array of names, `{"key":…}` and `{"index":n}`; `[]` is the value as a whole.
     public let path: [UInt8]
-    /// What both sides had: the bytes of a whole value, JSON of a part; nil where there was nothing.
+    /// The common base: the bytes of a whole value, or JSON of a part; nil if there was none.
     public let base: [UInt8]?
-    /// What the side has whose value is the more recent. A side where nothing is left is the older one.
+    /// The value of the newer side. A side that removed the value is the older one.
     public let newer: [UInt8]?
-    /// What the other side has.
+    /// The value of the other side.
     public let older: [UInt8]?
 
-    /// Whether it is about the value as a whole.
+    /// Whether the question is about the value as a whole.
     public var isWhole: Bool { path.elementsEqual("[]".utf8) }
 }
 
-/// What it answers.
+/// The answer to a `ValueQuestion`.
 public enum ValueAnswer: Sendable {
-    /// Bytes of a whole value, or JSON of a part; nil: there is to be nothing.
+    /// The bytes of a whole value, or JSON of a part; nil to remove it.
     case value([UInt8]?)
-    /// As if nobody had been asked.
+    /// Merge as if there were no value merger.
     case pass
 }
 
-/// Merges values in place of rules: those that no rules are for, and places that rules leave to it (`"pick":"arbiter"`).
+/// Merges values instead of rules: values without rules, and places that rules leave to it (`"pick":"arbiter"`).
 ///
-/// It is asked for the bases of merges as well, where several versions are the common ancestors. All devices are to answer alike, and the
-/// same each time: it looks at the question alone. Called without any lock of the store held, on the thread that merges.
+/// It is also asked for the bases of merges, if several versions are the common ancestors. All devices must give the same answer to the
+/// same question each time, from the question alone. Called without any lock of the store, on the thread that merges.
 public protocol ValueMerger: Sendable {
-    /// - Throws: what it throws ends the merge, which stores nothing.
+    /// - Throws: any error ends the merge, which stores nothing.
     func merge(_ question: ValueQuestion) throws -> ValueAnswer
 }
 
@@ -36,7 +36,7 @@ public protocol ValueMerger: Sendable {
 struct AskedMerger {
     let merger: any ValueMerger
     let id: [UInt8]
-    /// Told when it answers.
+    /// Called when it answers.
     let hasAnswered: () -> Void
 
     func ask(_ path: [UInt8], _ base: [UInt8]?, _ newer: [UInt8]?, _ older: [UInt8]?) throws -> ValueAnswer {

@@ -1,18 +1,18 @@
-/// Values in an order, each in four bytes: five bits for its tree, and its node.
+/// A list of values, each in four bytes: five bits for its tree, and its node.
 struct ValueRefs {
     private static let nodeBits: UInt32 = 27
     private static let computed: UInt32 = 29, other: UInt32 = 30
     private static let none = UInt32.max
 
     private var words: [UInt32] = []
-    /// Those of trees with larger numbers, which apps answered.
+    /// Values of trees with larger numbers, which apps answered.
     private var others: [ValueRef] = []
 
     init() {}
 
     init(_ refs: some Sequence<ValueRef>) { for ref in refs { append(ref) } }
 
-    /// Those of another at some places, whose memory this takes.
+    /// The values of another list at some indexes. Reuses the memory of `places`.
     init(of all: ValueRefs, taking places: inout [UInt32]) {
         swap(&words, &places)
         others = all.others
@@ -22,7 +22,7 @@ struct ValueRefs {
     var count: Int { words.count }
     mutating func reserve(_ count: Int) { words.reserveCapacity(count) }
 
-    /// Few keep their room, unless somebody else has it as well.
+    /// Removes all values. Retains a small buffer, unless it is shared.
     mutating func empty() {
         if words.capacity <= 16 { words.removeAll(keepingCapacity: true) } else { words = [] }
         if !others.isEmpty { others = [] }

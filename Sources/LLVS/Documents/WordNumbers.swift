@@ -1,4 +1,4 @@
-/// Numbers for the few words of some lines: the same number for equal bytes. It is used again and again, so that it allocates little.
+/// Numbers the few words of some lines: the same number for equal bytes. It is reused, so that it allocates little.
 ///
 /// `TextTokens` does the same for whole texts.
 struct WordNumbers {
