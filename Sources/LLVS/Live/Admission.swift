@@ -1,41 +1,41 @@
-/// Decides which connections a listener reads before it knows who the other side is. The caller gives the time, in seconds of a steady
-/// clock. The listener's lock guards it.
+/// Decides which connections a listener reads before the other side is known. The caller passes the time, in seconds of a steady clock.
+/// The listener's lock guards this value.
 struct Admission {
-    /// Where a connection comes from.
+    /// The source of a connection.
     struct Source: Equatable {
-        /// What is counted together: an address, or the first 64 bits of one of IPv6; empty for a Unix socket.
+        /// What is counted together: an address, or the first 64 bits of an IPv6 address; empty for a Unix socket.
         let key: String
-        /// A device got in from this address before.
+        /// Whether a device was let in from this address before.
         let isKnown: Bool
     }
-    /// A connection of which it is not known yet who the other side is.
+    /// A connection whose other side is not known yet.
     struct HalfOpen {
         let source: Source
         /// When it was accepted.
         let since: Double
-        /// It has not sent its beginning.
+        /// Whether it has not sent its beginning yet.
         let isSilent: Bool
     }
     enum Decision: Equatable {
         case take
-        /// Takes it in the place of another one, by its number.
+        /// Accept it in place of the half-open connection with this index.
         case replace(Int)
         case refuse
     }
 
-    /// Connections of strangers that are half-open, those of addresses from which somebody got in before, and those of one source.
+    /// Limits of half-open connections: from unknown addresses, from known addresses, and from one source.
     static let halfOpen = 32, halfOpenKnown = 16, fromOne = 16
-    /// Connections of one source in a minute that did not get in; of so many sources that is remembered.
+    /// The refusals of one source within a minute after which it is refused, and how many sources are remembered.
     static let strangers = 5, sources = 4_096
-    /// Addresses from which somebody got in that are remembered.
+    /// The most known addresses that are remembered.
     static let knownLimit = 256
-    /// Seconds after which a connection that has sent its beginning may be ended for another one, and after which one that gives way
-    /// counts as one that did not get in.
+    /// Seconds after which a connection that has sent its beginning may be ended for another one. A connection that gives way later than
+    /// this counts as refused.
     static let least = 1.0
 
-    /// When somebody from a source did not get in.
+    /// The times when connections of a source were refused.
     private var refused: [String: [Double]] = [:]
-    /// Addresses from which somebody got in, with the number of the last time.
+    /// Addresses from which a device was let in, with the number of the last time.
     private var known: [String: UInt64] = [:]
     private var times: UInt64 = 0
 
@@ -43,12 +43,12 @@ struct Admission {
     /// - Parameter host: the numeric address; empty for a Unix socket.
     func source(of host: String) -> Source {
         let isKnown = !host.isEmpty && known[host] != nil
-        // A stranger of the same network has no part in what a known address has left.
+        // A stranger in the same network must not use up the room of a known address.
         return Source(key: isKnown ? host : Admission.group(host), isKnown: isKnown)
     }
 
-    /// What is counted together with an address: who has one address of IPv6 mostly has all that begin with the same 64 bits. On a link
-    /// without a router all addresses begin so: each is counted alone.
+    /// Returns what an address is counted as. A device with an IPv6 address mostly has all addresses with the same first 64 bits. On a
+    /// link without a router all devices share these bits, so each link-local address is counted alone.
     static func group(_ host: String) -> String {
         guard host.contains(":") else { return host }
         var address = in6_addr()
@@ -62,7 +62,7 @@ struct Admission {
         return groups.joined(separator: ":") + "::/64"
     }
 
-    /// Notes that somebody got in.
+    /// Records that a device was let in.
     mutating func gotIn(from host: String) {
         guard !host.isEmpty else { return }
         times += 1
@@ -70,7 +70,7 @@ struct Admission {
         if known.count > Admission.knownLimit, let oldest = known.min(by: { $0.value < $1.value }) { known[oldest.key] = nil }
     }
 
-    /// Notes that somebody did not get in; who reaches a Unix socket is no stranger.
+    /// Records that a connection was refused. A Unix socket has no strangers.
     mutating func refuse(_ key: String, at now: Double) {
         guard !key.isEmpty else { return }
         if refused.count >= Admission.sources, refused[key] == nil {
@@ -82,14 +82,14 @@ struct Admission {
         refused[key] = ((refused[key] ?? []) + [now]).suffix(Admission.strangers)
     }
 
-    /// How many connections of a source did not get in within a minute.
+    /// Returns how many connections of a source were refused within the last minute.
     func refusals(_ key: String, at now: Double) -> Int { (refused[key] ?? []).filter { $0 > now - 60 }.count }
 
     /// Decides on a connection that was accepted.
     ///
-    /// If there is no room, another connection gives way: one that is silent, of the source that has most, and of these the oldest. If none
-    /// is silent, the oldest of at least a second. Connections of known addresses have room of their own, and give way to each other alone.
-    /// O(connections that are half-open).
+    /// If there is no room, another connection gives way: a silent one of the source that has most, and of these the oldest. If none is
+    /// silent, the oldest that has lasted at least a second. Connections from known addresses have room of their own, and only give way
+    /// to each other. O(half-open connections).
     func decide(_ source: Source, among halfOpen: [HalfOpen], at now: Double) -> Decision {
         guard refusals(source.key, at: now) < Admission.strangers else { return .refuse }
         var counts: [String: Int] = [:], others = 0

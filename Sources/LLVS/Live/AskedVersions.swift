@@ -1,19 +1,21 @@
-/// What was asked for over which link of a store, and has not come: another link is not asked for it as well while that is on its way.
+/// The versions that were requested over the links of a store and have not arrived. While a version is on its way over one link, it is
+/// not requested over another.
 ///
-/// Who was asked may stall, end, or send something else, so nobody is relied on for long: docs/live-protocol.md, "NEWS".
+/// A device may stall, end the link, or send something else, so no link is relied on for long: docs/live-protocol.md, "NEWS".
 struct AskedVersions {
-    /// Which of the links.
+    /// Identifies a link.
     typealias Link = ObjectIdentifier
-    /// Seconds without versions or values over a link that was asked, after which others are; and for how long one is not asked at most.
+    /// Seconds without versions or values over a link after which other links are asked; and the most seconds for which a link is not
+    /// asked.
     static let quiet = 3.0, patience = 5.0
 
     private var links: [VersionID: Link] = [:]
     private var asked: [Link: (ids: Set<VersionID>, heardAt: Double)] = [:]
-    /// Links in whose place others were asked: how often, and how many versions came over them since the last time. None of them is waited
-    /// for before these are as many.
+    /// Links that did not deliver in time: how often, and how many versions arrived over them since the last time. Such a link is not
+    /// relied on again until the versions are as many as the failures.
     private var idle: [Link: (times: Int, came: Int)] = [:]
 
-    /// Whether a version is on its way over another link.
+    /// Returns whether a version is on its way over another link.
     func isElsewhere(_ id: VersionID, than link: Link, at now: Double) -> Bool {
         guard let other = links[id], other != link, isWaitedFor(other), let heardAt = asked[other]?.heardAt else { return false }
         return now - heardAt < AskedVersions.quiet
@@ -29,22 +31,22 @@ struct AskedVersions {
             }
         }
         remove(ids)
-        // Who tells of ever more and sends none of it takes no more room than by one frame.
+        // A device that announces more and more versions and sends none takes no more memory than one frame's versions.
         if (asked[link]?.ids.count ?? 0) + ids.count > LiveFrame.newsLimit { forget(link) }
         for id in ids { links[id] = link }
         asked[link, default: ([], now)].ids.formUnion(ids)
         asked[link]?.heardAt = now
     }
 
-    /// Something of what was asked for comes over a link.
+    /// Records that requested versions or values arrive over a link.
     mutating func heard(_ link: Link, at now: Double) { if !asked.isEmpty { asked[link]?.heardAt = now } }
 
-    /// These are here, by a link.
+    /// Records that versions were stored, which arrived over a link.
     mutating func came(_ ids: [VersionID], over link: Link) {
         if let was = idle[link] { idle[link] = (was.times, min(was.came, LiveFrame.newsLimit) + ids.count) }
         remove(ids)
     }
-    /// These are here, or asked for elsewhere.
+    /// Removes versions that were stored, or are requested over another link.
     private mutating func remove(_ ids: [VersionID]) {
         guard !links.isEmpty else { return }
         for id in ids {
@@ -54,7 +56,7 @@ struct AskedVersions {
         }
     }
 
-    /// A link has ended.
+    /// Records that a link has ended.
     mutating func end(_ link: Link) {
         forget(link)
         idle[link] = nil
@@ -63,17 +65,17 @@ struct AskedVersions {
 }
 
 extension PeerKnowledge {
-    /// Which of these versions are to be asked for over a link: those that are not here. They count as asked for.
+    /// Returns the versions to request over a link: those that are not stored. Records them as requested.
     /// - Parameters:
-    ///   - evenElsewhere: also those that are on their way over another link.
-    ///   - isLate: whether that has had its time.
-    /// - Returns: nil while some of them are on their way over another link.
+    ///   - evenElsewhere: whether to request also those that are on their way over another link.
+    ///   - isLate: whether those had their time.
+    /// - Returns: nil if some of them are on their way over another link.
     func lacking(
         _ ids: [VersionID], over link: AskedVersions.Link, in store: Store, evenElsewhere: Bool, isLate: Bool = true,
         at now: Double = Clock.steady()
     ) throws -> [VersionID]? {
         try state.withLock { state in
-            // Within it, as what comes is stored first and then not asked for any more.
+            // Check within the lock: versions are stored first, and only then removed from the requested ones.
             let unknown = try store.unknown(among: ids)
             guard evenElsewhere || !unknown.contains(where: { state.asked.isElsewhere($0, than: link, at: now) }) else { return nil }
             state.asked.note(unknown, over: link, isLate: isLate, at: now)

@@ -1,9 +1,9 @@
-/// Six digits that two people compare, by which they know that nobody is between their devices: docs/live-protocol.md, section 1.
+/// Six digits that two people compare to be sure that no other device is between theirs: docs/live-protocol.md, section 1.
 ///
-/// One side commits itself to a random number before it has seen the other's, so nobody between the two can choose digits.
+/// One side commits to a random number before it has seen the other side's, so no device between them can choose the digits.
 struct DigitComparison {
     static let size = 32
-    /// Seconds that people may take.
+    /// The most seconds for the two people.
     static let patience = 600.0
 
     private let isInitiator: Bool
@@ -11,9 +11,9 @@ struct DigitComparison {
     private var nonce = [UInt8](repeating: 0, count: size)
     private var commitment: [UInt8]?
     private(set) var digits: String?
-    /// The person on this side says that they are the same.
+    /// Whether the person on this side confirmed that the digits are equal.
     var isConfirmed = false
-    /// What came before that.
+    /// Frames that arrived before that.
     var hello: LiveFrame.Hello?
     var pairing: [UInt8]?
 
@@ -27,10 +27,10 @@ struct DigitComparison {
         (Array(word.utf8) + parts.joined()).withUnsafeBytes { SHA256.digest($0) }
     }
 
-    /// What this side begins with, if it does.
+    /// The first frame of this side, if it sends one.
     var beginning: LiveFrame? { isInitiator ? nil : .commitment(DigitComparison.digest("llvs commit 1", hash, nonce)) }
 
-    /// What to answer.
+    /// Reads a frame and returns the answer.
     /// - Throws: `LiveFault`.
     mutating func take(_ frame: LiveFrame) throws -> LiveFrame? {
         switch frame {

@@ -1,17 +1,17 @@
-/// How a device gets a pairing from one that has it: a code of 26 digits that people carry over, good for one connection.
+/// A code of 26 digits that people pass on, by which a device gets the pairing from another device. Valid for one connection.
 /// docs/live-protocol.md, section 1.
 public struct Invitation: Sendable {
-    /// Random bytes behind the digits.
+    /// The number of random bytes in a code.
     static let size = 16
     private static let digitCount = 26, groupSize = 5
-    /// Those of Crockford's base 32, in which no digit is taken for another: https://www.crockford.com/base32.html
+    /// The digits of Crockford's base 32, none of which is mistaken for another: https://www.crockford.com/base32.html
     private static let digits = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ".utf8)
 
-    /// What the link of the invitation is made with, in the place of a pairing.
+    /// The key material of the invitation's link, in place of a pairing.
     let pairing: Pairing
 
-    /// Draws the code of a new one: `"1GT4K-…"`.
-    /// - Throws: `.io` when the system gives no random bytes.
+    /// Draws a new code: `"1GT4K-…"`.
+    /// - Throws: `.io` if the system gives no random bytes.
     public static func random() throws -> String {
         var bytes = [UInt8](repeating: 0, count: size)
         defer { Secret.wipe(&bytes) }
@@ -19,8 +19,8 @@ public struct Invitation: Sendable {
         return text(bytes)
     }
 
-    /// - Parameter text: the code; hyphens, spaces and small letters make no difference, and neither do O for 0, or I and L for 1.
-    /// - Throws: `.invalidArgument`, which does not repeat the code; `.unsupported` when there is no libcrypto.
+    /// - Parameter text: the code. Hyphens, spaces and case make no difference, and O is read as 0, I and L as 1.
+    /// - Throws: `.invalidArgument`, which does not repeat the code; `.unsupported` if there is no libcrypto.
     public init(_ text: String) throws {
         guard var bytes = Invitation.bytes(text) else {
             throw StoreError(
@@ -34,7 +34,7 @@ public struct Invitation: Sendable {
             storeID: id.withBytes { Array($0.prefix(16)) }, liveKey: try crypto.derive(secret, info: "llvs invitation key"))
     }
 
-    /// The digits of some bytes, the first of which stands for three bits.
+    /// Returns the digits for some bytes. The first digit has three bits.
     static func text(_ bytes: [UInt8]) -> String {
         var out: [UInt8] = []
         for place in 0..<digitCount {
@@ -50,7 +50,7 @@ public struct Invitation: Sendable {
         return String(decoding: out, as: UTF8.self)
     }
 
-    /// The bytes of a code; nil when it is none.
+    /// Returns the bytes of a code, or nil if the text is not a code.
     static func bytes(_ text: String) -> [UInt8]? {
         var bytes = [UInt8](repeating: 0, count: size), bit = -2
         for character in text.utf8 where character != UInt8(ascii: "-") && character != UInt8(ascii: " ") {
@@ -73,8 +73,8 @@ public struct Invitation: Sendable {
         }
     }
 
-    /// Whether a link that begins with these bytes is of whoever was given this code; see `Pairing.matches`.
-    /// - Parameter beginning: 66 bytes, or more.
-    /// - Throws: `.unsupported` when there is no libcrypto.
+    /// Returns whether a link with this beginning is from the device that has this code; see `Pairing.matches`.
+    /// - Parameter beginning: at least 66 bytes.
+    /// - Throws: `.unsupported` if there is no libcrypto.
     public func matches(beginning: UnsafeRawBufferPointer) throws -> Bool { try pairing.matches(beginning: beginning) }
 }

@@ -1,4 +1,4 @@
-/// The frames of a link and their bytes: docs/live-protocol.md, section 3. All that comes is checked against the bounds of section 6.
+/// The frames of a link and their bytes: docs/live-protocol.md, section 3. All input is checked against the limits of section 6.
 enum LiveFrame: Equatable {
     case hello(Hello)
     case have(Have)
@@ -18,32 +18,32 @@ enum LiveFrame: Equatable {
     case nonce([UInt8])
     case ask([VersionID])
     case ranges([VersionRange])
-    /// A frame of a type that readers ignore when they do not know it.
+    /// A frame of an unknown type that readers must ignore.
     case unknown(UInt8)
 
     static let limit = 1 << 20
     static let headsLimit = 10_000, listedHeads = 256, samplesLimit = 512, hashesLimit = 65_536
     static let rawLimit = 64 << 20
     static let smallestWindow: UInt64 = 524_288, largestWindow: UInt64 = 16 << 20
-    /// What a side allows first; it grows to the largest.
+    /// The first credit window. It grows up to the largest.
     static let firstWindow: UInt64 = 1 << 20
     static let wantLimit: UInt32 = 16 << 20
     static let protocolNumber: UInt16 = 1
-    /// Versions that NEWS tells of at once.
+    /// The most versions that one NEWS announces.
     static let newsLimit = 1_024
-    /// A feature of HELLO: takes NEWS, and answers with ASK.
+    /// A feature of HELLO: reads NEWS, and answers with ASK.
     static let asks: UInt32 = 1
-    /// Another: compares ranges where lists would be too long.
+    /// A feature: compares ranges if lists would be too long.
     static let comparesRanges: UInt32 = 2
-    /// Another: says of earlier incarnations up to where their order is that of this one, and takes the same.
+    /// A feature: sends and reads up to which ordinal the order of earlier incarnations is that of this one.
     static let tellsEarlier: UInt32 = 4
-    /// Another: answers the HAVE of a side that is known with LIST.
+    /// A feature: answers the HAVE of a known side with LIST.
     static let listsWhenKnown: UInt32 = 8
-    /// Another: says which outer connection carries the link.
+    /// A feature: identifies the outer connection that carries the link.
     static let tellsOuter: UInt32 = 16
-    /// Bytes of versions that are sent to a known side before it has said what it has of them.
+    /// The most bytes of versions that are sent to a known side before it has said which of them it has.
     static let unaskedLimit = 64 << 10
-    /// Earlier incarnations that HELLO lists.
+    /// The most earlier incarnations in a HELLO.
     static let earlierLimit = 16
 
     struct Hello: Equatable {
@@ -54,12 +54,12 @@ enum LiveFrame: Equatable {
         var since = Since()
         var features = LiveFrame.asks | LiveFrame.comparesRanges | LiveFrame.tellsEarlier | LiveFrame.listsWhenKnown
         var window = LiveFrame.firstWindow
-        /// Incarnations that this one goes on from, each with the ordinal up to which the order is the same.
+        /// Earlier incarnations that this one continues, each with the ordinal up to which the order is the same.
         var earlier: [Since] = []
-        /// What shows that both sides are at the ends of one outer connection; empty where nothing was said of that.
+        /// Proves that both sides are at the ends of one outer connection; empty if this side was given nothing to prove it with.
         var outer: [UInt8] = []
     }
-    /// Up to where all of a side is known.
+    /// The ordinal up to which everything of a side is known.
     struct Since: Equatable, Sendable {
         var incarnation = PackID.zero
         var ordinal: UInt64 = 0
@@ -76,7 +76,7 @@ enum LiveFrame: Equatable {
     struct Listed: Equatable {
         var hasAll = false, hasMore = false
         var bits: [Bool] = []
-        /// Ascending, each once.
+        /// Ascending, without duplicates.
         var hashes: [UInt64] = []
     }
 
@@ -104,7 +104,7 @@ enum LiveFrame: Equatable {
         }
     }
 
-    /// The bytes behind the size.
+    /// Returns the bytes of the frame after its size.
     func encoded() -> [UInt8] {
         var out = ByteWriter()
         out.bytes.append(type)
@@ -141,7 +141,7 @@ enum LiveFrame: Equatable {
             for (i, bit) in list.bits.enumerated() where bit { bitmap[i / 8] |= 1 << UInt8(i % 8) }
             out.raw(bitmap)
             out.integer(UInt32(truncatingIfNeeded: list.hashes.count))
-            // As numbers they order as their bytes do.
+            // The order of these numbers is the order of their bytes.
             for hash in list.hashes { out.integer(hash.byteSwapped) }
         case .data(let ordinal, let codec, let raw, let bytes):
             out.integer(ordinal)

@@ -1,8 +1,8 @@
-/// The bytes of a link, as a value: what came of it in, frames out, and the other way round. Encrypted by what the handshake agreed on.
+/// The bytes of a link: turns received bytes into frames and frames into bytes to send. Encrypted with the keys of the handshake.
 /// docs/live-protocol.md, section 2.
 struct LiveLink {
     static let selectorSize = 16
-    /// Bytes that a link begins with: the selector and message 1.
+    /// The number of bytes before the first answer: the selector and message 1.
     static let beginning = selectorSize + 2 + Crypto.keySize + Crypto.tagSize
     static let messageLimit = 65_535, handshakeLimit = 1_024
     static let purpose = "Direct connections"
@@ -13,22 +13,22 @@ struct LiveLink {
     private var sending: NoiseCipher?
     private var receiving: NoiseCipher?
     private var needsSelector: Bool
-    /// Bytes that came and are not a whole message yet.
+    /// Received bytes that are not a whole message yet.
     private var incoming: [UInt8] = []
     private var at = 0
     /// Decrypted bytes that are not a whole frame yet.
     private var plain: [UInt8] = []
     private var plainAt = 0
-    /// Bytes that wait to be sent, from `outgoingAt` on: whoever takes few at a time does not move all of the others each time.
+    /// Bytes to send, from `outgoingAt` on. Small reads do not move the remaining bytes each time.
     private var outgoing: [UInt8] = []
     private var outgoingAt = 0
-    /// How many wait.
+    /// The number of bytes to send.
     var outgoingCount: Int { outgoing.count - outgoingAt }
 
     var isOpen: Bool { sending != nil }
     var hash: [UInt8] { handshake.hash }
     var theirKey: [UInt8] { handshake.theirKey }
-    /// What shows to who shares the pairing that one knows these bytes, and tells nobody else what they are.
+    /// Returns a code that proves knowledge of some bytes to devices of the same pairing, and reveals nothing to others.
     func mac(_ bytes: [UInt8]) throws -> [UInt8] { try crypto.hmac(pairing.liveKey, bytes) }
 
     init(_ pairing: Pairing, identity: Secret, isInitiator: Bool) throws {
@@ -55,7 +55,7 @@ struct LiveLink {
         incoming.append(contentsOf: bytes)
     }
 
-    /// The next frame, behind its size; nil when more has to come.
+    /// Returns the next frame without its size, or nil if more bytes are needed.
     /// - Throws: `LiveFault`, `NoiseHandshake.Refused`.
     mutating func next() throws -> [UInt8]? {
         while true {
@@ -78,10 +78,10 @@ struct LiveLink {
         return frame
     }
 
-    /// A message of one who is paired does not open: somebody between the two changed it.
+    /// A message of a paired device does not decrypt: it was changed on the way.
     struct Altered: Error {}
 
-    /// Takes one message of what came; false when there is no whole one.
+    /// Reads one message. Returns false if none is complete.
     private mutating func readMessage() throws -> Bool {
         if needsSelector {
             guard incoming.count - at >= LiveLink.selectorSize + 2 + Crypto.keySize else { return false }
@@ -116,7 +116,7 @@ struct LiveLink {
         return true
     }
 
-    /// Puts a frame among what is to be sent.
+    /// Appends a frame to the bytes to send.
     mutating func send(_ frame: [UInt8]) throws {
         let size = UInt32(truncatingIfNeeded: frame.count)
         let all = (0..<4).map { UInt8(truncatingIfNeeded: size >> (8 * UInt32($0))) } + frame
@@ -131,7 +131,7 @@ struct LiveLink {
         }
     }
 
-    /// Moves what is to be sent into a buffer, as far as there is room; gives how much.
+    /// Moves bytes to send into a buffer, as far as there is room. Returns their number.
     mutating func take(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         let count = min(buffer.count, outgoingCount), end = outgoingAt + count
         guard count > 0 else { return 0 }
@@ -145,13 +145,13 @@ struct LiveLink {
     }
 }
 
-/// Why a link ends, as the other side is told: docs/live-protocol.md, section 7.
+/// Why a link ends, as reported to the other side: docs/live-protocol.md, section 7.
 struct LiveFault: Error {
     enum Code: UInt16 {
         case frame = 1, bound, pending, version, newer, store, key
     }
     let code: Code
-    /// In the middle of a sentence: "a frame has 0 bytes".
+    /// A clause without a full stop: "a frame has 0 bytes".
     let why: String
     var version: VersionID?
     init(_ code: Code, _ why: String, version: VersionID? = nil) { self.code = code; self.why = why; self.version = version }

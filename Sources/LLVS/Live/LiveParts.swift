@@ -1,32 +1,32 @@
-/// What came of a large value before its link was cut, in pieces among the caches of the store: so it goes on where it was also when the
-/// store is opened anew. Nothing relies on it: what is not as it was kept is asked for again.
+/// The received part of a large value whose link was cut, in pieces in the store's cache. The next link continues with it, also after the
+/// store was reopened. Nothing relies on it: a damaged piece is requested again.
 struct LiveParts {
-    /// Bytes of a piece, and what is asked for at once.
+    /// The bytes of a piece, and of one request.
     static let size = 4 << 20
-    /// For how many seconds they are good.
+    /// The age in seconds at which pieces expire.
     static let age: UInt64 = 7 * 86_400
     static let list = "live-parts"
     static func name(_ number: Int) -> String { "live-part-\(number)" }
 
     private let storage: (any Storage)?
-    /// The value that they are of, how many are kept, and what came of the next.
+    /// The value that the pieces are of, how many pieces are stored, and the received part of the next one.
     private var sha256: [UInt8] = []
     private var count = 0
     private var piece: [UInt8] = []
 
     init(_ store: Store) {
-        // What is forgotten with the handle need not be kept twice; a host's storage may keep caches in memory.
+        // A cache that ends with the handle is of no use here; a host's storage may keep its cache in memory.
         storage = store.storage is MemoryStorage || store.storage is CallbackStorage ? nil : store.storage
     }
 
-    /// Bytes that are kept of a value of so many, at most.
+    /// Returns the most bytes that the pieces of a value of a given size take.
     func room(for size: Int) -> Int { storage == nil ? 0 : size / LiveParts.size * (LiveParts.size + 32) }
 
-    /// Begins with a value.
+    /// Begins a value.
     /// - Parameters:
-    ///   - size: its bytes.
-    ///   - take: called with the pieces that are there, in order.
-    /// - Returns: how many bytes these have.
+    ///   - size: the size of the value in bytes.
+    ///   - take: called with the stored pieces, in order.
+    /// - Returns: the number of bytes of these pieces.
     mutating func begin(_ sha256: [UInt8], size: UInt64, _ take: (UnsafeRawBufferPointer) throws -> Void) throws -> UInt64 {
         (self.sha256, count, piece) = (sha256, 0, [])
         guard let storage, size > UInt64(LiveParts.size), let known = LiveParts.read(storage) else { return 0 }
@@ -45,7 +45,7 @@ struct LiveParts {
         return UInt64(count) * UInt64(LiveParts.size)
     }
 
-    /// Takes what comes of it, in order.
+    /// Appends received bytes, in order.
     mutating func append(_ bytes: [UInt8], at offset: UInt64) {
         guard let storage, offset == UInt64(count) * UInt64(LiveParts.size) + UInt64(piece.count),
             (try? Memory.grow(&piece, by: bytes.count, "Keeping a large value")) != nil
@@ -66,7 +66,7 @@ struct LiveParts {
         try? storage.cachePut(LiveParts.list, out.bytes)
     }
 
-    /// All of it came, or it is none.
+    /// Removes the pieces: the value is complete, or it is wrong.
     mutating func end() {
         if let storage, count > 0 { LiveParts.remove(count, storage) }
         (sha256, count, piece) = ([], 0, [])

@@ -1,18 +1,18 @@
-/// Sockets of direct connections, over TCP and within a machine. None of them waits by itself.
+/// Non-blocking sockets for direct connections, over TCP and within a machine.
 enum LiveSocket {
-    /// Where a store is found.
+    /// The address of a store.
     enum Address: Equatable {
         case host(String, port: String)
         case path(String)
 
-        /// `host:port`, `[host]:port`, or `unix:` and a path.
+        /// Parses `host:port`, `[host]:port`, or `unix:` and a path.
         init(_ text: String) throws {
             let wrong = StoreError(
                 .invalidArgument, "\"\(text)\" is no address of a peer. Give \"host:port\", \"[host]:port\" or \"unix:/path\".")
             guard !text.utf8.contains(0) else { throw wrong }
             if text.utf8.starts(with: "unix:".utf8) {
                 let path = String(text.dropFirst(5))
-                // As the system has room for, with the zero behind it.
+                // The system has a fixed room for the path and a zero after it.
                 guard !path.isEmpty, path.utf8.count < MemoryLayout.size(ofValue: sockaddr_un().sun_path) else { throw wrong }
                 self = .path(path)
                 return
@@ -37,7 +37,7 @@ enum LiveSocket {
     private static let stream = Int32(SOCK_STREAM)
     #endif
 
-    /// A socket that is connected within so many seconds.
+    /// Returns a socket that was connected within the given seconds.
     /// - Throws: `.transport`.
     static func connect(_ address: Address, within seconds: Double, named text: String) throws -> Int32 {
         let end = Clock.steady() + max(0, seconds)
@@ -45,7 +45,7 @@ enum LiveSocket {
             let fd = try System.socket(family, stream), now = Clock.steady()
             do throws(Errno) {
                 try start(fd, place, size)
-                // An address that nobody answers at leaves time for those behind it.
+                // An address that does not answer must leave time for the addresses after it.
                 guard try wait(fd, Int16(POLLOUT), until: now + max(0, end - now) / Double(more + 1)) else { throw Errno(ETIMEDOUT) }
                 var error: Int32 = 0, length = socklen_t(MemoryLayout<Int32>.size)
                 guard getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) == 0, error == 0 else { throw Errno(error) }
@@ -71,7 +71,7 @@ enum LiveSocket {
         guard [EINPROGRESS, EINTR].contains(error.code) else { throw error }
     }
 
-    /// A socket at which others may connect; a Unix socket is made for its owner alone.
+    /// Returns a socket that accepts connections. A Unix socket is created for its owner only.
     /// - Throws: `.transport`.
     static func listen(_ address: Address, named text: String) throws -> Int32 {
         try first(of: address, isToListen: true, named: text) { family, place, size, _ in
@@ -86,7 +86,7 @@ enum LiveSocket {
                         bind(fd, place, size) == 0
                     else { throw error }
                 }
-                // Before anybody can connect.
+                // Before any device can connect.
                 if case .path(let path) = address {
                     made = path
                     guard chmod(path, 0o600) == 0 else { throw Errno.current }
@@ -108,7 +108,7 @@ enum LiveSocket {
         }
     }
 
-    /// Whether the Unix socket of a path is one at which nobody listens any more: of a process that was killed.
+    /// Returns whether a Unix socket was left by a process that was killed, and accepts no connections.
     private static func isLeft(_ path: String, _ place: UnsafePointer<sockaddr>, _ size: socklen_t) -> Bool {
         guard let status = try? System.status(path), status.isSocket, let fd = try? System.socket(AF_UNIX, stream) else { return false }
         defer { System.close(fd) }
@@ -116,17 +116,17 @@ enum LiveSocket {
         return false
     }
 
-    /// Small pieces go at once, not with the next ones.
+    /// Sends small pieces at once instead of with the next ones.
     static func quicken(_ fd: Int32) {
         var one: Int32 = 1
-        // A Unix socket knows nothing of it.
+        // Has no effect on a Unix socket.
         _ = setsockopt(fd, Int32(IPPROTO_TCP), TCP_NODELAY, &one, socklen_t(MemoryLayout<Int32>.size))
         #if canImport(Darwin)
         _ = setsockopt(fd, SOL_SOCKET, SO_NOSIGPIPE, &one, socklen_t(MemoryLayout<Int32>.size))
         #endif
     }
 
-    /// Who waits at a socket to be let in, and where from: empty for a Unix socket. Nil when nobody does.
+    /// Accepts a waiting connection and returns its address, which is empty for a Unix socket. Returns nil if none waits.
     static func accept(_ fd: Int32) throws(Errno) -> (fd: Int32, place: String)? {
         var storage = sockaddr_storage(), size = socklen_t(MemoryLayout<sockaddr_storage>.size)
         let raw = withUnsafeMutablePointer(to: &storage) {
@@ -150,15 +150,15 @@ enum LiveSocket {
         return (own, name(&storage, size)?.host ?? "")
     }
 
-    /// Closes a connection that nobody looked at: the other side is told that it was cut, and not that it is refused. A Unix socket tells
-    /// that where something of it was not taken.
+    /// Closes a connection so that the other side sees it as cut, and not as refused. On a Unix socket this works only if some received
+    /// bytes were not read.
     static func drop(_ fd: Int32) {
         var atOnce = linger(l_onoff: 1, l_linger: 0)
         _ = setsockopt(fd, SOL_SOCKET, SO_LINGER, &atOnce, socklen_t(MemoryLayout<linger>.size))
         System.close(fd)
     }
 
-    /// Where a socket listens: as `Address` reads it.
+    /// Returns the address of a listening socket, as `Address` parses it.
     static func own(_ fd: Int32) -> String? {
         var storage = sockaddr_storage(), size = socklen_t(MemoryLayout<sockaddr_storage>.size)
         let result = withUnsafeMutablePointer(to: &storage) {
@@ -168,7 +168,7 @@ enum LiveSocket {
         return host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
 
-    /// In numbers; nil for a Unix socket.
+    /// Returns a numeric address; nil for a Unix socket.
     private static func name(_ storage: inout sockaddr_storage, _ size: socklen_t) -> (host: String, port: String)? {
         guard Int32(storage.ss_family) != AF_UNIX else { return nil }
         var host = [CChar](repeating: 0, count: 128), port = [CChar](repeating: 0, count: 16)
@@ -182,11 +182,11 @@ enum LiveSocket {
         return result == 0 ? (text(host), text(port)) : nil
     }
 
-    /// Takes what came, up to so many bytes more than there are; false when nothing comes any more.
-    /// - Parameter leaving: whether it stays there as well.
+    /// Appends at most `most` received bytes. Returns false at the end of the connection.
+    /// - Parameter leaving: whether the bytes also stay in the socket.
     static func read(_ fd: Int32, into bytes: inout [UInt8], most: Int, leaving: Bool = false) throws(Errno) -> Bool {
         let flags = leaving ? Int32(MSG_PEEK) : 0
-        // Little at first: of most links little comes, and what was taken for it stays with the thread's share of memory.
+        // Begin with little room: most links receive little, and the thread's memory pool retains what was allocated.
         var got = 0, piece = 2 << 10
         while got < most {
             let start = bytes.count
@@ -200,7 +200,7 @@ enum LiveSocket {
             if count == 0 { return got > 0 }
             if count < 0 {
                 if error.code == EINTR { continue }
-                // What came before it was cut may say why.
+                // Bytes received before the cut may say why it was cut.
                 if got > 0 || error.code == EAGAIN || error.code == EWOULDBLOCK { return true }
                 throw error
             }
@@ -209,7 +209,7 @@ enum LiveSocket {
         return true
     }
 
-    /// Sends what there is room for; gives how much.
+    /// Sends as much as there is room for, and returns the number of bytes.
     static func write(_ fd: Int32, _ bytes: ArraySlice<UInt8>) throws(Errno) -> Int {
         #if canImport(Darwin)
         let flags: Int32 = 0
@@ -223,7 +223,7 @@ enum LiveSocket {
         return 0
     }
 
-    /// Waits until something of what is asked for can be done; false at the end of the time.
+    /// Waits for one of the events. Returns false at the end of the time.
     static func wait(_ fd: Int32, _ events: Int16, until end: Double) throws(Errno) -> Bool {
         while true {
             var one = pollfd(fd: fd, events: events, revents: 0)
@@ -239,7 +239,7 @@ enum LiveSocket {
         }
     }
 
-    /// What is told of an address that cannot be listened at, or connected to.
+    /// Returns the error for an address that cannot be listened at or connected to.
     static func failure(_ error: Errno, _ isToListen: Bool, _ doing: String) -> StoreError {
         let why =
             if isToListen {
@@ -253,7 +253,7 @@ enum LiveSocket {
         return StoreError(.transport, "\(doing) \(why).")
     }
 
-    /// Calls with each of the places that an address means until one will do.
+    /// Calls with each of the addresses that a name resolves to until one succeeds.
     private static func first(
         of address: Address, isToListen: Bool, named text: String,
         _ body: (_ family: Int32, UnsafePointer<sockaddr>, socklen_t, _ more: Int) throws -> Int32
@@ -300,7 +300,7 @@ enum LiveSocket {
 }
 
 extension System {
-    /// A socket that does not wait.
+    /// Returns a non-blocking socket.
     static func socket(_ family: Int32, _ kind: Int32) throws(Errno) -> Int32 {
         fillStandard()
         #if canImport(Glibc)
@@ -314,7 +314,7 @@ extension System {
         return try adopted(fd)
     }
 
-    /// A descriptor that a call of the system's made, as those of the library are.
+    /// Sets up a descriptor that a system call returned, like the library's other descriptors.
     static func adopted(_ fd: Int32) throws(Errno) -> Int32 {
         _ = fcntl(fd, F_SETFD, FD_CLOEXEC)
         _ = fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK)

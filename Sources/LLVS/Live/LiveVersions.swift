@@ -1,22 +1,21 @@
-/// What versions are on a link: docs/live-protocol.md, "DATA". Values above 1 MiB are asked for one by one.
+/// Encodes versions for a link: docs/live-protocol.md, "DATA". Values above 1 MiB are requested one by one.
 struct VersionSource {
     private let store: Store
-    /// Where large values are that versions named which were sent, by SHA-256.
+    /// By SHA-256: the places of the large values that sent versions refer to.
     private var large: [[UInt8]: (version: VersionID, index: Int)] = [:]
-    /// The value that was read last, and how far.
+    /// The value that was read last, and up to where.
     private var open: (sha256: [UInt8], reader: ValueReader, end: Int)?
-    /// How many large values versions named, and how often one was begun to be read: from its beginning, or from before where it was read
-    /// to.
+    /// How many large values versions refer to, and how often reading one began from its start or before its last position.
     private var named = 0, begun = 0
 
     static let payloadLimit = 32 << 20
-    /// How often a value is begun beyond twice for each that was named.
+    /// How many more reads may begin than two for each value.
     static let begunLimit = 64
 
     init(_ store: Store) { self.store = store }
 
-    /// The bytes of a version with their size.
-    /// - Throws: the failures of one version, and those of the store.
+    /// Returns the bytes of a version, with their size before them.
+    /// - Throws: errors of the version, and of the store.
     mutating func payload(of id: VersionID) throws -> [UInt8] {
         var record = try PackRecord(id, of: store), size = record.fixedSize
         var blobs: Set<Int> = [], others: [(index: Int, saved: Int, size: Int)] = []
@@ -64,12 +63,12 @@ struct VersionSource {
         return out.bytes
     }
 
-    /// A piece of a large value that was named; empty when it is none, or cannot be read.
-    /// - Throws: `LiveFault` for who asks again and again, and failures of the store.
+    /// Returns a piece of a large value that a sent version refers to; empty for other values, or if it cannot be read.
+    /// - Throws: `LiveFault` if the other side asks again and again; errors of the store.
     mutating func piece(_ sha256: [UInt8], _ offset: UInt64, _ count: Int) throws -> [UInt8] {
         guard let place = large[sha256], let offset = Int(exactly: offset) else { return [] }
         if open?.sha256 != sha256 || offset < open?.end ?? 0 {
-            // One that is deflated is inflated from its beginning each time.
+            // A compressed value is decompressed from its start each time.
             begun += 1
             guard begun <= 2 * named + VersionSource.begunLimit else {
                 throw LiveFault(.bound, "it asks for the same values again and again")
@@ -89,14 +88,14 @@ struct VersionSource {
         return piece
     }
 
-    /// The other side has stored all that was sent.
+    /// Forgets the large values. The other side has stored everything that was sent.
     mutating func forget() { (large, open, named, begun) = ([:], nil, 0, 0) }
 }
 
-/// Takes versions out of the bytes of DATA frames, and adds them to the store.
+/// Decodes versions from DATA frames, and adds them to the store.
 struct VersionSink {
     private let store: Store
-    /// Bytes that came and are not a whole version yet.
+    /// Received bytes that are not a whole version yet.
     private var row: [UInt8] = []
     private var at = 0
     private var blobs: SpooledBlobs
@@ -104,36 +103,36 @@ struct VersionSink {
     private let quota: (@Sendable (_ bytes: Int) throws -> Void)?
     private var batch: [Store.ReceivedVersion] = []
     private var batchSize = 0
-    /// Versions of the batch that came in frames that are all right.
+    /// The versions of the batch that came in valid frames.
     private var kept = 0, keptSize = 0
-    /// Versions that are stored at once, at most: syncing takes its time whatever their number.
+    /// The most versions that are stored at once. (Syncing takes the same time for any number.)
     private static let batchCount = 8_192
     private var waiting: Waiting?
-    /// Added here, to be told and not to be sent back.
+    /// Added versions, to be reported, and not to be sent back.
     private(set) var added: [VersionID] = []
     private(set) var stored: UInt64 = 0
     private(set) var problems: [ExchangeProblem] = []
     private(set) var refused = 0
     private static let refusedLimit = 10_000, problemsLimit = 1_000
 
-    /// A version whose large values have not all come.
+    /// A version whose large values have not all arrived.
     struct Waiting {
         let id: VersionID
         let payload: [UInt8]
         let references: [BlobReference]
-        /// How many of these have come: there may be very many, so none is taken out.
+        /// How many of these have arrived. There may be very many, so none is removed.
         var come = 0
         var offset: UInt64 = 0
         var asked: UInt64 = 0
-        /// The one of which it was looked for what is kept, and whether something was.
+        /// The last reference for which stored pieces were looked up, and whether there were some.
         var looked = -1, isResumed = false
-        /// The one that comes now.
+        /// The value that is being received.
         var reference: BlobReference? { come < references.count ? references[come] : nil }
     }
 
-    /// What came of large values when the link was cut, for the next one.
+    /// The received large values of a cut link, for the next link.
     struct Unfinished: @unchecked Sendable {
-        // Sendable: one sink has it at a time.
+        // Sendable: only one sink has it at a time.
         var waiting: Waiting
         let blobs: SpooledBlobs
         let parts: LiveParts
@@ -146,7 +145,7 @@ struct VersionSink {
         parts = LiveParts(store)
     }
 
-    /// The link has ended: leaves what came of large values to the next one.
+    /// Leaves the received large values to the next link. This link has ended.
     mutating func keepUnfinished() {
         guard var waiting, waiting.offset > 0 || blobs.count > 0 else { return }
         waiting.asked = waiting.offset
@@ -155,7 +154,7 @@ struct VersionSink {
         (blobs, parts) = (SpooledBlobs(store.storage), LiveParts(store))
     }
 
-    /// A value that is waited for: what to ask for next, where nothing is on its way.
+    /// Whether a large value is missing. `want` returns the next request for it, if none is pending.
     var isWaiting: Bool { waiting != nil }
     mutating func want() throws -> LiveFrame? {
         guard var asked = waiting, let reference = asked.reference, asked.asked == asked.offset else { return nil }
@@ -176,14 +175,14 @@ struct VersionSink {
         row += bytes
     }
 
-    /// Takes as many whole versions as there are, up to the first that lacks a large value. They are stored at `flush`.
+    /// Decodes all complete versions, up to the first that lacks a large value. `flush` stores them.
     mutating func run() throws {
         (kept, keptSize) = (batch.count, batchSize)
         while waiting == nil, let payload = try nextPayload() { try take(payload) }
         (kept, keptSize) = (batch.count, batchSize)
     }
 
-    /// The link ends by what came last: what came whole before it is stored.
+    /// Stores what arrived complete before the last frame, by which the link ends.
     mutating func flushBefore() throws {
         batch.removeLast(max(0, batch.count - kept))
         batchSize = keptSize
@@ -231,12 +230,12 @@ struct VersionSink {
                     (waiting, blobs, parts) = (kept.waiting, kept.blobs, kept.parts)
                     return
                 }
-                // Each value as often as the version has it: so much is stored.
+                // Count each value as often as the version has it: so many bytes are stored.
                 let large = try PackedVersion.largeBytes(contents, payload), came = contents.blobs.values.map(\.size)
                 guard SourceAccount.isInProportion(large, to: came.reduce(UInt64(payload.count), SourceAccount.sum)) else {
                     throw LiveFault(.bound, "the large values of a version take \(large) bytes")
                 }
-                // With what is kept of the one that comes, for when the link is cut.
+                // Include the pieces of the value being received, which are stored in case the link is cut.
                 let kept = UInt64(parts.room(for: Int(clamping: came.max() ?? 0)))
                 let stored = max(large, came.reduce(0, SourceAccount.sum))
                 try quota?(Int(clamping: SourceAccount.sum(stored, kept)))
@@ -264,8 +263,8 @@ struct VersionSink {
         batchSize += payload.count
     }
 
-    /// A piece of a large value.
-    /// - Returns: whether the versions behind it may go on.
+    /// Adds a piece of a large value.
+    /// - Returns: whether the versions after it can continue.
     mutating func take(blob sha256: [UInt8], _ offset: UInt64, _ bytes: [UInt8]) throws -> Bool {
         guard var asked = waiting, let reference = asked.reference, reference.sha256 == sha256, offset == asked.offset,
             UInt64(bytes.count) <= asked.asked - asked.offset
@@ -289,8 +288,8 @@ struct VersionSink {
                 try blobs.finishCurrent()
                 parts.end()
                 if asked.isResumed, !blobs.has(reference) {
-                    // What was kept came of somebody else, maybe.
-                    // Without what was kept: removing it may have failed, and it would be found again.
+                    // The stored pieces may have come from another device. Request the whole value without them: removing them may have
+                    // failed, and they would be found again.
                     (asked.offset, asked.asked, asked.isResumed) = (0, 0, false)
                     waiting = asked
                     return false
@@ -314,7 +313,7 @@ struct VersionSink {
         guard refused <= VersionSink.refusedLimit else { throw LiveFault(.pending, "\(refused) versions lack what they build on") }
     }
 
-    /// Stores what was taken, as one batch.
+    /// Stores the decoded versions as one batch.
     mutating func flush() throws {
         guard !batch.isEmpty else { return }
         let received = batch, size = batchSize
@@ -339,7 +338,7 @@ struct VersionSink {
         }
     }
 
-    /// The versions that were added since the last call.
+    /// Returns the versions that were added since the last call.
     mutating func takeAdded() -> [VersionID] {
         defer { added = [] }
         return added

@@ -1,13 +1,13 @@
-/// What the members of an encrypted place share without being paired: a pairing that follows from the newest keys of the place, and is
-/// another one when these are renewed. Whoever is no member, or no more, has it not. `Exchange.memberPairing` gives it.
+/// A pairing of the members of an encrypted place, who need not be paired. It is derived from the newest keys of the place, and changes
+/// when these are renewed. Devices that are not members, or no longer, do not have it. `Exchange.memberPairing` returns it.
 public struct MemberPairing: Sendable {
-    /// By the keys as they were read last; nil before.
+    /// Returns the pairing for the keys that were read last; nil if none were read yet.
     let now: @Sendable () -> Pairing?
 
     init(_ now: @escaping @Sendable () -> Pairing?) { self.now = now }
 
-    /// The one of now.
-    /// - Throws: `.keyMissing` when the keys were not read yet.
+    /// Returns the current pairing.
+    /// - Throws: `.keyMissing` if the keys were not read yet.
     func current() throws -> Pairing {
         guard let pairing = now() else {
             throw StoreError(
@@ -18,10 +18,10 @@ public struct MemberPairing: Sendable {
         return pairing
     }
 
-    /// Whether a pairing that was the one of now is so still.
+    /// Returns whether a pairing is still the current one.
     func isCurrent(_ pairing: Pairing) -> Bool { now().map { $0.isSame(pairing) } ?? true }
 
-    /// The keys were renewed since a connection was made: whoever is at its other end may have been removed.
+    /// Thrown if the keys were renewed since a connection began: the device at its other end may have been removed.
     struct Renewed: Error {}
 }
 

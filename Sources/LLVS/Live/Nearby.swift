@@ -1,32 +1,32 @@
 import CLLVSShims
 
-/// Devices on the local network that offer stores: announced and found by DNS-SD (RFC 6763), through the daemon of Avahi.
+/// Devices on the local network that offer stores: announced and found by DNS-SD (RFC 6763), through the Avahi daemon.
 ///
-/// Whoever is found may be anybody: the pairing says who is let in. Everybody on the network sees the names, and not which stores there
-/// are. Where no daemon runs, programs find devices by what they have.
+/// Any device may announce itself: the pairing decides which one is let in. Every device on the network sees the names, but not which
+/// stores there are. On systems without the daemon, programs find devices by other means.
 public enum Nearby {
-    /// What is told.
+    /// An event that is reported.
     public enum Event: Sendable, Equatable {
-        /// A device of that name listens at an address: numbers, and `%` with the interface where it is good there alone.
+        /// A device of that name listens at an address: a numeric one, and `%` with the interface if it is valid only there.
         case found(name: String, address: String, port: UInt16)
-        /// It does no more.
+        /// The device no longer listens there.
         case gone(name: String, address: String, port: UInt16)
-        /// This device is called so from now on: another has the name that it had.
+        /// This device has this name from now on, since another has the name that it had.
         case named(String)
     }
 
-    /// Of a service that speaks docs/live-protocol.md. Which stores it has is not told.
+    /// A service that speaks docs/live-protocol.md. It does not say which stores it has.
     static let service = "_llvs._tcp"
     static let nameLimit = 63
 
-    /// Finds devices, and announces this one, on a thread of its own until it is cancelled. When the daemon is started anew, all is
-    /// announced and looked for again.
+    /// Finds devices, and announces this one, on a thread of its own until it is cancelled. If the daemon restarts, everything is
+    /// announced and searched again.
     /// - Parameters:
-    ///   - name: what this device is called there, at most 63 bytes of UTF-8; empty: the host's name. Where another has it, a number is
-    ///     added.
-    ///   - port: where it listens; nil: it is not announced.
-    ///   - told: called on that thread, which waits for it. Not for what is announced here.
-    /// - Throws: `.unsupported` when Avahi is not installed or its daemon does not run, `.invalidArgument` for a name that cannot be one.
+    ///   - name: the name of this device, at most 63 bytes of UTF-8; empty for the host's name. If another device has it, a number is
+    ///     appended.
+    ///   - port: the port that it listens at; nil if it is not to be announced.
+    ///   - told: called on that thread, which waits for it. Not called for what this device announces.
+    /// - Throws: `.unsupported` if Avahi is not installed or its daemon does not run, `.invalidArgument` for an invalid name.
     public static func observe(
         name: String = "", port: UInt16? = nil, _ told: @escaping @Sendable (Event) -> Void
     ) throws -> any ExchangeObservation {
@@ -57,9 +57,9 @@ public enum Nearby {
         return name.isEmpty ? "llvs" : String(decoding: name.prefix(nameLimit), as: UTF8.self)
     }
 
-    /// What is asked of the daemon. All but `wake` is called by the one that makes it, and then by the thread alone.
+    /// The session with the daemon. After the thread starts, only the thread calls it, except `wake`.
     private final class Finder: @unchecked Sendable {
-        // Sendable: the thread owns what changes, but for `poll`, which the lock guards while it is made and freed.
+        // Sendable: the thread owns the mutable state, except `poll`, which the lock guards while it is created and freed.
         private let avahi: llvs_shim_avahi
         private let port: UInt16?
         private let told: @Sendable (Event) -> Void
@@ -69,32 +69,32 @@ public enum Nearby {
         private var client: UnsafeMutableRawPointer?
         private var group: UnsafeMutableRawPointer?
         private var hasFailed = false
-        /// Where devices were found, by their names.
+        /// The addresses of the found devices, by their names.
         private var known: [String: [Place: Address]] = [:]
         private struct Place: Hashable { let interface: Int32, protocolNumber: Int32 }
         private struct Address: Equatable { let text: String, port: UInt16 }
-        /// Devices that are announced: how often their address could not be had, and when it is asked for anew; infinite: not at all.
+        /// Announced devices: how often their address could not be resolved, and when to try again; infinity for never.
         private var announced: [Service: (misses: Int, again: Double)] = [:]
         private struct Service: Hashable { let name: String, kind: String, domain: String, place: Place }
 
-        // Numbers in Avahi's headers. `nameIsTaken` is an answer of `entry_group_add_service_strlst`, `browserFailed` an event of a
+        // Numbers in Avahi's headers. `nameIsTaken` is a result of `entry_group_add_service_strlst`, `browserFailed` an event of a
         // browser.
         private static let nameIsTaken: Int32 = -8, browserFailed: Int32 = 4
         private static let anywhere: Int32 = -1, running: Int32 = 2, failure: Int32 = 100, collision: Int32 = 3, new: Int32 = 0
         private static let removed: Int32 = 1, found: Int32 = 0, ourOwn: Int32 = 16, noDaemon: Int32 = -26
-        /// Seconds until a daemon that went away is looked for again.
+        /// Seconds before the next search for a daemon that ended.
         private static let pause = 2.0
-        /// Seconds until the address of a device is asked for anew: twice as many each time, up to so many.
+        /// The longest backoff in seconds before an address is resolved again. It doubles each time.
         private static let longestPause = 60.0
-        /// Devices that are kept in mind: anybody may announce any number.
+        /// The most devices that are remembered: any device may announce any number.
         private static let limit = 1_000, announcedLimit = 4_000
 
         init(_ avahi: llvs_shim_avahi, name: String, port: UInt16?, _ told: @escaping @Sendable (Event) -> Void) {
             self.avahi = avahi; label = name; self.port = port; self.told = told
         }
         private var me: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
-        /// Nil in a child that a callback of the host forked: the connection to the daemon is the parent's, and what it would be told here
-        /// the parent is told.
+        /// Returns nil in a child process that a callback of the host forked: the connection to the daemon is the parent's, which gets
+        /// the same events.
         private static func of(_ payload: UnsafeMutableRawPointer?) -> Finder? {
             payload.map { Unmanaged<Finder>.fromOpaque($0).takeUnretainedValue() }.flatMap { $0.isInChild ? nil : $0 }
         }
@@ -131,7 +131,7 @@ public enum Nearby {
 
         func shut() {
             announced = [:]
-            if let client { avahi.client_free(client) } // with all that was made of it
+            if let client { avahi.client_free(client) } // also frees what was created with it
             (client, group) = (nil, nil)
             lock.withLock {
                 if let poll { avahi.simple_poll_free(poll) }
@@ -154,7 +154,7 @@ public enum Nearby {
                 }
                 let until = Clock.steady() + Finder.pause
                 while Clock.steady() < until, !state.stops { usleep(50_000) }
-                // Not yet, maybe.
+                // The daemon may not be ready yet.
                 if !state.stops { try? open() }
             }
             if !state.isInChild { shut() }
@@ -182,7 +182,7 @@ public enum Nearby {
 
         private func announce() {
             guard let group, let port else { return }
-            // That another program on this host has the name is the answer of the call, and no later event.
+            // If another program on this host has the name, the call reports it, and no later event does.
             for _ in 0..<100 {
                 _ = avahi.entry_group_reset(group)
                 let added = avahi.entry_group_add_service_strlst(
@@ -209,14 +209,14 @@ public enum Nearby {
             resolve(service)
         }
 
-        /// Asks for the address of a device.
+        /// Resolves the address of a device.
         private func resolve(_ service: Service) {
             let place = service.place
             let resolver = avahi.service_resolver_new(
                 client, place.interface, place.protocolNumber, service.name, service.kind, service.domain, Finder.anywhere, 0,
                 { resolver, interface, protocolNumber, event, name, kind, domain, _, address, port, _, _, payload in
                     guard let finder = Finder.of(payload) else { return }
-                    // It would go on telling of changes: those come from the browser, too.
+                    // Otherwise it would continue to report changes, which the browser reports as well.
                     defer { if !finder.isInChild { _ = finder.avahi.service_resolver_free(resolver) } }
                     guard let name = Finder.text(name) else { return }
                     let place = Place(interface: interface, protocolNumber: protocolNumber)
@@ -228,7 +228,7 @@ public enum Nearby {
             if resolver == nil { missed(service) }
         }
 
-        /// The address of a device could not be had. While it is announced, it is asked for again.
+        /// Handles an address that could not be resolved. While the device is announced, it is tried again.
         private func missed(_ service: Service) {
             guard let misses = announced[service]?.misses else { return }
             let pause = min(Finder.longestPause, Finder.pause * Double(1 << min(misses, 10)))
@@ -247,7 +247,7 @@ public enum Nearby {
             var bytes = [CChar](repeating: 0, count: 64)
             guard avahi.address_snprint(&bytes, bytes.count, address) != nil else { return }
             var text = String(decoding: bytes.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-            // Good there alone.
+            // The address is valid only on this interface.
             if text.utf8.starts(with: "fe80:".utf8) { text += "%\(place.interface)" }
             let found = Address(text: text, port: port), before = known[name]?[place]
             guard before != found, known[name] != nil || known.count < Finder.limit else { return }

@@ -1,10 +1,10 @@
-/// What two sides tell each other to learn what the other lacks, over the history of a store: docs/live-protocol.md, section 4.
+/// Finds out what each of two sides lacks, over the history of a store: docs/live-protocol.md, section 4.
 struct Negotiation {
     private let store: Store
-    /// The key of the hashes: what is different for every link.
+    /// The key of the hashes, which is different for every link.
     private let key: Secret
     private let crypto: Crypto
-    /// Hashes in a list; what has more is compared by ranges.
+    /// The most hashes in a list. More versions are compared by ranges.
     private let hashesLimit: Int
     private(set) var mine = LiveFrame.Have()
     private var myList: LiveFrame.Listed?
@@ -18,15 +18,15 @@ struct Negotiation {
 
     private static let perPrefix = 16
 
-    /// There are more heads here than another side takes.
+    /// There are more heads than the other side reads.
     struct TooManyHeads: Error { let count: Int }
 
-    /// A summary of the history of this side: its heads, how many versions there are, and a fingerprint of them.
+    /// Returns a summary of this side's history: its heads, the number of versions, and a fingerprint of them.
     mutating func have(_ look: () throws -> Void = {}) throws -> LiveFrame.Have {
         var have = LiveFrame.Have(), coded = ByteWriter()
         let none = UInt32.max
         var earliest = [UInt32](repeating: none, count: store.rowCount)
-        // Others may become live meanwhile, which are not told of.
+        // Versions that become live meanwhile are not included.
         var isCounted = [Bool](repeating: false, count: earliest.count)
         try store.forEachLive(look) { ordinal, dag in
             guard Int(ordinal) < earliest.count else { return }
@@ -46,7 +46,7 @@ struct Negotiation {
                 listed.insert(ordinal)
                 have.heads.append(store.dag.id(ordinal))
             }
-            // Of each prefix of the order of arrival the heads: those whose successors came behind it.
+            // For each prefix of the order of arrival, its heads: the versions whose successors arrived after it.
             var step = 1
             while step < earliest.count {
                 let end = earliest.count - step
@@ -66,7 +66,7 @@ struct Negotiation {
         return have
     }
 
-    /// - Parameter coded: scratch.
+    /// - Parameter coded: a scratch buffer.
     static func add(_ id: VersionID, _ coded: inout ByteWriter, to sum: inout [UInt64]) {
         coded.bytes.removeAll(keepingCapacity: true)
         coded.versionID(id)
@@ -88,7 +88,7 @@ struct Negotiation {
         return try crypto.hmac(key, coded.bytes).first8
     }
 
-    /// What is here of the other side's ids, and what they do not stand for.
+    /// Returns which of the other side's ids are present, and what its ids do not cover.
     mutating func list(_ theirs: LiveFrame.Have, _ look: () throws -> Void = {}) throws -> LiveFrame.Listed {
         let ids = theirs.ids, unknown = Set(try store.unknown(among: ids, look))
         var list = LiveFrame.Listed(bits: ids.map { !unknown.contains($0) })
@@ -105,31 +105,32 @@ struct Negotiation {
             list.hashes.append(try hash(id))
         }
         list.hashes.sort()
-        // Two of one hash are told once.
+        // Versions with the same hash are listed once.
         var once: [UInt64] = []
         for hash in list.hashes where hash != once.last { once.append(hash) }
         list.hashes = once
         return list
     }
 
-    /// What is compared by ranges, where that is how it goes on: neither side has all of the other, and one has too much for a list.
+    /// Returns the comparison by ranges if it is needed: neither side has everything of the other, and one has too many versions for a
+    /// list.
     func ranges(_ theirs: LiveFrame.Have, _ list: LiveFrame.Listed, _ look: () throws -> Void = {}) throws -> RangeReconciliation? {
         guard let myList, !myList.hasAll, !list.hasAll, myList.hasMore || list.hasMore else { return nil }
         let coverage = try store.coverage(behind: known(list) + theirs.ids, look)
         return RangeReconciliation(try store.missingKeys(from: coverage, look), hash: hash)
     }
 
-    /// Those of the ids here that the other side knows.
+    /// Returns which of this side's ids the other side has.
     private func known(_ list: LiveFrame.Listed) throws -> [VersionID] {
         guard list.bits.count == mine.ids.count else { throw LiveFault(.frame, "a bitmap is not of the ids that were sent") }
         return zip(mine.ids, list.bits).filter(\.1).map(\.0)
     }
 
-    /// Whether what the other side lacks can be told without its list.
+    /// Whether the versions that the other side lacks follow without its list.
     var knowsAll: Bool { myList?.hasAll ?? false }
 
-    /// The versions that the other side lacks, predecessors first.
-    /// - Parameter list: of the other side; nil where `knowsAll`.
+    /// Returns the versions that the other side lacks, predecessors first.
+    /// - Parameter list: the other side's list; nil if `knowsAll`.
     func missing(_ theirs: LiveFrame.Have, _ list: LiveFrame.Listed?, _ look: () throws -> Void = {}) throws -> [VersionID] {
         if knowsAll { return try store.missing(from: store.coverage(behind: theirs.heads, look), look) }
         guard let list, !list.hasAll else { return [] }
@@ -139,12 +140,12 @@ struct Negotiation {
 }
 
 extension Store {
-    /// Up to where it is known of each version that came behind the first `rows` whether it is stored.
+    /// Returns the row up to which it is certain which versions are stored, from `rows` on.
     func settledRows(from rows: Int) -> Int {
         lock.withRead { dag.rows.indices.dropFirst(rows).first { !dag.rows[$0].isSettled } ?? max(rows, dag.rows.count) }
     }
 
-    /// What came behind the first `rows` of the history, predecessors first.
+    /// Returns the versions that arrived after the first `rows` rows, predecessors first.
     func arrivals(behind rows: Int, but others: Set<VersionID>) -> [VersionID] {
         var found: [UInt32] = []
         forEachLive(behind: rows, {}) { ordinal, dag in

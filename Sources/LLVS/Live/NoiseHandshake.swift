@@ -1,4 +1,4 @@
-/// One side of Noise_XXpsk0_25519_ChaChaPoly_SHA256, as a value that takes messages and gives them: docs/live-protocol.md, section 2.
+/// One side of Noise_XXpsk0_25519_ChaChaPoly_SHA256, which reads and writes the handshake's messages: docs/live-protocol.md, section 2.
 ///
 ///     initiator                 other side
 ///     write: psk, e          →  read
@@ -15,22 +15,22 @@ struct NoiseHandshake {
     private let psk: Secret, identity: Secret, ephemeral: Secret
     private var chainingKey: Secret
     private var cipher: NoiseCipher?
-    /// The handshake hash: what both sides have seen so far.
+    /// The handshake hash of all messages so far.
     private(set) var hash: [UInt8]
     private var theirEphemeral: [UInt8] = []
-    /// The other side's device key, once it has come.
+    /// The other side's device key, once it was received.
     private(set) var theirKey: [UInt8] = []
     private var step = 0
     var isDone: Bool { step == NoiseHandshake.pattern.count }
-    /// Whether this side is the one to write.
+    /// Whether it is this side's turn to write.
     var isToWrite: Bool { !isDone && (step % 2 == 0) == isInitiator }
 
-    /// A message that does not open: another secret, another store, or bytes that somebody changed.
+    /// A message does not decrypt: the secret or the store differs, or the bytes were changed.
     struct Refused: Error {}
 
     /// - Parameters:
-    ///   - psk: what both sides share, 32 bytes.
-    ///   - prologue: what both sides have to agree on.
+    ///   - psk: the shared secret, 32 bytes.
+    ///   - prologue: bytes that must be equal on both sides.
     ///   - identity: the secret half of the device key.
     ///   - ephemeral: the secret half of the key of this link, used once.
     init(_ crypto: Crypto, isInitiator: Bool, psk: Secret, prologue: [UInt8], identity: Secret, ephemeral: Secret) throws {
@@ -47,7 +47,7 @@ struct NoiseHandshake {
         hash = sum.finish()
     }
 
-    /// The framework's HKDF: two or three secrets.
+    /// Derives two or three secrets by the framework's HKDF.
     private func derive(_ material: Secret?, _ count: Int) throws -> [Secret] {
         let none: [UInt8] = []
         func hmac(_ key: Secret, _ data: [UInt8]) throws -> Secret {
@@ -116,7 +116,7 @@ struct NoiseHandshake {
         return opened
     }
 
-    /// The next message, which is this side's to write.
+    /// Writes the next message. It must be this side's turn.
     mutating func write(_ payload: [UInt8] = []) throws -> [UInt8] {
         guard isToWrite else { throw StoreError(.internal, "A handshake is written out of turn.") }
         var message: [UInt8] = []
@@ -136,7 +136,7 @@ struct NoiseHandshake {
         return message
     }
 
-    /// Takes the next message, which is the other side's, and gives its payload.
+    /// Reads the other side's next message, and returns its payload.
     /// - Throws: `Refused`.
     mutating func read(_ message: [UInt8]) throws -> [UInt8] {
         guard !isDone, !isToWrite else { throw Refused() }
@@ -161,7 +161,7 @@ struct NoiseHandshake {
         return payload
     }
 
-    /// What this side sends with and what it receives with, once the handshake is done.
+    /// Returns the ciphers for sending and receiving after the handshake.
     func split() throws -> (sending: NoiseCipher, receiving: NoiseCipher) {
         let made = try derive(nil, 2)
         let first = NoiseCipher(crypto, made[0]), second = NoiseCipher(crypto, made[1])
@@ -169,12 +169,12 @@ struct NoiseHandshake {
     }
 }
 
-/// A key and the number of the message that it is used for next.
+/// A key and the number of the next message that it is used for.
 struct NoiseCipher {
     private let crypto: Crypto
     private var key: Secret
     private(set) var number: UInt64 = 0
-    /// After so many messages the key is renewed.
+    /// The number of messages after which the key is renewed.
     private let renewal: UInt64
 
     init(_ crypto: Crypto, _ key: Secret, renewal: UInt64 = 1 << 20) { self.crypto = crypto; self.key = key; self.renewal = renewal }
@@ -192,10 +192,10 @@ struct NoiseCipher {
         return out
     }
 
-    /// Nil when it does not open.
+    /// Decrypts a message. Returns nil if it does not decrypt.
     mutating func open(_ data: [UInt8], also: [UInt8] = []) throws -> [UInt8]? {
         guard data.count >= Crypto.tagSize else { return nil }
-        // One more, so that there is memory for a message of nothing.
+        // One byte more, so that an empty message has memory, too.
         var out = [UInt8](repeating: 0, count: data.count - Crypto.tagSize + 1)
         let isRight = data.withUnsafeBytes { data in
             out.withUnsafeMutableBytes { crypto.unseal(key, nonce: NoiseCipher.nonce(number), also: also, data, into: $0) }

@@ -1,18 +1,18 @@
-/// What is kept of links for the next opening of a store.
+/// Caches what is known of links for the next opening of a store.
 ///
-/// An opening begins an incarnation of its own, so that two copies of a store never tell of two orders by one name. Beside it is said up to
-/// where the order of earlier ones goes on in it, as far as they had written down: a store that was set back says less than it had told
-/// before, and what a device remembers of it does not fit any more.
+/// Each opening begins a new incarnation, so that two copies of a store never give one name to two orders. It also states up to where it
+/// continues the order of earlier incarnations, as far as that was written. A store that was reset states less than before, so what a
+/// device remembers of it no longer matches.
 extension PeerKnowledge {
     static let name = "live-peers", version: UInt32 = 1
-    /// Seconds between two times that it is written while links last.
+    /// The least seconds between two writes while links last.
     static let pause = 60.0
-    /// Devices that are kept in mind.
+    /// The most devices that are remembered.
     static let keptLimit = 256
 
-    /// What is written.
+    /// The cached state.
     struct Kept: Equatable {
-        /// How many versions came, in which order, and what of each device is here.
+        /// How many versions arrived, a digest of their order, and what is known of each device.
         var rows: UInt64 = 0
         var order: [UInt8] = []
         var incarnations: [LiveFrame.Since] = []
@@ -42,7 +42,7 @@ extension PeerKnowledge {
         }
 
         init() {}
-        /// Nil when the bytes are not what was written.
+        /// Nil if the bytes are not a valid state.
         init?(_ bytes: [UInt8]) {
             let isWhole = bytes.withUnsafeBytes { bytes -> Bool in
                 var reader = ByteReader(bytes)
@@ -72,7 +72,7 @@ extension PeerKnowledge {
         }
     }
 
-    /// Takes what an earlier opening kept, once, where what is here came in the same order then.
+    /// Loads the state of an earlier opening, once, if the same versions arrived in the same order then.
     func load(_ store: Store) {
         guard
             state.withLock({ state in
@@ -88,8 +88,8 @@ extension PeerKnowledge {
         }
     }
 
-    /// Keeps what there is for the next opening, where something is new.
-    /// - Parameter pause: seconds that have passed since the last time; else it is left for later.
+    /// Writes the state for the next opening, if it changed.
+    /// - Parameter pause: the seconds that must have passed since the last write.
     func save(_ store: Store, atMostEvery pause: Double = 0) {
         guard PeerKnowledge.isKept(store) else { return }
         let now = Clock.steady()
@@ -111,11 +111,11 @@ extension PeerKnowledge {
         try? store.cachePut(PeerKnowledge.name, bytes)
     }
 
-    /// What is forgotten with the handle need not be kept; a host's storage may keep caches in memory.
+    /// Returns whether caching is of use: not if the cache ends with the handle. A host's storage may keep its cache in memory.
     static func isKept(_ store: Store) -> Bool { !(store.storage is MemoryStorage || store.storage is CallbackStorage) }
 
-    /// Goes on with the digest of the order up to so many versions.
-    /// - Returns: false where there are fewer, or some that the next opening will not have.
+    /// Extends the digest of the order up to a number of versions.
+    /// - Returns: false if there are fewer, or some of them will not be there at the next opening.
     private static func order(_ state: inout State, upTo rows: Int, in store: Store) -> Bool {
         var coded = ByteWriter(), order = state.order
         return store.lock.withRead {

@@ -1,14 +1,14 @@
-/// A direct connection over a socket, which the library carries on a thread of its own until it is closed, is cut, or the store is closed.
-/// What is saved on either side goes to the other at once.
+/// A direct connection over a socket. The library runs it on a thread of its own until it is closed, is cut, or the store is closed.
+/// Versions that are saved on either side are sent to the other at once.
 public final class PeerLink: @unchecked Sendable {
-    // Sendable: `lock` guards what changes, but for what the thread alone uses.
-    /// The end of the connection on this side.
+    // Sendable: `lock` guards the mutable state, except what only the thread uses.
+    /// This side's end of the connection.
     public let session: PeerSession
-    /// What is exchanged.
+    /// The store that is exchanged.
     public let store: Store
     private let descriptor: Int32
     private let wakes: (reading: Int32, writing: Int32)
-    /// What a connection begins with that came already.
+    /// Received bytes of the connection's beginning.
     private let beginning: [UInt8]
     private let process = getpid()
     private let lock = Lock(.leaf)
@@ -16,28 +16,28 @@ public final class PeerLink: @unchecked Sendable {
     private var phase = PeerSession.Phase.connecting
     private var failure: StoreError?
     private var isEnded = false, isClosing = false, isStopped = false
-    /// Whether it is known who the other side is, and until when it has to be.
+    /// Whether the other side is known, and the deadline for that.
     private var isKnown = false
     private let greeted: Double
-    /// What was taken of the session, and how much of it the socket has. The thread's alone.
+    /// Bytes from the session, and how many of them the socket has. Only the thread uses them.
     private var pending: [UInt8] = [], at = 0
-    /// How often somebody asked for a look at the store, and which of these was done.
+    /// How often a check of the store was requested, and the last of these that was done.
     private var asked = 0, looked = 0
 
-    /// Bytes that are given to the socket, and taken of it, at once: what comes at once is stored at once.
+    /// The most bytes that are written to the socket, and read from it, at once. What is read at once is stored at once.
     private static let outgoing = 256 << 10, incoming = 1 << 20
-    /// Seconds in which the other side takes what is on its way when a connection ends.
+    /// Seconds for the other side to receive what is on its way when a connection ends.
     private static let farewell = 5.0
-    /// Bytes that are asked for of the session while there are few: a link that is idle takes little memory.
+    /// Bytes that are first taken from the session: an idle link uses little memory.
     private static let few = 2 << 10
 
     /// Connects a store to the one that `PeerListener` offers at an address.
     /// - Parameters:
-    ///   - store: what is exchanged; it has to be writable.
+    ///   - store: the store to exchange. It must be writable.
     ///   - address: `host:port`, `[host]:port`, or `unix:` and a path.
-    ///   - options: who this side is, and by which pairing the two know each other.
-    ///   - seconds: for the connection itself.
-    /// - Throws: `.transport`, and what `PeerSession` throws.
+    ///   - options: the identity of this side, and the pairing.
+    ///   - seconds: the timeout for connecting.
+    /// - Throws: `.transport`, and the errors of `PeerSession`.
     public convenience init(_ store: Store, to address: String, options: PeerSession.Options, within seconds: Double = 10) throws {
         var options = options
         options.isInitiator = true
@@ -45,16 +45,16 @@ public final class PeerLink: @unchecked Sendable {
         try self.init(session, over: LiveSocket.connect(LiveSocket.Address(address), within: seconds, named: address))
     }
 
-    /// Carries a session over a stream of the program's: a connected socket.
+    /// Runs a session over a connected socket of the program.
     /// - Parameters:
-    ///   - session: nothing of it was carried yet.
-    ///   - descriptor: the link's from here on, which closes it, also when this throws.
-    ///   - beginning: what came of it already.
+    ///   - session: a session that was not used yet.
+    ///   - descriptor: the link owns and closes it from here on, also if this throws.
+    ///   - beginning: bytes that were received already.
     /// - Throws: `.io`, `.closed`.
     public convenience init(_ session: PeerSession, over descriptor: Int32, beginning: [UInt8] = []) throws {
         try self.init(session, over: descriptor, beginning: beginning, greeted: Clock.steady() + PeerSession.patience)
     }
-    /// - Parameter greeted: until when it has to be known who the other side is.
+    /// - Parameter greeted: the deadline for knowing the other side.
     init(_ session: PeerSession, over descriptor: Int32, beginning: [UInt8], greeted: Double) throws {
         self.session = session
         self.greeted = greeted
@@ -78,34 +78,34 @@ public final class PeerLink: @unchecked Sendable {
         }
     }
 
-    /// The connection ends also where a forked process has the descriptor as well.
+    /// Ends the connection even if a forked process has the descriptor, too.
     private func closeAll() {
         _ = shutdown(descriptor, Int32(SHUT_RDWR))
         for fd in [descriptor, wakes.reading, wakes.writing] { System.close(fd) }
     }
 
-    /// Has the thread look at what changed.
+    /// Asks the thread to check for changes.
     public func signal() {
         guard getpid() == process else { return }
         lock.withLock {
             guard !isEnded else { return }
             var one: UInt8 = 1
-            // When it is full the thread looks in any case.
+            // If the pipe is full, the thread checks in any case.
             _ = write(wakes.writing, &one, 1)
         }
     }
 
-    /// Why it ended, unless both sides said goodbye, or this one closed it; nil while it lasts.
+    /// Why it ended; nil while it lasts, if both sides said goodbye, or if this side closed it.
     public var error: StoreError? { lock.withLock { failure } }
-    /// Whether the other side has shown that it is paired.
+    /// Whether the other side has proved that it is paired.
     var isPaired: Bool { lock.withLock { isKnown } }
-    /// Whether it lasts no more.
+    /// Whether it has ended.
     public var hasEnded: Bool { lock.withLock { isEnded } }
 
-    /// Waits until both stores are in step, with all that is in this one now, or it has ended.
-    /// - Parameter seconds: for how long at most.
+    /// Waits until both stores are in step, including everything that is in this store now, or until the link ends.
+    /// - Parameter seconds: the timeout.
     /// - Returns: whether they are in step.
-    /// - Throws: why it ended.
+    /// - Throws: the error by which the link ended.
     public func wait(_ seconds: Double = .infinity) throws -> Bool {
         guard getpid() == process else { return false }
         let end = Clock.steady() + seconds
@@ -125,7 +125,7 @@ public final class PeerLink: @unchecked Sendable {
         }
     }
 
-    /// Waits until it has ended, at most so long; whether it has.
+    /// Waits until it has ended, with a timeout. Returns whether it has.
     public func waitForEnd(_ seconds: Double) -> Bool {
         let end = Clock.steady() + seconds
         return lock.withLock {
@@ -134,13 +134,13 @@ public final class PeerLink: @unchecked Sendable {
         }
     }
 
-    /// Says on this side that the digits are the same: see `PeerSession.confirm`.
+    /// Confirms on this side that the digits are equal: see `PeerSession.confirm`.
     public func confirm() throws {
         try session.confirm()
         signal()
     }
 
-    /// Sends what is to be sent, says goodbye, and waits for the other side to do so; then, or after so many seconds, it ends.
+    /// Sends what is queued, says goodbye, and waits until the other side does so, or for the given seconds. Then the link ends.
     public func close(within seconds: Double = 10) {
         guard getpid() == process else { return }
         beginClosing()
@@ -152,7 +152,7 @@ public final class PeerLink: @unchecked Sendable {
         signal()
     }
 
-    /// Ends it at once: the other side takes it for cut. From within a callback of the store it is not waited for.
+    /// Ends the link at once. The other side sees it as cut. Within a callback of the store, this does not wait.
     public func stop() {
         guard getpid() == process else { return }
         beginStopping()
@@ -176,11 +176,11 @@ public final class PeerLink: @unchecked Sendable {
             tellWhy()
             lock.withLock { if !isStopped { failure = (error as? StoreError) ?? StoreError(.transport, "A connection failed: \(error).") } }
         }
-        // In a child that a callback forked nothing of this is its to end.
+        // A child process that a callback forked must not end the parent's connection.
         guard getpid() == process else { return }
         LinkNews.of(store).remove(self)
         session.abandon()
-        // Also where that was learned with what ended it.
+        // The key may have arrived together with what ended the link.
         let isKnown = !session.state.key.isEmpty
         lock.withLock {
             self.isKnown = isKnown
@@ -210,7 +210,7 @@ public final class PeerLink: @unchecked Sendable {
                 guard error.code == EINTR else { throw StoreError(.io, "Waiting for a connection failed: \(error). Connect again.") }
                 continue
             }
-            // Also who is heard all the time, byte by byte.
+            // A device that sends byte by byte must meet the deadline, too.
             if isStrange, Clock.steady() >= greeted { throw PeerSession.stranger }
             try session.tick(Clock.steady())
             if both[0].revents != 0, try !look() { return }
@@ -219,7 +219,7 @@ public final class PeerLink: @unchecked Sendable {
             }
             if both[1].revents & Int16(POLLOUT) != 0 {
                 do { at += try LiveSocket.write(descriptor, pending[at...]) } catch {
-                    // What came before it was cut may say why.
+                    // Bytes received before the cut may say why it was cut.
                     while try hear(afterCut: error) {}
                     return
                 }
@@ -233,8 +233,8 @@ public final class PeerLink: @unchecked Sendable {
         }
     }
 
-    /// Takes what came; false when nothing comes any more, and both sides knew that it would end.
-    /// - Parameter cut: why nothing can be sent any more: what is there is taken, and no more is waited for.
+    /// Reads what arrived. Returns false if the connection has ended in order.
+    /// - Parameter cut: why nothing can be sent any more. Then this reads what is there, and does not wait for more.
     private func hear(afterCut cut: Errno? = nil) throws -> Bool {
         var data: [UInt8] = [], goesOn = true, why = cut
         do { goesOn = try LiveSocket.read(descriptor, into: &data, most: PeerLink.incoming) } catch {
@@ -246,13 +246,13 @@ public final class PeerLink: @unchecked Sendable {
         return false
     }
 
-    /// Does what the thread was woken for; false when it is to end at once.
+    /// Does what the thread was woken for. Returns false if it must end at once.
     private func look() throws -> Bool {
         var data = [UInt8](repeating: 0, count: 256)
         while read(wakes.reading, &data, data.count) == data.count {}
         let (upTo, isClosing, isStopped) = lock.withLock { (asked, self.isClosing, self.isStopped) }
         if isStopped { return false }
-        // What was saved before it was to be closed goes along.
+        // Send also what was saved before it was closed.
         try session.storeChanged()
         if isClosing { try session.close() }
         note()
@@ -274,7 +274,7 @@ public final class PeerLink: @unchecked Sendable {
         return state
     }
 
-    /// What is left to be said of why it ends, behind what was begun, as far as the other side takes it.
+    /// Sends the rest and the reason for ending, as far as the other side reads.
     private func tellWhy() {
         var end = Clock.steady() + PeerLink.farewell
         while true {
@@ -289,9 +289,9 @@ public final class PeerLink: @unchecked Sendable {
             (pending, at) = (more, 0)
         }
         end = Clock.steady() + 1
-        // Closed with bytes that nobody read it would take back what was said last.
+        // Closing with unread bytes would revoke what was sent last.
         _ = shutdown(descriptor, Int32(SHUT_WR))
-        // Who sends all the time is not waited for.
+        // Do not wait for a side that sends all the time.
         while Clock.steady() < end, (try? LiveSocket.wait(descriptor, Int16(POLLIN), until: end)) == true {
             var passed: [UInt8] = []
             guard (try? LiveSocket.read(descriptor, into: &passed, most: PeerLink.incoming)) == true else { return }
@@ -299,13 +299,13 @@ public final class PeerLink: @unchecked Sendable {
     }
 }
 
-/// Tells all links of a store that the library carries of what comes to it: by one thread for all of them.
+/// Signals all links of a store that new versions arrived: one thread for all links.
 private final class LinkNews: Sendable {
     private struct State {
         var observation: (any ExchangeObservation)?, ended: (any ExchangeObservation)?
         var links: [ObjectIdentifier: PeerLink] = [:]
     }
-    // A thread is begun within it.
+    // A thread is started while this lock is held.
     private let state = Guarded(State(), .unordered)
 
     static func of(_ store: Store) -> LinkNews { store.attachments.object(LinkNews.self) { LinkNews() } }
@@ -327,7 +327,7 @@ private final class LinkNews: Sendable {
             defer { (state.observation, state.ended) = (nil, nil) }
             return [state.observation, state.ended].compactMap { $0 }
         }
-        // Waits for a call that runs.
+        // Waits for a running call.
         for one in last { one.cancel() }
     }
 

@@ -1,75 +1,77 @@
-/// Offers stores to those that connect to them directly, by their pairings, on a thread of its own. Who is not paired gets no answer.
+/// Offers stores to paired devices that connect directly, on a thread of its own. Devices that are not paired get no answer.
 public final class PeerListener: @unchecked Sendable {
-    // Sendable: `lock` guards what changes, but for what the thread alone uses.
-    /// Where it listens: with the port that the system chose, where 0 was given.
+    // Sendable: `lock` guards the mutable state, except what only the thread uses.
+    /// The address that it listens at. If port 0 was given, it has the port that the system chose.
     public let address: String
     private let options: PeerSession.Options
     private let server: Int32
     private let wakes: (reading: Int32, writing: Int32)
     private let process = getpid()
-    /// The file of a Unix socket as it was made: another's in its place stays.
+    /// The file of the Unix socket. A file that replaced it is not deleted.
     private let file: (path: String, identity: FileIdentity)?
     private let lock = Lock(.unordered)
     private let changed = Condition()
     private var offers: [Offer] = []
     private struct Offer {
         let pairing: Pairing?, members: MemberPairing?
-        /// Nil: it was closed. Who has its pairing is no stranger all the same.
+        /// Nil if it was closed. A device with its pairing is still not a stranger.
         var store: Store?
-        /// By the pairing of now, where it follows from keys.
+        /// The current pairing, if it is derived from keys.
         var now: Pairing? { members?.now() ?? pairing }
         func isBy(_ other: Pairing) -> Bool { pairing?.isSame(other) ?? false }
     }
-    /// Device keys that were given a pairing here, and are accepted from then on.
+    /// The keys of devices that got a pairing from this listener, and are accepted from then on.
     private var admitted: [[UInt8]] = []
     private var invitations: [Invited] = []
-    /// An invitation is good for one device. That may try again until it has the pairing for certain; no other has a try meanwhile.
+    /// An invitation is valid for one device. This device may try again until it certainly has the pairing. No other device may try
+    /// meanwhile.
     private final class Invited: @unchecked Sendable {
         // Sendable: the listener's lock guards what changes.
         let invitation: Invitation, pairing: Pairing, until: Double
-        /// The device that has shown its key; empty: none yet.
+        /// The key of the device that used it; empty if none did yet.
         var key: [UInt8] = []
-        /// The connection that was begun by it last.
+        /// The last connection that was begun with it.
         weak var link: PeerLink?
-        /// Whether a connection has begun by it, and it is not known yet which device that is.
+        /// Whether a connection was begun with it whose device is not known yet.
         var isTaken: Bool { key.isEmpty && link.map { !$0.hasEnded } ?? false }
         init(_ invitation: Invitation, _ pairing: Pairing, until: Double) {
             (self.invitation, self.pairing, self.until) = (invitation, pairing, until)
         }
     }
-    /// A connection by an invitation by which another one is being made.
+    /// Thrown if another connection with the same invitation is being opened.
     private struct Taken: Error {}
-    /// Whom digits are compared with next: whose pairing, and until when.
+    /// The pairing for the next comparison of digits, and its deadline.
     private var compared: (pairing: Pairing, until: Double)?
     private var links: [Connected] = []
     private struct Connected {
         let link: PeerLink, host: String, source: Admission.Source, since: Double
     }
-    /// Those that nobody has asked for yet.
+    /// Connections that `accept` has not returned yet.
     private var arrived: [PeerLink] = []
     private var isClosing = false, isEnded = false
-    /// Who did not get in, and who did.
+    /// Counts the sources of refused and accepted connections.
     private var admission = Admission()
 
-    /// Those that connected and have not said yet for which store; the thread's alone.
+    /// Connections that have not said yet which store they want. Only the thread uses them.
     private var greetings: [Greeting] = []
     private struct Greeting {
         let descriptor: Int32, host: String, source: Admission.Source, since: Double
         var until: Double { since + PeerListener.patience }
         var came: [UInt8] = []
-        /// Whether it is looked at; else it waits until others of its address are known, or gone.
+        /// Whether it is read. If not, it waits until other connections of its address are known or gone.
         var isHeard = false
     }
 
-    /// Seconds until it has to be known whose a connection is. Of a source no more are read than it has strangers left; the others wait.
+    /// Seconds until the other side must be known. Of one source, no more connections are read than it has strangers left; the others
+    /// wait.
     static let patience = PeerSession.patience
-    /// Connections that are accepted before those are looked at of which something came.
+    /// The number of connections that are accepted before others are read.
     private static let atOnce = 8
 
     /// Listens at an address.
     /// - Parameters:
-    ///   - address: `host:port`, `[host]:port`, or `unix:` and a path. A Unix socket is made for its owner alone.
-    ///   - options: who this side is. Pairings come with the stores that are offered.
+    ///   - address: `host:port`, `[host]:port`, or `unix:` and a path. A Unix socket is created for its owner only.
+    ///   - options: the identity of this side. Pairings come with the stores that are offered.
     /// - Throws: `.transport`, `.invalidArgument`, `.io`.
     public init(at address: String, options: PeerSession.Options) throws {
         var options = options
@@ -97,7 +99,7 @@ public final class PeerListener: @unchecked Sendable {
         }
     }
 
-    /// Offers a store to those that have its pairing.
+    /// Offers a store to devices that have its pairing.
     public func offer(_ store: Store, _ pairing: Pairing) throws {
         try store.checkWritable("Exchanging directly")
         lock.withLock {
@@ -105,24 +107,24 @@ public final class PeerListener: @unchecked Sendable {
             offers.append(Offer(pairing: pairing, members: nil, store: store))
         }
     }
-    /// Offers a store to the members of an encrypted place: to those that have its newest keys, as far as these are known here. Who has
-    /// only former ones gets no answer, and connections that were made by these end.
-    /// - Throws: `.keyMissing` when the keys were not read yet.
+    /// Offers a store to the members of an encrypted place: to devices that have its newest keys, as far as this device knows them.
+    /// Devices that have only former keys get no answer, and connections that were made with these end.
+    /// - Throws: `.keyMissing` if the keys were not read yet.
     public func offer(_ store: Store, to members: MemberPairing) throws {
         try store.checkWritable("Exchanging directly")
         let place = try members.current().storeID
         lock.withLock {
-            // One that is offered again may know newer keys: what follows from older ones lets nobody in beside them.
+            // A repeated offer may have newer keys: pairings of older keys must let no device in beside them.
             offers.removeAll { $0.members != nil && $0.now?.storeID == place }
             offers.append(Offer(pairing: nil, members: members, store: store))
         }
     }
 
-    /// The code of an invitation to a store: whoever connects by it gets the store's pairing.
+    /// Returns the code of an invitation to a store. A device that connects with it gets the store's pairing.
     /// - Parameters:
-    ///   - pairing: of a store that is offered.
-    ///   - seconds: for how long it is good. It is good for one device: one that was cut before it had the pairing for certain may try
-    ///     again, with the same `identity`.
+    ///   - pairing: the pairing of a store that is offered.
+    ///   - seconds: how long it is valid. It is valid for one device. If that device was cut off before it certainly had the pairing, it
+    ///     may try again with the same `identity`.
     /// - Throws: `.notFound`, `.io`.
     public func invite(_ pairing: Pairing, for seconds: Double = 600) throws -> String {
         try check(pairing)
@@ -134,9 +136,9 @@ public final class PeerListener: @unchecked Sendable {
         return code
     }
 
-    /// Lets one device in within so many seconds whose digits people compare: its link has them (`PeerSession.Status.digits`), and it gets
+    /// Lets one device in within the given seconds after people compared digits: its link has them (`PeerSession.Status.digits`). It gets
     /// the store's pairing once both sides have confirmed.
-    /// - Throws: `.notFound`, `.busy` when that was asked for already.
+    /// - Throws: `.notFound`, `.busy` if a comparison is pending.
     public func compare(_ pairing: Pairing, for seconds: Double = 600) throws {
         try check(pairing)
         try lock.withLock {
@@ -153,9 +155,9 @@ public final class PeerListener: @unchecked Sendable {
         }
     }
 
-    /// The next connection that nobody has asked for yet; it goes on in any case.
-    /// - Parameter seconds: for how long it is waited for.
-    /// - Returns: nil when none came.
+    /// Returns the next connection that was not returned yet. Connections run also if they are never returned.
+    /// - Parameter seconds: the timeout.
+    /// - Returns: nil if none arrived.
     public func accept(within seconds: Double) throws -> PeerLink? {
         guard getpid() == process else { return nil }
         let end = Clock.steady() + seconds
@@ -178,7 +180,7 @@ public final class PeerListener: @unchecked Sendable {
         }
     }
 
-    /// Listens no more, and ends the connections as `PeerLink.close` does.
+    /// Stops listening, and ends the connections as `PeerLink.close` does.
     public func close(within seconds: Double = 10) {
         guard getpid() == process else { return }
         let end = Clock.steady() + seconds
@@ -194,13 +196,13 @@ public final class PeerListener: @unchecked Sendable {
         lock.withLock { links = [] }
     }
 
-    /// Under the lock.
+    /// Precondition: the lock is held.
     private func wake() {
         guard !isEnded else { return }
         var one: UInt8 = 1
         _ = write(wakes.writing, &one, 1)
     }
-    /// Nobody is let in any more, also where a forked process has the descriptor as well.
+    /// Lets no device in any more, even if a forked process has the descriptor, too.
     private func closeAll() {
         _ = shutdown(server, Int32(SHUT_RDWR))
         for fd in [server, wakes.reading, wakes.writing] { System.close(fd) }
@@ -209,10 +211,11 @@ public final class PeerListener: @unchecked Sendable {
         if let file, FileIdentity(file.path) == file.identity { _ = unlink(file.path) }
     }
 
-    /// Lets go of links that have ended. Who never said who it is was a stranger: a first message can be replayed. Under the lock.
+    /// Removes links that have ended. A device that never proved its identity was a stranger, since a first message can be replayed.
+    /// Precondition: the lock is held.
     private func forgetEnded() {
         links = links.filter { one in
-            // Asked first: it is known who the other side is before that ends.
+            // Read this first: a link sets `isPaired` before it ends.
             let hasEnded = one.link.hasEnded
             if one.link.isPaired { admission.gotIn(from: one.host) } else if hasEnded { refuse(one.source) }
             return !hasEnded
@@ -220,10 +223,11 @@ public final class PeerListener: @unchecked Sendable {
         arrived.removeAll { $0.hasEnded }
     }
 
-    /// Remembers that somebody from there did not get in. Under the lock.
+    /// Records a refused connection. Precondition: the lock is held.
     private func refuse(_ source: Admission.Source) { admission.refuse(source.key, at: Clock.steady()) }
 
-    /// Returns the source of a connection that was accepted, if it is read; another one may have to end for it. Under the lock.
+    /// Returns the source of an accepted connection, or nil if it is refused. May end another connection for it. Precondition: the lock
+    /// is held.
     private func makeRoom(for host: String) -> Admission.Source? {
         forgetEnded()
         let now = Clock.steady(), source = admission.source(of: host), waiting = links.filter { !$0.link.isPaired }
@@ -239,13 +243,13 @@ public final class PeerListener: @unchecked Sendable {
             LiveSocket.drop(greeting.descriptor)
             return source
         case .replace(let i):
-            // It counts as one that did not get in once it has ended.
+            // Once it has ended, it counts as refused.
             waiting[i - greetings.count].link.beginStopping()
             return source
         }
     }
 
-    /// How many more of a source may be read now. Under the lock.
+    /// Returns how many more connections of a source may be read now. Precondition: the lock is held.
     private func room(_ source: Admission.Source) -> Int {
         guard !source.key.isEmpty else { return Admission.halfOpen }
         let heard = greetings.filter { $0.isHeard && $0.source == source }.count
@@ -253,12 +257,12 @@ public final class PeerListener: @unchecked Sendable {
         return Admission.strangers - heard - strange - admission.refusals(source.key, at: Clock.steady())
     }
 
-    /// Looks at those that waited, in the order in which they came; whether some still wait.
+    /// Reads the connections that waited, in their order. Returns whether some still wait.
     private func hearWaiting() -> Bool {
         var full: Set<String> = []
         lock.withLock {
             forgetEnded()
-            // Asked once, as a minute may be over in between.
+            // One time for all, since a minute may end in between.
             let now = Clock.steady()
             let refused = Set(greetings.map(\.source.key)).filter { admission.refusals($0, at: now) >= Admission.strangers }
             greetings.removeAll { greeting in
@@ -279,7 +283,7 @@ public final class PeerListener: @unchecked Sendable {
         var pause = false
         while true {
             let someWait = hearWaiting()
-            // Without a descriptor to spare the system gives no connection; it would say at once that one waits.
+            // If the process is out of descriptors, accepting fails at once while a connection waits. So do not poll the server socket.
             var all = [pollfd(fd: wakes.reading, events: Int16(POLLIN), revents: 0)]
             all.append(pollfd(fd: pause ? -1 : server, events: Int16(POLLIN), revents: 0))
             all += greetings.map { pollfd(fd: $0.isHeard ? $0.descriptor : -1, events: Int16(POLLIN), revents: 0) }
@@ -294,7 +298,7 @@ public final class PeerListener: @unchecked Sendable {
                 if isReady ? greet(i) : greeting.until <= now { greetings.remove(at: i) }
                 if !isReady, greeting.until <= now { giveUp(greeting) }
             }
-            // Behind that: what has come already is not silent.
+            // After that: a connection whose bytes have arrived is not silent.
             if all[1].revents != 0 { pause = !letIn() }
         }
         for greeting in greetings { LiveSocket.drop(greeting.descriptor) }
@@ -307,10 +311,10 @@ public final class PeerListener: @unchecked Sendable {
         }
     }
 
-    /// Takes those that wait to be let in; false when the system gives none.
+    /// Accepts waiting connections. Returns false if the system gives none.
     private func letIn() -> Bool {
         do {
-            // What has come of these is read before others come.
+            // Read what has arrived of these before accepting others.
             for _ in 0..<PeerListener.atOnce {
                 guard let (fd, host) = try LiveSocket.accept(server) else { break }
                 guard let source = lock.withLock({ makeRoom(for: host) }) else {
@@ -323,10 +327,11 @@ public final class PeerListener: @unchecked Sendable {
         } catch { return false }
     }
 
-    /// Takes what came of a connection; true when it is a link now, or none any more.
+    /// Reads the beginning of a connection. Returns true if it became a link, or has ended.
     private func greet(_ index: Int) -> Bool {
         let descriptor = greetings[index].descriptor
-        // The last byte stays where it is, until it is known that the other side is not to be told that it was cut: see `LiveSocket.drop`.
+        // The last byte stays in the socket until it is certain that the other side must not see the connection as cut: see
+        // `LiveSocket.drop`.
         func hear(_ most: Int, leaving: Bool = false) -> Bool {
             (try? LiveSocket.read(descriptor, into: &greetings[index].came, most: most, leaving: leaving)) == true
         }
@@ -367,29 +372,29 @@ public final class PeerListener: @unchecked Sendable {
                 changed.broadcast()
             }
         } catch {
-            // A failure of this side, by which nobody becomes a stranger.
+            // An error of this side does not make the other side a stranger.
             if !isTaken { System.close(descriptor) }
         }
         return true
     }
 
     private func giveUp(_ greeting: Greeting) {
-        // Who waited for others of its address had no time to say who it is.
+        // A connection that waited for others of its address had no time to say who it is.
         if greeting.isHeard { lock.withLock { refuse(greeting.source) } }
         System.close(greeting.descriptor)
     }
 
-    /// A device that was given a pairing here is let in by its key from now on.
+    /// Accepts the key of a device that got a pairing from this listener.
     private func admit(_ key: [UInt8], by invited: Invited? = nil) {
         lock.withLock {
             if !admitted.contains(key) { admitted.append(key) }
             invited?.key = key
         }
     }
-    /// An invitation is used up.
+    /// Removes an invitation that was used.
     private func forget(_ invited: Invited) { lock.withLock { invitations.removeAll { $0 === invited } } }
 
-    /// Which of the stores a connection is for, by what it began with, and by which invitation; nil when it is for none.
+    /// Returns the store that a connection wants according to its beginning, and the invitation; nil if it wants none.
     /// - Throws: `Taken`.
     private func whomItIsFor(_ beginning: [UInt8], _ source: String) throws -> (Store?, PeerSession.Options, Invited?)? {
         try lock.withLock {

@@ -1,20 +1,20 @@
-/// What the other end of a direct connection says, and what is done with it.
+/// Handles the frames of the other side.
 extension PeerSession {
-    /// How far it is with receiving.
+    /// The state of receiving.
     struct Receiving {
         var sink: VersionSink
-        /// Those that came and wait, and their bytes.
+        /// Frames that wait, and their bytes.
         var frames: ArraySlice<(ordinal: UInt64, codec: UInt8, raw: Int, bytes: [UInt8])> = []
         var framesSize: UInt64 = 0
-        /// Bytes that the other side may have under way: those that were taken are allowed anew.
+        /// The receive window. Consumed bytes are credited back.
         var window = LiveFrame.firstWindow
-        /// Bytes that were taken since the other side was allowed more, and since the window grew.
+        /// Bytes consumed since the last credit, and since the window grew.
         var consumed: UInt64 = 0, sinceGrown: UInt64 = 0
-        /// How far all that the other side has came.
+        /// The other side's ordinal up to which everything has arrived.
         var theirMark: UInt64 = 0
-        /// Versions that came over this link, which need not go back.
+        /// Versions that arrived over this link, which need not be sent back.
         var fromThem: Set<VersionID> = []
-        /// Of what the other side told, and since when that waits for an answer: some of it is on its way over another link.
+        /// Announced versions that wait for an answer, and since when: some are on their way over another link.
         var news: (ids: [VersionID], at: Double)?
         init(_ sink: VersionSink) { self.sink = sink }
     }
@@ -44,7 +44,7 @@ extension PeerSession {
         default: break
         }
         switch frame {
-        // One of them comes of everybody, and only behind what this side began with: a pairing, and HELLO.
+        // The first of these frames shows that the other side has completed its beginning: a pairing, and HELLO.
         case .have, .data:
             options.settled?()
             options.settled = nil
@@ -112,7 +112,7 @@ extension PeerSession {
         }
     }
 
-    /// Why the other side says that it ends the connection.
+    /// Returns the error for the other side's reason to end the connection.
     private static func ended(_ code: UInt16, _ text: String) -> StoreError {
         switch LiveFault.Code(rawValue: code) {
         case .key where text == renewed:
@@ -173,7 +173,7 @@ extension PeerSession {
         try finishComparison()
     }
 
-    /// Goes on once the person here has confirmed, and the other side, too.
+    /// Continues once the persons on both sides have confirmed.
     private func finishComparison() throws {
         guard let comparison, comparison.isConfirmed else { return }
         status.pairing = comparison.pairing
@@ -223,17 +223,17 @@ extension PeerSession {
         if negotiation.knowsAll { try send(theirs, nil) }
     }
 
-    /// What is here of what a known side has: it sends the rest.
+    /// Answers a known side which of its versions are present. It sends the rest.
     private func answer(_ theirs: LiveFrame.Have) throws {
         guard mayNegotiate else {
-            // It sends all that came there.
+            // Then it sends everything that arrived on its side.
             return try say(.list(LiveFrame.Listed(hasMore: true, bits: theirs.ids.map { _ in false })))
         }
         var negotiation = try Negotiation(store, hash: link.hash, hashesLimit: options.hashesLimit)
         try say(.list(negotiation.list(theirs)))
     }
 
-    /// By the lists of both, or by ranges where these would be too long.
+    /// Compares by the lists of both sides, or by ranges if lists would be too long.
     private func compare(_ have: LiveFrame.Have, _ theirs: LiveFrame.Listed, _ hello: LiveFrame.Hello) throws {
         guard hello.features & LiveFrame.comparesRanges != 0, let found = try negotiation?.ranges(have, theirs) else {
             return try send(have, theirs)
@@ -249,7 +249,7 @@ extension PeerSession {
         try send(found.lacking)
     }
 
-    /// Takes the frames that wait, up to a value that has to come first.
+    /// Reads the waiting frames, up to a large value that must arrive first.
     private func drain(_ hello: LiveFrame.Hello) throws {
         try receiving.sink.run()
         while !receiving.sink.isWaiting, let frame = receiving.frames.first {
@@ -261,14 +261,14 @@ extension PeerSession {
             receiving.consumed += size
             receiving.sinceGrown += size
             if receiving.sink.isWaiting, frame.ordinal > 0 {
-                // What this frame says of order holds when all of it has been stored.
+                // The ordinal of this frame applies once all of it has been stored.
                 receiving.frames[receiving.frames.startIndex] = (frame.ordinal, 0, 0, [])
                 receiving.framesSize += 13
                 receiving.consumed -= min(receiving.consumed, 13)
                 receiving.sinceGrown -= min(receiving.sinceGrown, 13)
                 break
             }
-            // Of a slice, in constant time: there may be as many empty frames as the window has room for.
+            // On a slice this takes constant time: there may be as many empty frames as fit into the window.
             receiving.frames.removeFirst()
             guard frame.ordinal > 0 else { continue }
             try settle()
@@ -283,7 +283,8 @@ extension PeerSession {
         try allowMore()
     }
 
-    /// As much again as was taken, and twice as much at once when half of the window was: so who is far away is not waited for each time.
+    /// Credits the consumed bytes. If half of the window was consumed, doubles the window, so that a slow round trip does not stall the
+    /// other side.
     private func allowMore() throws {
         guard receiving.consumed >= receiving.window / 4 else { return }
         var more = receiving.consumed
@@ -296,7 +297,7 @@ extension PeerSession {
         receiving.consumed = 0
     }
 
-    /// Stores what came, as one batch.
+    /// Stores what arrived, as one batch.
     func settle() throws {
         try receiving.sink.flush()
         let added = receiving.sink.takeAdded()
@@ -306,7 +307,8 @@ extension PeerSession {
         if !added.isEmpty { PeerKnowledge.of(store).noteCame(added, over: ObjectIdentifier(self)) }
     }
 
-    /// Asks for what the other side told of and is not here. What is on its way over another link is waited for first, for a while.
+    /// Requests the announced versions that are not stored. If some are on their way over another link, it waits for these first, for a
+    /// while.
     func answerNews() throws {
         guard let news = receiving.news else { return }
         let isLate = Clock.steady() - news.at >= AskedVersions.patience

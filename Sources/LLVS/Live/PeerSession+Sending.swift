@@ -1,24 +1,23 @@
 import CLLVSShims
 
-/// What one end of a direct connection says: the versions that the other side lacks, as far as it allows, and pieces of large values that
-/// it asks for.
+/// Sends to the other side: the versions that it lacks, as far as it has given credit, and the pieces of large values that it requests.
 extension PeerSession {
-    /// How far it is with sending.
+    /// The state of sending.
     struct Sending {
         var source: VersionSource
-        /// It is known what the other side lacks.
+        /// Whether it is known what the other side lacks.
         var isOn = false
-        /// Versions that are to go, from `queueAt` on.
+        /// Versions to send, from `queueAt` on.
         var queue: [VersionID] = []
         var queueAt = 0
-        /// Rows of the history that were gone through.
+        /// The number of rows of the history that were examined.
         var rows = 0
-        /// What the other side has when it has all of the queue, by the order of arrival here; whether that is to be said, and which it
-        /// has acknowledged.
+        /// By the order of arrival: up to where the other side has everything once it has the queue; whether that is still to be said;
+        /// and what it has acknowledged.
         var mark: UInt64 = 0
         var owesMark = false
         var acknowledged: UInt64 = 0
-        /// Bytes of versions in a frame: few at first, so that a link that is cut again and again gets on all the same.
+        /// Bytes of versions in a frame: few at first, so that a link that is cut again and again makes progress.
         var block = 16 << 10
         /// Bytes of versions that are in no frame yet, from `restAt` on.
         var rest: [UInt8] = []
@@ -27,47 +26,47 @@ extension PeerSession {
         var credit: UInt64 = 0
         /// Versions that cannot be sent.
         var failed: Set<VersionID> = []
-        /// Versions that the other side was told of and has not asked for yet, and how far the history was.
+        /// Versions that were announced and not requested yet, and the number of rows at that time.
         var news: (ids: [VersionID], rows: Int)?
-        /// The other side was asked what it has of what came here, of so many rows.
+        /// The pending question to the other side which of the versions that arrived it has, and the number of rows at that time.
         var asking: (negotiation: Negotiation, rows: Int)?
-        /// Pieces of large values that the other side asked for.
+        /// Requested pieces of large values.
         var wants: [(sha256: [UInt8], offset: UInt64, end: UInt64)] = []
         init(_ source: VersionSource) { self.source = source }
 
-        /// All that is to be sent was put into frames, and so was the mark behind it.
+        /// Whether the queue and the mark after it were put into frames.
         var isTaken: Bool { queueAt == queue.count && restAt == rest.count && !owesMark }
     }
 
     private static let blockSize = 256 << 10, outgoingSize = 256 << 10, urgentLimit = 4 << 20
-    /// Links of a store that are sent what comes to it; where there are more, they are told of it.
+    /// The most links of a store over which new versions are sent unasked. Over more links they are announced.
     private static let mostWithoutAsking = 4
 
     func say(_ frame: LiveFrame) throws {
         let bytes = frame.encoded()
         urgent.append(bytes)
-        // With what an array takes beside its bytes: most are short.
+        // Include the overhead of an array, since most frames are short.
         urgentSize += bytes.count + 48
         guard urgentSize <= PeerSession.urgentLimit else { throw LiveFault(.bound, "it asks, and does not take the answers") }
     }
 
-    /// The link is open: it is known who the other side is.
+    /// Called when the link is open and the other side is known.
     func opened() throws {
         status.key = link.theirKey
         guard options.onlyFor.isEmpty || Crypto.equal(options.onlyFor, link.theirKey) else {
             throw StoreError(.cutShort, "The invitation is another device's by now, which was cut when it used it. Make a new one.")
         }
-        // Whoever is given the pairing is new here.
+        // A device that is given the pairing is new.
         let gives = options.pairing != nil && (options.invitation != nil || options.comparesDigits)
         guard gives || options.accepted.isEmpty || options.accepted.contains(where: { Crypto.equal($0, link.theirKey) }) else {
             throw LiveFault(.key, "its device key is not accepted")
         }
-        // Of the devices that are let in by their keys there are few: their address does not count.
+        // There are few devices with accepted keys: their address does not count.
         if !options.accepted.isEmpty { (options.accepted, options.place) = ([], "") }
         _ = try store.reloadHistory()
         let known = PeerKnowledge.of(store)
         known.load(store)
-        // What is being stored just now counts as coming later: nothing else would send it.
+        // Versions that are being stored count as arriving later, since nothing else would send them.
         myHello = LiveFrame.Hello(
             device: options.device, incarnation: known.incarnation, arrivals: UInt64(store.settledRows(from: 0)) + 1,
             since: known.since(of: link.theirKey, in: store), earlier: known.earlier)
@@ -88,7 +87,7 @@ extension PeerSession {
         try say(.hello(myHello))
     }
 
-    /// Puts what is to be sent into the link, as far as is allowed, up to some bytes.
+    /// Puts frames into the link, as far as there is credit, up to some bytes.
     func produce() throws {
         if isClosing { try answerNews() }
         for frame in urgent { try link.send(frame) }
@@ -122,7 +121,7 @@ extension PeerSession {
 
     private func sendData() throws -> Bool {
         guard sending.isOn, !sending.isTaken else { return false }
-        // Behind codec, size and ordinal, what is not made smaller.
+        // The codec, the size and the ordinal, and then incompressible bytes.
         guard sending.credit >= UInt64(PeerSession.blockSize + 13) else { return false }
         while sending.rest.count - sending.restAt < sending.block, sending.queueAt < sending.queue.count {
             let id = sending.queue[sending.queueAt]
@@ -169,7 +168,7 @@ extension PeerSession {
         return out
     }
 
-    /// Nil when the version cannot be sent; then neither can what builds on it.
+    /// Returns nil if the version cannot be sent. Then its successors cannot be sent either.
     private func payload(of id: VersionID) throws -> [UInt8]? {
         do {
             if !sending.failed.isEmpty, let held = try store.version(id)?.predecessors.first(where: sending.failed.contains) {
@@ -181,7 +180,7 @@ extension PeerSession {
         } catch let error as StoreError where [.damaged, .tooLarge, .io, .notFound, .missingPredecessor].contains(error.code) {
             sending.failed.insert(id)
             problems.append(ExchangeProblem(name: id.description, error: error))
-            // What was told of the order of arrival does not hold for it.
+            // The announced order of arrival does not hold for it.
             PeerKnowledge.of(store).renew(store)
             return nil
         }
@@ -192,16 +191,16 @@ extension PeerSession {
         try send(negotiation.missing(theirs, list))
     }
 
-    /// What the other side lacks is known: it is sent, and what comes from now on as well.
+    /// Sends the versions that the other side lacks, and everything that arrives from now on.
     func send(_ missing: [VersionID]) throws {
         sending.rows = Int(clamping: myHello.arrivals - 1)
         begin()
         sending.queue = missing
-        // HELLO and HAVE covered only the versions that were here when the link was opened.
+        // HELLO and HAVE covered only the versions that were present when the link was opened.
         queueArrivals(evenNone: true, but: Set(missing))
     }
 
-    /// What came here later than the other side knows is sent: at once where it is little, else what it lacks of it, which it is asked.
+    /// Sends the versions that arrived after the rows that the other side knows. If they are many, asks it first which of them it has.
     func send(behind rows: Int, to theirs: LiveFrame.Hello) throws {
         sending.rows = rows
         let end = Int(clamping: myHello.arrivals - 1), answers = theirs.features & LiveFrame.listsWhenKnown != 0
@@ -218,12 +217,12 @@ extension PeerSession {
         queueArrivals(evenNone: true)
     }
 
-    /// Whether one more walk over all that is here may be made for the other side.
+    /// Whether the other side may cause one more walk over the whole history.
     var mayNegotiate: Bool {
         PeerKnowledge.of(store).mayNegotiate(link.theirKey, from: options.place)
     }
 
-    /// Whether what came behind the first rows has more bytes than are sent unasked.
+    /// Returns whether the versions after the first `rows` rows have more bytes than may be sent unasked.
     private func isMuch(behind rows: Int) throws -> Bool {
         var source = VersionSource(store), size = 0
         for id in store.arrivals(behind: rows, but: receiving.fromThem) {
@@ -233,25 +232,25 @@ extension PeerSession {
         return false
     }
 
-    /// What the other side has of what it was asked about is not sent.
+    /// Sends the versions that the other side was asked about and lacks.
     func send(lacking list: LiveFrame.Listed) throws {
         guard let (asking, end) = sending.asking else { return }
         sending.asking = nil
         let lacking = Set(try asking.missing(LiveFrame.Have(), list))
         let known = store.arrivals(behind: sending.rows, but: receiving.fromThem).filter { !lacking.contains($0) }
         begin()
-        // What came since HAVE was made is not among what was asked about.
+        // Versions that arrived after HAVE was made were not asked about.
         let asked = Set(known).subtracting(store.arrivals(behind: end, but: []))
         queueArrivals(evenNone: true, but: asked)
     }
 
-    /// From now on what comes to the store is sent.
+    /// From now on, versions that arrive in the store are sent.
     func begin() {
         sending.isOn = true
         PeerKnowledge.of(store).join(ObjectIdentifier(self))
     }
 
-    /// Sends what came to the store; where many are linked to it, whoever lacks it still asks for it first.
+    /// Sends new versions of the store. If the store has many links, announces them first.
     func push() throws {
         let tells = PeerKnowledge.of(store).linkCount > PeerSession.mostWithoutAsking
         guard tells, let hello, hello.features & LiveFrame.asks != 0 else { return queueArrivals() }
@@ -263,7 +262,7 @@ extension PeerSession {
         try say(.news(later))
     }
 
-    /// The other side lacks these of what it was told of.
+    /// Sends the announced versions that the other side requests.
     func send(asked ids: [VersionID]) throws {
         guard let news = sending.news, Set(ids).isSubset(of: news.ids) else {
             throw LiveFault(.frame, "it asks for versions that it was not told of")
@@ -275,10 +274,10 @@ extension PeerSession {
     }
 
     func queueArrivals(evenNone: Bool = false, but known: Set<VersionID> = []) {
-        // First how far the history is, then what is in it: what comes meanwhile is looked at the next time.
+        // Read the row count before the rows: versions that arrive meanwhile are examined the next time.
         let end = store.settledRows(from: sending.rows)
         let later = store.arrivals(behind: sending.rows, but: receiving.fromThem.union(known))
-        // That all which came is the other side's own is said as well: the next link would bring it back, else.
+        // Say it even if everything that arrived is the other side's own. Otherwise the next link would bring it back.
         guard evenNone || !later.isEmpty || UInt64(end) + 1 > sending.mark else { return seen(end) }
         queue(later, upTo: end)
     }
@@ -288,7 +287,7 @@ extension PeerSession {
         if end == store.rowCount { receiving.fromThem = [] }
     }
 
-    /// What came over the link counts among what the other side has: it is told so, and a later link begins behind it.
+    /// Tells the other side that what it sent counts as present there, so that a later link begins after it.
     func markReceived() {
         guard sending.isOn, !saidGoodbye, sending.news == nil else { return }
         let end = store.settledRows(from: sending.rows)
@@ -296,7 +295,7 @@ extension PeerSession {
         queue([], upTo: end)
     }
 
-    /// Versions that are to go, behind which the other side has all up to some row of the history.
+    /// Queues versions, after which the other side has everything up to a row of the history.
     private func queue(_ versions: [VersionID], upTo end: Int) {
         seen(end)
         sending.queue.removeFirst(sending.queueAt)

@@ -1,126 +1,128 @@
 import CLLVSShims
 
-/// One end of a direct connection between two stores, without the connection: it takes the bytes that came and gives those that are to be
-/// sent (docs/live-protocol.md). Whoever carries them decides when; nothing is waited for here.
+/// One end of a direct connection between two stores, without the connection: it reads the bytes that arrived and returns the bytes to
+/// send (docs/live-protocol.md). The program that carries the bytes decides when; nothing waits here.
 ///
-/// Both stores get what they lack, and then what is saved in either, as long as the connection lasts. Whatever was stored when it breaks
-/// stays, and the next one goes on from there.
+/// Both stores get what they lack, and then what is saved in either, as long as the connection lasts. If it breaks, what was stored
+/// stays, and the next one continues from there.
 ///
-/// Threads: all may be called from any thread, one call at a time; the calls of one session wait for each other.
+/// Threads: all calls may be made from any thread. The calls of one session wait for each other.
 public final class PeerSession: @unchecked Sendable {
-    // Sendable: `lock` guards all that changes.
+    // Sendable: `lock` guards all mutable state.
     /// How a session is opened.
     public struct Options: Sendable {
-        /// Whether this side made the connection.
+        /// Whether this side opened the connection.
         public var isInitiator = true
-        /// What both devices share; nil: this side gets it by an invitation.
+        /// The secret that both devices share; nil if this side gets it by an invitation.
         public var pairing: Pairing?
-        /// In the place of that, what the members of an encrypted place share. The connection ends when the keys of that are renewed.
+        /// The pairing of the members of an encrypted place, instead of `pairing`. The connection ends when the keys of the place are
+        /// renewed.
         public var members: MemberPairing?
-        /// By which this connection is made; the side that has a pairing gives it to the other one, which has none.
+        /// The invitation of this connection. The side that has a pairing gives it to the other side, which has none.
         public var invitation: Invitation?
-        /// Whether people compare digits by which the other side gets the pairing, or this one where it has none.
+        /// Whether people compare digits, after which the side without a pairing gets it.
         public var comparesDigits = false
-        /// The secret half of this device's key, 32 bytes; nil: one for this session alone, by which nobody knows the device again.
+        /// The secret half of this device's key, 32 bytes; nil for a key of this session only, by which the device cannot be recognised.
         public var identity: [UInt8]?
-        /// What the other side is told that this device is called; at most 255 bytes.
+        /// The name of this device for the other side, at most 255 bytes.
         public var device = ""
-        /// The public halves of the device keys that are accepted; empty: all that have the pairing. Whoever is given the pairing on this
-        /// connection, by an invitation or by comparing digits, is let in whatever its key.
+        /// The public halves of the accepted device keys; empty to accept each device that has the pairing. A device that gets the
+        /// pairing on this connection, by an invitation or by comparing digits, is accepted whatever its key.
         public var accepted: [[UInt8]] = []
-        /// Asked before so many bytes more are stored or asked for; what it throws ends the connection, and they are not stored.
-        /// Called while the session works: it must not call the session or the store.
+        /// Called before so many more bytes are stored or requested. If it throws, the connection ends, and they are not stored. It is
+        /// called while the session works: it must not call the session or the store.
         public var quota: (@Sendable (_ bytes: Int) throws -> Void)?
-        /// Where the other side is, by which its negotiations are counted as well; empty where whoever carries the bytes does not say.
+        /// The address of the other side, by which its negotiations are limited, too; empty if the program does not know it.
         public var place = ""
-        /// What the two ends of the connection that carries this one, and nobody else, have in common: what an exporter of TLS gives. Given
-        /// on both sides it shows that there is one such connection, and nobody in between; given here, the other side has to give it.
+        /// A secret of both ends of the connection that carries this one: the value of a TLS exporter. If both sides pass it, that proves
+        /// that there is one such connection, and no device in between. If this side passes it, the other side must.
         public var outer: [UInt8] = []
-        /// Told the device key of whoever was given the pairing.
+        /// Called with the key of the device that was given the pairing.
         var admitted: (@Sendable (_ key: [UInt8]) -> Void)?
-        /// Told when the other side has shown that it took what it was given.
+        /// Called when the other side has proved that it got what it was given.
         var settled: (@Sendable () -> Void)?
-        /// The device key that the invitation is for; empty: whoever has it. Nobody else is told anything.
+        /// The device key that the invitation is for; empty for any. Other devices get no answer.
         var onlyFor: [UInt8] = []
-        /// Hashes in a list, of both sides; fewer in tests.
+        /// The most hashes in a list, on both sides. Lower in tests.
         var hashesLimit = LiveFrame.hashesLimit
-        /// Options of the side that connected, for all devices.
-        /// - Parameter pairing: what both devices share.
+        /// Options of the side that connects, for all devices of a pairing.
+        /// - Parameter pairing: the secret that both devices share.
         public init(pairing: Pairing) { self.pairing = pairing }
-        /// Options of the side that connected, for the members of an encrypted place.
-        /// - Parameter members: what they share.
+        /// Options of the side that connects, for the members of an encrypted place.
+        /// - Parameter members: their pairing.
         public init(members: MemberPairing) { self.members = members }
-        /// Options of the side that connected, by an invitation, to get the pairing.
-        /// - Parameter invitation: what the other device was given to show.
+        /// Options of the side that connects with an invitation, to get the pairing.
+        /// - Parameter invitation: the invitation that the other device returned.
         public init(invitation: Invitation) { self.invitation = invitation }
-        /// Options of the side that connected, to get the pairing once people have compared digits on both: `Status.digits`, `confirm`.
+        /// Options of the side that connects to get the pairing after people have compared digits on both sides: `Status.digits`,
+        /// `confirm`.
         public init() { comparesDigits = true }
     }
 
-    /// How far a session is.
+    /// The phase of a session.
     public enum Phase: Int32, Sendable {
-        /// It is not known yet who the other side is.
+        /// The other side is not known yet.
         case connecting = 0
-        /// They find out what each lacks.
+        /// Both sides find out what each lacks.
         case negotiating = 1
         /// Versions are on their way.
         case exchanging = 2
-        /// Each has all that the other has.
+        /// Each side has everything that the other has.
         case inStep = 3
-        /// Nothing comes any more.
+        /// The session has ended.
         case ended = 4
     }
 
-    /// What happened until now.
+    /// What happened so far.
     public struct Status: Sendable {
-        /// How far it is.
+        /// The phase of the session.
         public var phase = Phase.connecting
-        /// What the other side says that it is called; empty before it is known.
+        /// The name that the other side gives; empty before it is known.
         public var device = ""
         /// The public half of its device key; empty before it is known.
         public var key: [UInt8] = []
-        /// The pairing that an invitation brought: to be kept in secret, for all further connections. Nil before it came.
+        /// The pairing that an invitation brought. Store it as a secret, for all further connections. Nil before it arrived.
         public var pairing: [UInt8]?
-        /// Six digits to be compared by people, where that was asked for; empty before they are known.
+        /// Six digits for people to compare, if that was asked for; empty before they are known.
         public var digits = ""
-        /// How many versions were sent.
+        /// The number of versions sent.
         public var sent = 0
-        /// How many came, and were added here.
+        /// The number of versions that arrived and were added.
         public var received = 0
-        /// Why it ended, unless both sides said goodbye.
+        /// Why the session ended, unless both sides said goodbye.
         public var error: StoreError?
-        /// Whether it waits for what another link brings, at most for some seconds.
+        /// Whether it waits for versions over another link, at most for some seconds.
         var waitsForOthers = false
     }
 
     let store: Store
     var options: Options
     private let lock = Lock(.unordered)
-    /// The state as it was before the call that runs, and the thread of that: observers of the store are called from within it.
+    /// The state before the running call, and the thread of that call: observers of the store are called within it.
     private let shown = Guarded<(status: Status, thread: pthread_t?)>((Status(), nil))
     var link: LiveLink
     var status = Status()
     var problems: [ExchangeProblem] = []
-    /// While people compare digits.
+    /// Set while people compare digits.
     var comparison: DigitComparison?
     var saidGoodbye = false, heardGoodbye = false, isClosing = false
-    /// Whether a byte of the other side's came.
+    /// Whether a byte of the other side arrived.
     private var hasCome = false
-    /// What ended it while bytes were taken that go first.
+    /// The error that ended it while other bytes had to be sent first.
     private var failing: (any Error)?
     var myHello = LiveFrame.Hello()
     var hello: LiveFrame.Hello?
     var negotiation: Negotiation?
     var have: LiveFrame.Have?
     var hasList = false
-    /// Whether each side knows how far it has all of the other.
+    /// Whether each side knows how far it has everything of the other.
     var isKnown = false
     var ranges: RangeReconciliation?
-    /// Frames that wait for nothing.
+    /// Frames that go before all others.
     var urgent: [[UInt8]] = []
     var urgentSize = 0
 
-    // What goes, and what comes.
+    // The states of sending and receiving.
     var sending: Sending
     var receiving: Receiving
 
@@ -129,16 +131,16 @@ public final class PeerSession: @unchecked Sendable {
     private var heardAt: Double?
     private var began: Double?
     private var hasPinged = false
-    /// Whether versions were on their way since the last look at the clock, and when they were last.
+    /// Whether versions moved since the last `tick`, and when they last did.
     var hasMoved = false
     private var movedAt: Double?
     private var isInBackground = false
 
-    /// A session that has sent nothing yet: `send` gives what the connection begins with.
+    /// Creates a session that has sent nothing yet: `send` returns the connection's first bytes.
     /// - Parameters:
-    ///   - store: what is exchanged; it has to be writable.
-    ///   - options: who this side is, and who the other has to be.
-    /// - Throws: `.readOnly`, `.closed`, `.invalidArgument`, `.unsupported` when there is no libcrypto.
+    ///   - store: the store to exchange. It must be writable.
+    ///   - options: the identity of this side, and the condition for the other.
+    /// - Throws: `.readOnly`, `.closed`, `.invalidArgument`, `.unsupported` if there is no libcrypto.
     public init(_ store: Store, options: Options) throws {
         try store.checkWritable("Exchanging directly")
         guard options.identity?.count ?? NoiseHandshake.keySize == NoiseHandshake.keySize,
@@ -171,14 +173,14 @@ public final class PeerSession: @unchecked Sendable {
     }
     deinit { end() }
 
-    /// What is kept for the next connection, and what is not counted any more.
+    /// Stores what the next connection needs, and leaves the counts.
     func end() {
         receiving.sink.keepUnfinished()
         PeerKnowledge.of(store).leave(ObjectIdentifier(self))
         PeerKnowledge.of(store).save(store)
     }
 
-    /// Whoever carried it does no more.
+    /// Ends the session. The program carries it no longer.
     func abandon() {
         lock.withLock {
             guard status.phase != .ended else { return }
@@ -188,7 +190,7 @@ public final class PeerSession: @unchecked Sendable {
         }
     }
 
-    /// The public half of a device key.
+    /// Returns the public half of a device key.
     /// - Parameter identity: the secret half, 32 bytes.
     /// - Throws: `.invalidArgument`, `.unsupported`.
     public static func publicKey(of identity: [UInt8]) throws -> [UInt8] {
@@ -198,7 +200,7 @@ public final class PeerSession: @unchecked Sendable {
         return try Crypto(for: LiveLink.purpose).publicKey(of: Secret(identity))
     }
 
-    /// How far it is, and what happened until now.
+    /// The phase, and what happened so far.
     public var state: Status { shown.withLock { $0.status } }
 
     private func checkOutside() throws {
@@ -208,11 +210,12 @@ public final class PeerSession: @unchecked Sendable {
             "A connection cannot be used from within an observer of the store that hears of what it brought. Do it on another thread.")
     }
 
-    /// Whether this is within a call of the session's on this thread: in an observer of the store, which hears of what it stored.
+    /// Whether this runs within a call of the session on this thread: in an observer of the store that hears of versions that the session
+    /// stored.
     private var isWithin: Bool { shown.withLock { $0.thread.map { pthread_equal($0, pthread_self()) != 0 } ?? false } }
 
-    /// The problems met since this was asked: versions that could not be sent or taken, and hold back only what builds on them. None from
-    /// within an observer of the store.
+    /// Returns the problems since the last call: versions that could not be sent or received, and hold back only their successors.
+    /// Returns none within an observer of the store.
     public func takeProblems() -> [ExchangeProblem] {
         if isWithin { return [] }
         return lock.withLock {
@@ -223,10 +226,10 @@ public final class PeerSession: @unchecked Sendable {
 
     // MARK: What the carrier calls
 
-    /// Takes what came of the connection, in pieces of any size.
-    /// - Parameter bytes: what came; good during the call.
-    /// - Throws: why the session ended, if it did by that: `.wrongKey` when the other side is not paired, `.damaged`, `.tooLarge`,
-    ///   `.newerFormat`, and failures of the store. What is to be sent yet tells the other side.
+    /// Reads bytes that arrived, in pieces of any size.
+    /// - Parameter bytes: valid during the call.
+    /// - Throws: the error by which the session ended: `.wrongKey` if the other side is not paired, `.damaged`, `.tooLarge`,
+    ///   `.newerFormat`, and errors of the store. `send` returns the bytes that tell the other side.
     public func receive(_ bytes: UnsafeRawBufferPointer) throws {
         try step {
             (hasHeard, hasCome) = (true, hasCome || !bytes.isEmpty)
@@ -242,11 +245,11 @@ public final class PeerSession: @unchecked Sendable {
         }
     }
 
-    /// The connection has ended: nothing comes any more.
-    /// - Throws: `.wrongKey` when the other side ended it before it said who it is, as it does for those that it does not know; `.cutShort`
-    ///   when it was cut.
+    /// Tells the session that the connection has ended.
+    /// - Throws: `.wrongKey` if the other side ended it before it said who it is, as it does for devices that it does not know;
+    ///   `.cutShort` if it was cut.
     public func receiveEnd() throws { try receiveEnd(nil) }
-    /// - Parameter cut: what the system says of a connection that did not come to an orderly end.
+    /// - Parameter cut: the system's error if the connection did not end in order.
     func receiveEnd(_ cut: Errno?) throws {
         try step {
             guard status.phase != .ended else { return }
@@ -255,7 +258,7 @@ public final class PeerSession: @unchecked Sendable {
         }
     }
 
-    /// Why it ended without a goodbye. Whoever listens closes without a byte when it does not know who connects.
+    /// Returns why it ended without a goodbye. A listener closes without a byte if it does not know the device.
     private func ended(_ cut: Errno?) -> StoreError {
         let how = cut.map { " (\($0))" } ?? ""
         if hasCome, options.invitation != nil, options.pairing == nil, status.pairing == nil {
@@ -289,21 +292,22 @@ public final class PeerSession: @unchecked Sendable {
         return StoreError(.wrongKey, "The other side \(why).")
     }
 
-    /// Fills a buffer with what is to be sent next.
-    /// - Returns: how much; 0: nothing, until something came, or was saved. Behind the end of a session, all has been given.
-    /// - Throws: failures of the store.
+    /// Fills a buffer with the next bytes to send.
+    /// - Returns: the number of bytes; 0 if there is nothing to send until bytes arrive or a version is saved. After the end of a
+    ///   session, 0 means that everything was returned.
+    /// - Throws: errors of the store.
     public func send(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
         var filled = 0
         try step {
             if let failing {
                 self.failing = nil
-                // It may have ended by the same in the meantime: then its goodbye goes out.
+                // It may have ended by the same error in the meantime: then its goodbye is sent.
                 if status.phase != .ended { throw failing }
             }
             while filled < buffer.count {
                 if link.outgoingCount == 0 {
                     do { try produce() } catch {
-                        // What was taken may end within a message: it goes first, and why it ends behind it.
+                        // The returned bytes may end within a message: the rest goes first, and then why it ends.
                         guard filled > 0 else { throw error }
                         failing = error
                         break
@@ -317,9 +321,8 @@ public final class PeerSession: @unchecked Sendable {
         return filled
     }
 
-    /// Looks for versions that came into the store, to be sent. To be called when the store tells of some; of those that this very session
-    /// has stored it needs to hear nothing.
-    /// - Throws: failures of the store.
+    /// Checks the store for new versions to send. Call it when the store reports some. Versions that this session stored need no call.
+    /// - Throws: errors of the store.
     public func storeChanged() throws {
         if isWithin { return }
         try step {
@@ -331,20 +334,21 @@ public final class PeerSession: @unchecked Sendable {
         }
     }
 
-    /// Says whether the program is in the background from now on: then it says goodbye when no version went either way for 20 minutes.
+    /// Sets whether the program is in the background. In the background, the session says goodbye after 20 minutes without versions in
+    /// either direction.
     public func setBackground(_ isInBackground: Bool) {
         func set() { (self.isInBackground, hasMoved) = (isInBackground, true) }
         if isWithin { set() } else { lock.withLock(set) }
     }
-    /// For how many seconds.
+    /// The most idle seconds in the background.
     static let idleLimit = 1_200.0
-    /// So many seconds there are to say who one is.
+    /// The seconds within which the other side must say who it is.
     static let patience = 10.0
     static let stranger = StoreError(.cutShort, "The other side did not say within 10 seconds who it is. Connect again.")
 
-    /// Says what time it is: a side that is silent is asked for a sign, and given up when there is none.
-    /// - Parameter seconds: of any clock that never goes back.
-    /// - Throws: `.cutShort` when the other side has been silent for 90 seconds, or for 10 before it said who it is.
+    /// Tells the session the time. A silent side is pinged, and given up if it does not answer.
+    /// - Parameter seconds: the time of any clock that never goes back.
+    /// - Throws: `.cutShort` if the other side was silent for 90 seconds, or for 10 before it said who it is.
     public func tick(_ seconds: Double) throws {
         try step {
             guard status.phase != .ended else { return }
@@ -367,8 +371,9 @@ public final class PeerSession: @unchecked Sendable {
         }
     }
 
-    /// Says that the person on this side sees the same digits on both (`Status.digits`). Whoever has no pairing gets it when both have.
-    /// - Throws: `.invalidArgument` when there are no digits to compare.
+    /// Confirms that the person on this side sees the same digits on both sides (`Status.digits`). The side without a pairing gets it
+    /// when both have confirmed.
+    /// - Throws: `.invalidArgument` if there are no digits to compare.
     public func confirm() throws {
         try checkOutside()
         guard lock.withLock({ comparison?.digits != nil && status.phase != .ended }) else {
@@ -377,7 +382,7 @@ public final class PeerSession: @unchecked Sendable {
         try step { try confirmDigits() }
     }
 
-    /// Says goodbye once all that is queued has been sent; the session ends when the other side has said so, too.
+    /// Says goodbye once everything queued has been sent. The session ends when the other side has done so, too.
     public func close() throws {
         try step {
             isClosing = true
@@ -385,7 +390,7 @@ public final class PeerSession: @unchecked Sendable {
         }
     }
 
-    /// What throws ends the session, and the other side is told why.
+    /// Runs one call. An error ends the session, and is reported to the other side.
     private func step(_ body: () throws -> Void) throws {
         try checkOutside()
         try lock.withLock {
@@ -413,13 +418,13 @@ public final class PeerSession: @unchecked Sendable {
         }
     }
 
-    /// The person at the other end says that the digits are not the same, or does not want to pair.
+    /// The person at the other end says that the digits differ, or does not want to pair.
     struct Declined: Error {}
-    /// What the other side is told when the keys of the encrypted place were renewed.
+    /// The reason reported to the other side if the keys of the encrypted place were renewed.
     static let renewed = "the keys were renewed since"
     static let outside = "it is not at the other end of the connection that carries this one"
 
-    /// Why it ended, for the program and for the other side.
+    /// Returns why it ended, for the program and for the other side.
     private static func told(_ error: any Error) -> (StoreError, LiveFrame?) {
         let store = LiveFrame.error(LiveFault.Code.store.rawValue, "the store could not go on")
         switch error {
@@ -473,7 +478,7 @@ public final class PeerSession: @unchecked Sendable {
                     .damaged, "Something between the two changed what the other side sent. What had come before is kept. Connect again."),
                 nil
             )
-        // A store that is closed is no fault of anybody's.
+        // A closed store is nobody's fault.
         case let error as StoreError where error.code == .closed: return (error, .bye)
         case let error as StoreError: return (error, [.cutShort, .wrongKey].contains(error.code) ? nil : store)
         default: return (StoreError(.internal, "A connection ended: \(error)."), store)

@@ -1,16 +1,16 @@
-/// Versions that lie between two places of the order by generation and id, as one side tells the other of them:
-/// docs/live-protocol.md, section 4.
+/// The versions between two places of the order by generation and id, as one side describes them to the other: docs/live-protocol.md,
+/// section 4.
 struct VersionRange: Equatable {
     enum Contents: Equatable {
-        /// There is nothing to ask, and nothing to tell.
+        /// Nothing is left to ask or answer.
         case settled
-        /// There are so many, with this fingerprint.
+        /// The number of versions, and their fingerprint.
         case sum(count: Int, fingerprint: [UInt64])
-        /// The hashes of all that there are: which of them are on the other side?
+        /// The hashes of all versions. Asks which of them the other side has.
         case list([UInt64])
-        /// Of those that were listed these are here.
+        /// Which of the listed versions are present.
         case here([UInt64])
-        /// It is not looked at any closer.
+        /// The range is not compared any further.
         case unknown
     }
     struct Place: Equatable {
@@ -18,15 +18,15 @@ struct VersionRange: Equatable {
         var id: VersionID
     }
     var contents: Contents
-    /// Where it ends, and the next begins; nil: behind all.
+    /// The end of the range, where the next one begins; nil after the last version.
     var end: Place?
 
-    /// In one frame.
+    /// The most ranges in one frame.
     static let most = 4_096
-    /// Hashes in a list.
+    /// The most hashes in a list.
     static let listed = 64
 
-    /// Whether the other side has to say something.
+    /// Whether the other side must answer.
     var isQuestion: Bool {
         switch contents {
         case .sum, .list: true
@@ -35,15 +35,15 @@ struct VersionRange: Equatable {
     }
 }
 
-/// Learns what two sides lack of each other's where a list of it would be too long: they compare sums over ranges, and divide those that
-/// differ. A value, which takes what the other side says, and gives the answers.
+/// Finds out what two sides lack of each other's if a list would be too long: they compare sums over ranges, and divide ranges that
+/// differ. Reads the other side's ranges, and returns the answers.
 struct RangeReconciliation {
-    /// Into so many a range is divided.
+    /// The number of parts into which a range is divided.
     private static let ways = 16
-    /// Frames that a side says; in the last it gives up what differs still.
+    /// The most frames of a side. In the last it gives up ranges that still differ.
     static let frames = 8
-    /// Bytes of hashes that a frame lists, about. Answers to the other side's lists, and the ends of ranges, are in the same frame, whose
-    /// bound is 1 MiB.
+    /// The approximate most bytes of hashes in the lists of a frame. Answers to the other side's lists, and the ends of ranges, are in
+    /// the same frame, whose limit is 1 MiB.
     private static let listsSize = 128 << 10
 
     private enum Lot: UInt8 { case open, there, lacking }
@@ -52,29 +52,29 @@ struct RangeReconciliation {
     private var lots: [Lot]
     private let hash: (VersionID) throws -> UInt64
     private var said = 0, taken = 0
-    /// It is known of all versions whether the other side has them.
+    /// Whether it is known of all versions whether the other side has them.
     private(set) var isDone = false
 
     /// - Parameters:
-    ///   - versions: those of which it is not known.
-    ///   - hash: that of LIST.
+    ///   - versions: the versions of which it is not known whether the other side has them.
+    ///   - hash: returns the hash of LIST.
     init(_ versions: [OrderKey], hash: @escaping (VersionID) throws -> UInt64) {
         self.versions = versions.sorted { $0.generation != $1.generation ? $0.generation < $1.generation : $0.id < $1.id }
         self.hash = hash
         lots = [Lot](repeating: .open, count: versions.count)
     }
 
-    /// What the other side lacks, predecessors first.
+    /// The versions that the other side lacks, predecessors first.
     var lacking: [VersionID] { zip(versions, lots).compactMap { $1 == .there ? nil : $0.id } }
 
-    /// What the initiator begins with.
+    /// Returns the initiator's first ranges.
     mutating func begin() throws -> [VersionRange] {
         var out: [VersionRange] = [], room = RangeReconciliation.listsSize
         if versions.isEmpty { out.append(VersionRange(contents: .here([]))) } else { try divide(versions.indices, nil, &out, &room) }
         return say(out)
     }
 
-    /// - Returns: what to answer; nil: nothing.
+    /// - Returns: the answer, or nil if none is needed.
     /// - Throws: `LiveFault`.
     mutating func take(_ ranges: [VersionRange]) throws -> [VersionRange]? {
         taken += 1
@@ -103,7 +103,7 @@ struct RangeReconciliation {
                     try divide(part, range.end, &out, &room)
                     continue
                 } else {
-                    // There is no room for more in this frame: they divide it, or we do in the next.
+                    // This frame has no room for more: the other side divides the range, or this side does in the next frame.
                     answer = mine
                 }
             }
@@ -126,7 +126,7 @@ struct RangeReconciliation {
         return ranges
     }
 
-    /// Of a few versions the hashes, of more the sums of their parts.
+    /// Appends the hashes of a few versions, or the sums of the parts of many.
     private func divide(_ part: Range<Int>, _ end: VersionRange.Place?, _ out: inout [VersionRange], _ room: inout Int) throws {
         guard part.count > VersionRange.listed else {
             room -= 8 * part.count
@@ -146,10 +146,11 @@ struct RangeReconciliation {
         return .sum(count: part.count, fingerprint: fingerprint)
     }
 
-    /// Of those in a range whose lot is not known yet.
+    /// Records a result for the open versions of a range.
     private mutating func settle(_ part: Range<Int>, _ lot: Lot) { for i in part where lots[i] == .open { lots[i] = lot } }
 
-    /// By the hashes of those that are on the other side; gives those that are here.
+    /// Records which versions of a range are on the other side, given their hashes. Returns the hashes of those that are on this side,
+    /// too.
     private mutating func settle(_ part: Range<Int>, _ theirs: [UInt64]) throws -> [UInt64] {
         let theirs = Set(theirs)
         var here: [UInt64] = []
@@ -162,7 +163,7 @@ struct RangeReconciliation {
         return here.sorted()
     }
 
-    /// Of the first version that does not lie before a place.
+    /// Returns the index of the first version that is not before a place.
     private func index(_ place: VersionRange.Place) -> Int {
         var low = 0, high = versions.count
         while low < high {
