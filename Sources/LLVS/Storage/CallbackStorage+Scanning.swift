@@ -1,4 +1,4 @@
-/// Going through what the host lists: for what is new, and to verify it.
+/// Reads what the host lists: to find new records, and to verify all.
 extension CallbackStorage {
     public func scan(_ control: PacedControl, _ found: (ScannedRecord) throws -> Void) throws {
         var from = lock.withLock { mark }
@@ -44,7 +44,7 @@ extension CallbackStorage {
         try control.check(.verifying, done, of: done, doing: "Verifying \(description)")
     }
 
-    /// Notices a host that lists the same for ever.
+    /// Detects a host that lists the same records forever.
     private struct ListingWatch {
         private var seen: Set<UInt64> = []
         private var idle = 0
@@ -69,7 +69,7 @@ extension CallbackStorage {
         var length: UInt64 = 0
         let place = listed.place, size = listed.size
         do {
-            // Far more than any record has: keeps the arithmetic below from overflowing.
+            // Far more than the size of any record. Keeps the arithmetic below from overflowing.
             guard size >= UInt64(CallbackStorage.headerSize), size < 1 << 60 else {
                 throw damaged(place, "the host lists \(size) bytes, which cannot be")
             }
@@ -108,7 +108,7 @@ extension CallbackStorage {
             var met = StorageDamage(file: description, offset: place, message: error.message, version: version)
             let record = RecordPlace(segment: 0, offset: place, length: CallbackStorage.recordSize(size))
             if version == nil { met.place = record }
-            // It was whole once: it counts in the parts that match their own checksums.
+            // The record was complete once, so it counts if its parts match their own checksums.
             var reader = RecordReader(length: record.length) { try self.read(record, at: $0, into: $1) }
             let tellsVersion = version != nil && CallbackStorage.envelopeSize(record.length) == size && (try? reader.tellsVersion()) == true
             if tellsVersion { met.lost = .value }

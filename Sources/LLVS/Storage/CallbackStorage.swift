@@ -1,8 +1,7 @@
-/// A storage of the host's: the application keeps the records in whatever it has.
+/// A storage of the host's: the application stores the records wherever it likes.
 ///
-/// Calls are serialised by a lock and must not call the store back. Errors that the host's functions
-/// throw reach the caller unchanged. What the host hands back is not trusted: each record is given to it
-/// in an envelope with checksums, and what comes back is checked.
+/// Calls are serialised by a lock and must not call the store. Errors of the host's functions reach the caller unchanged. Bytes from the
+/// host are not trusted: each record is passed to it in an envelope with checksums, and checked when it is read.
 ///
 ///     envelope = header block*                header, 24 bytes, little-endian
 ///     block    = checksum:4 bytes              0  4  magic "LVCR"
@@ -11,37 +10,36 @@
 ///     the last one what is left. Checksums    16  4  zero
 ///     are CRC-32C.                            20  4  checksum of bytes 0..<20
 public final class CallbackStorage: Storage, @unchecked Sendable {
-    // Sendable: `lock` guards all that changes.
-    /// What the host provides. Buffers are borrowed for the call.
+    // Sendable: `lock` guards all mutable state.
+    /// The functions of the host. Buffers are borrowed for the call.
     public struct Functions {
-        /// Stores the records as one batch: all of them or none. Returns a number for each, by which it is
-        /// found again, now and later. Throws when none was stored.
+        /// Stores the records as one batch: all of them or none. Returns a number for each, by which it is found from then on. Throws if
+        /// none was stored.
         public var append: (_ records: [UnsafeRawBufferPointer]) throws -> [UInt64]
-        /// The records that were stored after `mark` was returned, by whomever, and the mark to give next time. 0 is
-        /// the mark before all. It may return a part of them: it is called again with the new mark until it returns
-        /// none, or the same mark.
+        /// Returns the records that any process stored after `mark` was returned, and the next mark. 0 is the mark before all records. It
+        /// may return a part of them: it is called again with the new mark until it returns no records, or the same mark.
         public var list: (_ mark: UInt64) throws -> (records: [Listed], mark: UInt64)
-        /// Fills the buffer with bytes of one record from `offset` on, and returns how many it could.
+        /// Fills the buffer with bytes of one record from `offset` on. Returns the number of bytes.
         public var read: (_ place: UInt64, _ offset: UInt64, _ buffer: UnsafeMutableRawBufferPointer) throws -> Int
-        /// Makes durable what was appended.
+        /// Makes the appended records durable.
         public var sync: () throws -> Void
-        /// Whether the calling thread is within one of these functions; nil: nobody can tell.
+        /// Returns whether the calling thread is within one of these functions; nil if that cannot be known.
         public var isCallingBack: (() -> Bool)?
-        /// Whether this is a forked child of the process that opened the store: then nothing is called any more. Nil: a
-        /// store that is discarded is taken for that.
+        /// Returns whether this is a forked child of the process that opened the store: then no function is called any more. If it is
+        /// nil, closing with `discarding` counts as being in such a child.
         public var isForked: (() -> Bool)?
-        /// Called once, when the store is closed. Nothing is called after it but `release`.
+        /// Called once, when the store is closed. No function except `release` is called after it.
         public var close: () throws -> Void
-        /// Small named blobs beside the records; kept in memory unless all three are given.
+        /// Returns a small named blob beside the records. Such blobs are kept in memory unless all three functions are given.
         public var cacheGet: ((_ name: String) throws -> [UInt8]?)?
-        /// Replaces the blob of a name as a whole; the bytes are borrowed for the call.
+        /// Replaces the blob of a name as a whole. The bytes are borrowed for the call.
         public var cachePut: ((_ name: String, _ data: UnsafeRawBufferPointer) throws -> Void)?
-        /// Removes the blob of a name; it is no error when there is none.
+        /// Removes the blob of a name. It is not an error if there is none.
         public var cacheDelete: ((_ name: String) throws -> Void)?
-        /// Called once, when nothing is called any more.
+        /// Called once, after all other calls.
         public var release: (() -> Void)?
 
-        /// The functions that every storage needs; the others are set afterwards, where there is something behind them.
+        /// Creates functions from those that every storage needs. Set the others afterwards if the host has them.
         public init(
             append: @escaping (_ records: [UnsafeRawBufferPointer]) throws -> [UInt64],
             list: @escaping (_ mark: UInt64) throws -> (records: [Listed], mark: UInt64),
@@ -53,15 +51,15 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
         }
     }
 
-    /// A record that the host has.
+    /// A record of the host.
     public struct Listed: Sendable {
         /// Its number.
         public var place: UInt64
-        /// Bytes in it.
+        /// The number of bytes in it.
         public var size: UInt64
-        /// Its first bytes, where the host had them at hand: they need not be read then.
+        /// Its first bytes if the host has them at hand: then they need not be read.
         public var first: [UInt8]
-        /// What the host lists: a number, a size in bytes, and the first bytes where they were at hand.
+        /// Creates a listed record from its number, its size in bytes, and its first bytes if they are at hand.
         public init(place: UInt64, size: UInt64, first: [UInt8] = []) { self.place = place; self.size = size; self.first = first }
     }
 
@@ -78,7 +76,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
     let inspector: RecordInspector?
     let lock = Lock(.writing)
     var mark: UInt64 = 0
-    /// Appended here and not listed since.
+    /// Records that were appended here and not listed since.
     var own: Set<UInt64> = []
     private var memoryCaches: [String: [UInt8]] = [:]
     var damageList: [StorageDamage] = []
@@ -88,10 +86,10 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
     private var abandoned = false
 
     /// - Parameters:
-    ///   - name: what messages call the store.
-    ///   - readOnly: nothing is written, whatever the functions could do.
+    ///   - name: the name of the store in messages.
+    ///   - readOnly: whether nothing may be written, even if the functions could.
     ///   - inspector: names versions in damage reports.
-    ///   - functions: what the host provides.
+    ///   - functions: the functions of the host.
     public init(name: String = "the host's store", readOnly: Bool = false, inspector: RecordInspector? = nil, functions: Functions) {
         description = name
         isReadOnly = readOnly
@@ -178,8 +176,8 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
         if buffer.count == 0 { try lock.withLock { try checkOpen() } }
     }
 
-    /// One block with its checksum before it.
-    /// - Parameter checked: it must match.
+    /// Reads one block with its checksum before it.
+    /// - Parameter checked: whether it must match the checksum.
     func load(_ place: RecordPlace, _ number: UInt64, _ block: inout [UInt8], checked: Bool = false) throws {
         let size = UInt64(CallbackStorage.blockSize)
         let count = Int(min(size, place.length - number * size)) + 4
@@ -214,13 +212,13 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
 
     // MARK: The envelope
 
-    /// Bytes of the envelope of a record of that many.
+    /// Returns the size of the envelope of a record of a given size.
     static func envelopeSize(_ length: UInt64) -> UInt64 {
         let blocks = length / UInt64(blockSize) &+ (length % UInt64(blockSize) == 0 ? 0 : 1)
         return UInt64(headerSize) &+ length &+ 4 &* blocks
     }
 
-    /// Bytes of the record in an envelope of that many.
+    /// Returns the size of the record in an envelope of a given size.
     static func recordSize(_ size: UInt64) -> UInt64 {
         let bytes = size > UInt64(headerSize) ? size - UInt64(headerSize) : 0, block = UInt64(blockSize) + 4
         return bytes - bytes / block * 4 - min(4, bytes % block)
@@ -253,7 +251,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
         if filled > 0 { finishBlock() }
     }
 
-    /// The record's length, when the bytes begin with a header that matches its checksum.
+    /// Returns the record's length if the bytes begin with a header that matches its checksum.
     static func length(_ bytes: UnsafeRawBufferPointer) -> UInt64? {
         guard bytes.count >= headerSize, FrameFormat.load(bytes, 0, UInt32.self) == magic, FrameFormat.load(bytes, 4, UInt32.self) == 1,
             FrameFormat.load(bytes, 20, UInt32.self) == Bytes.crc32c(UnsafeRawBufferPointer(rebasing: bytes[0..<20]))
@@ -269,12 +267,12 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
         throw StorageRange.noBlobs(description)
     }
 
-    /// Whether caches go to the host. A read-only storage keeps its own in memory.
+    /// Whether the host stores caches. A read-only storage has its own in memory.
     private var hostKeepsCaches: Bool {
         !isReadOnly && functions.cacheGet != nil && functions.cachePut != nil && functions.cacheDelete != nil
     }
 
-    /// With a checksum before it, so that what the host hands back can be told from garbage.
+    /// Caches have a checksum before them, so that damaged bytes from the host are detected.
     public func cacheGet(_ name: String) throws -> [UInt8]? {
         try CacheName.check(name)
         return try lock.withLockWhileCalling {
@@ -311,7 +309,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
 
     public func close(discarding: Bool) throws {
         if discarding, functions.isForked?() ?? true {
-            // After a fork nothing of the host's is called: what it holds is its parent's.
+            // After a fork, no function of the host is called: its resources belong to the parent.
             abandoned = true
             return
         }

@@ -1,38 +1,37 @@
-/// When a storage puts together what many handles wrote in many small files.
+/// When a storage compacts the many small files that many handles wrote.
 public enum Compaction: UInt32, Sendable {
-    /// When it pays, and on request; neither in a directory that a folder-syncing program carries.
+    /// If it pays, and on request; neither in a directory that a folder-syncing program carries.
     case automatic = 0
     /// On request only, and not in a directory that a folder-syncing program carries.
     case onRequest = 1
-    /// When it pays, and on request, wherever the store is.
+    /// If it pays, and on request, wherever the store is.
     case always = 2
 }
 
-/// What makes a storage look whether there is something to put together.
+/// The event on which a storage checks whether there is something to compact.
 public enum CompactionTrigger: Hashable, Sendable {
-    /// It was opened, which should be fast. Usually all is done at close, but there are processes that are never closed,
-    /// only killed.
+    /// It was opened, which should be fast. Usually, everything is compacted at close, but some processes are only killed.
     case opened
     /// It is about to be closed.
     case closing
-    /// Somebody asked for it.
+    /// A caller requested it.
     case request
 }
 
-/// What a compaction did.
+/// The result of a compaction.
 public struct CompactionReport: Hashable, Sendable {
-    /// Files whose records were put into others. They are still there, for the time of grace.
+    /// The files whose records were merged into others. They still exist until the grace period ends.
     public var folded: UInt64 = 0
-    /// Files that were made of them.
+    /// The files that were written.
     public var made: UInt64 = 0
-    /// Files that had been folded long enough ago, and are gone now.
+    /// The files that had been compacted long enough ago and were deleted.
     public var deleted: UInt64 = 0
-    /// Bytes of the files made.
+    /// The bytes of the written files.
     public var bytesWritten: UInt64 = 0
-    /// Bytes of the files deleted.
+    /// The bytes of the deleted files.
     public var bytesDeleted: UInt64 = 0
-    /// What says that the store is in a synced folder, for which nothing was done: a path.
+    /// The path of the file that marks the store's folder as synced, because of which nothing was done.
     public var syncMarker: String?
-    /// Nothing was done.
+    /// Creates the report of a compaction that did nothing.
     public init() {}
 }

@@ -1,7 +1,7 @@
 import CLLVSShims
 
-/// A small file that is open and, unless it is only read, locked: by this process, and by no child that it forks. Letting go of it unlocks
-/// it.
+/// A small file that is open and, unless it is only read, locked by this process and by no child that it forks. Releasing the object
+/// unlocks it.
 final class LockedFile: Sendable {
     let file: OpenFile
     let identity: FileIdentity
@@ -15,28 +15,29 @@ final class LockedFile: Sendable {
     }
 
     deinit {
-        // The lock is of the open file, which a child has as well: it is this process's to give up. There the number may be of another file
-        // by now.
+        // The lock belongs to the open file, which a child shares: only this process may release it. In a child, the descriptor may be of
+        // another file by now.
         guard getpid() == process else { _ = Unmanaged.passRetained(file); return }
         guard isLocked else { return }
-        // A number that is the host's by now may be of a file that the host has locked.
+        // If the host has taken over the descriptor, it may be of a file that the host has locked.
         if file.isOurs { try? System.unlock(file.descriptor) }
         llvs_shim_leave_to_child(file.descriptor)
     }
 
-    /// The permissions of a file that may be locked by whoever can open it: of those only who may write the store.
+    /// The permissions of a file that any process which can open it may lock: it is only for those who may write the store.
     private static func mode(_ system: FileSystem) -> UInt32 { 0o600 | (system.mode & 0o022) * 3 }
 
-    /// Opens the file, or makes it. One that has a second name could be any file of this user's: it is replaced by a new one of the
-    /// same bytes. One of somebody who may not write the store is replaced by an empty one, and what is no file is removed.
-    /// - Parameter storeOwner: of the store's directory, or database.
-    /// - Parameter makeDirectory: called when the directory is not there.
-    /// - Returns: nil where there can be no such file, or another's cannot be replaced.
-    /// - Throws: `.busy` when another has it open, `.io`.
+    /// Opens the file, or creates it. A file with a second name could be any file of this user: it is replaced by a new one with the same
+    /// bytes. A file of a user who may not write the store is replaced by an empty one, and anything that is not a regular file is
+    /// removed.
+    /// - Parameter storeOwner: returns the owner of the store's directory, or database.
+    /// - Parameter makeDirectory: called if the directory does not exist.
+    /// - Returns: nil if there can be no such file, or another user's cannot be replaced.
+    /// - Throws: `.busy` if another process has it open, `.io`.
     static func open(
         _ place: DirectoryEntry, _ system: FileSystem, isReadOnly: Bool, storeOwner: () -> UInt32?, makeDirectory: () throws -> Void
     ) throws -> LockedFile? {
-        // Another who replaces it at the same time may be faster.
+        // Another process that replaces it at the same time may be faster.
         for attempt in 0..<8 {
             guard let (file, status) = try found(place, system, isReadOnly: isReadOnly, makeDirectory: makeDirectory) else {
                 if !isReadOnly, makesRoom(place, storeOwner) { continue }
@@ -47,7 +48,7 @@ final class LockedFile: Sendable {
             let held: LockedFile
             do { held = try locked(file, status, place) } catch {
                 if isTrusted { throw error }
-                // Who planted it may lock it for ever; one of us who is just replacing it does not.
+                // A user who planted it may lock it forever. A process that is just replacing it does not.
                 if attempt < 4 { usleep(10_000) } else if try replaced(nil, place, system) == nil { return nil }
                 continue
             }
@@ -67,7 +68,7 @@ final class LockedFile: Sendable {
             if error.code == EWOULDBLOCK || error.code == EAGAIN {
                 throw StoreError(.busy, "The note \(place) is open already.", path: place.path)
             }
-            // A file system without locks: nobody can be kept out there.
+            // On a file system without locks, no process can be locked out.
         }
         return LockedFile(file, status, isLocked: true)
     }
@@ -94,14 +95,15 @@ final class LockedFile: Sendable {
         return (made, status)
     }
 
-    /// Whether it is of somebody who may write the store. In a directory with the sticky bit, as /tmp, anybody may have put it there.
+    /// Returns whether the file belongs to a user who may write the store. In a directory with the sticky bit, such as /tmp, any user may
+    /// have put it there.
     private static func isTrusted(_ status: System.Status, _ place: DirectoryEntry, _ storeOwner: () -> UInt32?) -> Bool {
         if [UInt32(geteuid()), 0].contains(status.owner) || status.owner == storeOwner() { return true }
         guard let folder = try? place.folder.place(".").status() else { return false }
         return status.owner == folder.owner || (folder.permissions & 0o022 != 0 && !folder.isSticky)
     }
 
-    /// Removes what is in the place of the file and cannot be one; whether it did.
+    /// Removes what is in the file's place and cannot be used. Returns whether it did.
     private static func makesRoom(_ place: DirectoryEntry, _ storeOwner: () -> UInt32?) -> Bool {
         guard let status = try? place.status(), !status.isRegularFile || !isTrusted(status, place, storeOwner) else { return false }
         do throws(Errno) {
@@ -118,7 +120,7 @@ final class LockedFile: Sendable {
     private static let without =
         "Where the coordinator is, is kept in a cache, and other processes may open one of the same name. Remove what is there."
 
-    /// A new file with the first bytes of the other, if any, in its place; nil where none can be made.
+    /// Puts a new file in its place, with the first bytes of the other file, if any. Returns nil if none can be created.
     private static func replaced(_ other: LockedFile?, _ place: DirectoryEntry, _ system: FileSystem) throws -> LockedFile? {
         do throws(Errno) {
             var bytes = [UInt8](repeating: 0, count: 4096)

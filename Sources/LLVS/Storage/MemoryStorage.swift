@@ -1,8 +1,8 @@
-/// A storage that keeps its records in memory, for tests and scratch stores. Gone when it is closed.
+/// A storage in memory, for tests and scratch stores. Its records are gone when it is closed.
 ///
-/// Everything is O(1) beside copying the bytes; `scan` is O(records not reported before). Safe from any thread.
+/// Everything is O(1) besides copying the bytes; `scan` is O(records not reported before). Safe from any thread.
 public final class MemoryStorage: Storage, @unchecked Sendable {
-    // Sendable: `lock` guards all that changes.
+    // Sendable: `lock` guards all mutable state.
     public let description: String
     public let isReadOnly = false
     public let blobThreshold: Int? = nil
@@ -15,7 +15,7 @@ public final class MemoryStorage: Storage, @unchecked Sendable {
     private var bytes: UInt64 = 0
     private var closed = false
 
-    /// - Parameter name: what messages call the store.
+    /// - Parameter name: the name of the store in messages.
     public init(name: String = "the store in memory") { description = name }
 
     public func append(_ batch: [RecordPieces]) throws -> [RecordPlace] {
@@ -28,7 +28,7 @@ public final class MemoryStorage: Storage, @unchecked Sendable {
             let new = try batch.map { try $0.bytes() }
             let first = records.count
             records += new
-            // What is appended here is never to be reported by `scan`: with no other writer, all is.
+            // `scan` must not report what is appended here. There is no other writer, so that is everything.
             reported = records.count
             return new.indices.map { i in
                 bytes &+= UInt64(new[i].count)
@@ -114,7 +114,7 @@ public final class MemoryStorage: Storage, @unchecked Sendable {
     }
 
     public func close(discarding: Bool) throws {
-        // After a fork another thread of the parent may have held the lock: it will never be released here.
+        // After a fork, a thread of the parent may have held the lock, which is then never released here.
         if discarding { return }
         lock.withWrite {
             closed = true; records = []; cache = [:]

@@ -1,17 +1,20 @@
-/// Bytes of a cache that stay where they are for as long as this object lives. Where the storage keeps files they come as they are asked
-/// for. Safe from all threads.
+/// The bytes of a cache, which stay at one address as long as this object lives. If the storage has files, they are loaded on demand.
+/// Safe from all threads.
 public final class OpenCache: @unchecked Sendable {
-    // Sendable: the bytes do not change once they are here; who brings them has a lock.
-    /// At an address that is a multiple of 16. What was not asked for (`fill`) may be zeros.
+    // Sendable: loaded bytes do not change, and loading has a lock.
+    /// The address is a multiple of 16. Bytes that were not requested by `fill` may be zeros.
     public let bytes: UnsafeRawBufferPointer
-    /// Whether they are those of a mapped file: then they take no memory of the process's own.
+    /// Whether they are those of a mapped file, which use no private memory of the process.
     public let isMapped: Bool
     private let release: () -> Void
     private let filling: ((Range<Int>) -> Bool)?
     private let letting: ((Range<Int>) -> Void)?
 
-    /// Bytes that somebody else owns, and how to let go of them. `fill`: brings some of them; nil: all of them are here. `letGo`: gives the
-    /// memory of some of them back.
+    /// Wraps bytes that another object owns.
+    /// - Parameters:
+    ///   - release: releases them.
+    ///   - fill: loads a range; nil if all bytes are loaded.
+    ///   - letGo: releases the memory of a range.
     public init(
         _ bytes: UnsafeRawBufferPointer, release: @escaping () -> Void, fill: ((Range<Int>) -> Bool)? = nil, isMapped: Bool = false,
         letGo: ((Range<Int>) -> Void)? = nil
@@ -23,19 +26,19 @@ public final class OpenCache: @unchecked Sendable {
         letting = letGo
     }
 
-    /// Whether they are read from a file into memory, as they are asked for.
+    /// Whether they are loaded from a file on demand.
     var areRead: Bool { filling != nil }
-    /// Bytes of the process's memory that they take when all of them are here.
+    /// The bytes of the process's memory that they use once all are loaded.
     var memory: Int { isMapped ? 0 : bytes.count }
 
-    /// Gives back what some of them take: those of a mapped file come again by themselves, at any time; others have to be asked for again
-    /// (`fill`), and nobody may be looking at them now.
+    /// Releases the memory of a range. The bytes of a mapped file are loaded again on access, at any time. Others must be requested again
+    /// by `fill`. Precondition: no thread reads them now.
     func letGo(_ range: Range<Int>) { letting?(range) }
 
-    /// To be asked before bytes are looked at: whether they are here now. What once was stays.
+    /// Loads a range before it is read. Returns whether it is loaded. Loaded bytes stay loaded, except after `letGo`.
     public func fill(_ range: Range<Int>) -> Bool { filling?(range) ?? true }
 
-    /// A copy in memory.
+    /// Creates a copy in memory.
     public convenience init(copying bytes: UnsafeRawBufferPointer) {
         let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, bytes.count), alignment: 16)
         memory.copyMemory(from: bytes)
@@ -45,20 +48,20 @@ public final class OpenCache: @unchecked Sendable {
     deinit { release() }
 }
 
-/// Takes the bytes of a cache as they are made. One thread at a time. What is let go of before `finish` leaves nothing.
+/// Writes a cache in pieces. Used by one thread at a time. If it is released before `finish`, nothing is stored.
 public protocol CacheWriter: AnyObject {
-    /// Adds bytes at the end.
+    /// Appends bytes.
     func append(_ bytes: UnsafeRawBufferPointer) throws
-    /// Puts the cache in place and answers its bytes. Nothing may be appended behind it.
+    /// Publishes the cache and returns its bytes. Nothing may be appended after it.
     func finish() throws -> OpenCache
 }
 
-/// Gathers a cache in memory, for storages that keep no files and for caches that nobody will ask for by name.
+/// Collects a cache in memory, for storages without files and for caches without a name.
 final class MemoryCacheWriter: CacheWriter {
     private var bytes: [UInt8] = []
     private let put: ([UInt8]) throws -> Void
 
-    /// `put` is called once, with all of it.
+    /// - Parameter put: called once, with all bytes.
     init(put: @escaping ([UInt8]) throws -> Void = { _ in }) { self.put = put }
 
     func append(_ more: UnsafeRawBufferPointer) throws {

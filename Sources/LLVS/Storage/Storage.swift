@@ -1,157 +1,148 @@
-/// Where records rest.
+/// Stores records.
 ///
-/// A storage keeps records: opaque byte strings, each naming one version (see `Format/`). It appends
-/// them in batches, lists those it has, and reads bytes of one at its place. It knows nothing of
-/// versions, maps or merges. The truth of a store is the set of its records; what is kept under
-/// `cache…` is derived and may vanish at any time.
+/// A record is an opaque byte string that names one version (see `Format/`). A storage appends records in batches, lists them, and reads
+/// bytes of one at its place. It knows nothing of versions, maps or merges. The set of its records is the truth of a store; everything
+/// under `cache…` is derived and may vanish at any time.
 ///
-/// Threads: `append`, `scan` and `close` are called by one thread at a time (the store holds its
-/// commit lock). `read`, `sync`, `verify`, `readBlob` and the cache calls may come from any thread at any time,
-/// also beside those; `verify` calls the host's progress callback, so it holds no lock while it does. Errors are `StoreError`s; after a
-/// failed append the storage must be ready for
-/// another.
+/// Threads: `append`, `scan` and `close` are called by one thread at a time (the store holds its commit lock). `read`, `sync`, `verify`,
+/// `readBlob` and the cache calls may come from any thread at any time, also beside those. `verify` calls the host's progress callback,
+/// so it holds no lock then. Errors are `StoreError`s. After a failed append, the storage must be ready for another.
 public protocol Storage: AnyObject, Sendable {
-    /// What the storage is and where, for messages: "the store at /x/notes.llvs".
+    /// The kind and the place of the storage, for messages: "the store at /x/notes.llvs".
     var description: String { get }
-    /// Whether it was opened for reading only: nothing is appended then.
+    /// Whether it was opened for reading only: then nothing is appended.
     var isReadOnly: Bool { get }
-    /// Where it is: an absolute path; empty when it has none.
+    /// Its absolute path; empty if it has none.
     var path: String { get }
-    /// Where others may add records, each once: what is written there is to be looked at by `scan`. None when nobody can, or nobody can
-    /// tell.
+    /// The places where other processes may add records, each once: `scan` must read what is written there. Empty if no other process
+    /// can, or that is not known.
     var watchedPlaces: [WatchedDirectory] { get }
-    /// Whether the calling thread is inside a callback by which this storage asks the host: it holds locks then, and
-    /// whoever came back into the store would wait for itself.
+    /// Whether the calling thread is inside a callback of this storage to the host. The storage holds locks then, and a call of the store
+    /// would wait for itself.
     var isCallingBack: Bool { get }
 
-    /// Appends the records as one batch: after a crash all of them are there, or none. Returns their
-    /// places, in order. When it throws, none of them is or ever becomes visible, except with
-    /// `.unknownOutcome`.
+    /// Appends the records as one batch: after a crash all of them exist, or none. Returns their places, in order. If it throws, none of
+    /// them is or ever becomes visible, except with `.unknownOutcome`.
     ///
     /// Appended bytes survive a killed process at once, and a power cut after `sync`.
     func append(_ records: [RecordPieces]) throws -> [RecordPlace]
 
-    /// Makes durable everything appended through this storage, and everything that others appended
-    /// and `scan` has reported, by the time of the call. Throws `.unknownOutcome` when that fails.
+    /// Makes everything durable that was appended through this storage by the time of the call, and everything that others appended and
+    /// `scan` has reported. Throws `.unknownOutcome` if that fails.
     func sync() throws
 
-    /// Reports each record that was not reported or appended here before, whoever appended it, and each
-    /// damaged place met on the way. The first call reports all. A record may be reported again (the
-    /// store drops repeats). A record still being written is left for a later call. One that was whole once and of which only
-    /// values are damaged is reported as both.
+    /// Reports each record that was not reported or appended here before, whichever process appended it, and each damaged place found.
+    /// The first call reports all. A record may be reported again (the store ignores repeats). A record that is still being written is
+    /// left for a later call. If a record was complete once and only values of it are damaged, both the record and the damage are
+    /// reported.
     ///
-    /// The control is asked often, with a step for each record. When it, or `found`, throws, the scan ends with that.
+    /// The control is checked often, with a step for each record. If it, or `found`, throws, the scan ends with that error.
     func scan(_ control: PacedControl, _ found: (ScannedRecord) throws -> Void) throws
 
-    /// How far `scan` has come, for `resume` in a later process: opaque bytes, to be kept as a cache. Nil when the
-    /// storage cannot tell.
+    /// Returns how far `scan` has come, for `resume` in a later process: opaque bytes, to be stored as a cache. Nil if the storage cannot
+    /// tell.
     func scanMark() -> [UInt8]?
-    /// Before the first scan: takes up where the mark was made, so that `scan` reports what came later only. Answers
-    /// this process's segment number for each that places had then; nil, and nothing is taken up, when not all that
-    /// the mark stands for is there.
+    /// Continues from a mark, before the first scan, so that `scan` reports only later records. Returns this process's segment number for
+    /// each segment in the earlier process's places. Returns nil, and does not continue, if not everything that the mark covers exists.
     func resume(_ mark: [UInt8]) -> [UInt32]?
-    /// Before the first scan: forgets what `resume` took up, so that `scan` reports everything.
+    /// Forgets what `resume` did, before the first scan, so that `scan` reports everything.
     func forgetResumed()
 
-    /// Puts together what lies in many small files, where the storage has such and the trigger says so, and removes
-    /// what was put together before. Places stay good. May run beside all other calls, from any thread; nobody waits
-    /// for it. Stopped at any point, by an error or a crash, it has changed nothing that can be read.
+    /// Compacts small files, if the storage has such and the trigger asks for it, and removes files that were compacted before. Places
+    /// stay valid. May run beside all other calls, from any thread, and no call waits for it. If an error or a crash stops it at any
+    /// point, nothing that can be read has changed.
     func compact(_ trigger: CompactionTrigger, _ control: OperationControl) throws -> CompactionReport
-    /// Where the record is by now, for what is written down for later processes: the place itself, or that to which
-    /// a compaction brought it.
+    /// Returns where the record is now, to be stored for later processes: the place itself, or the one that a compaction moved it to.
     func currentPlace(_ place: RecordPlace) -> RecordPlace
 
-    /// Fills the buffer with the bytes of the record from `offset` on, as they are: the parts of a record have checksums of their
-    /// own, and whoever asks looks at these. Throws `.damaged` when the record does not reach that far any more, `.io` and friends
-    /// when the medium fails.
+    /// Fills the buffer with the bytes of the record from `offset` on, unchecked: the parts of a record have checksums, which the caller
+    /// compares. Throws `.damaged` if the record no longer reaches that far, `.io` and similar errors if the medium fails.
     func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws
 
-    /// The file, or what stands for it, that the record is in, and where, for messages.
+    /// Returns the file that has the record, or a description of it, and the offset, for messages.
     func location(_ place: RecordPlace) -> (file: String, offset: UInt64)
 
-    /// In which pieces the store keeps what it has read in memory, so as not to ask for it again.
+    /// The block size in which the store caches what it has read.
     var blockShape: BlockShape { get }
-    /// For `BlockShape.segments`: fills the buffer from byte `position` of a segment on, across records, and answers how
-    /// many bytes were there; 0 when the segment cannot be read this way any more and its records must be asked for one
-    /// by one. What is read is to be checked by whoever asks.
+    /// For `BlockShape.segments`: fills the buffer from byte `position` of a segment on, across records, and returns the number of bytes;
+    /// 0 if the segment can no longer be read this way and its records must be read one by one. The caller checks the bytes.
     func readSegment(_ segment: UInt32, at position: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws -> Int
 
-    /// Values larger than this many bytes are kept as blobs, outside the record; nil when the storage
-    /// keeps all within records.
+    /// Values larger than this many bytes are stored as blobs, outside the record; nil if the storage stores all values within records.
     var blobThreshold: Int? { get }
-    /// Stores the bytes outside any record and returns their name. Not visible to anybody until a
-    /// record that names them is appended; `sync` covers them.
+    /// Stores bytes outside any record and returns their name. They are not visible until a record that names them is appended. `sync`
+    /// covers them.
     func storeBlob(_ data: UnsafeRawBufferPointer) throws -> BlobID
-    /// The same; the blob says that this is the SHA-256 of its bytes (`blobTells`).
+    /// The same. The blob records this SHA-256 of its bytes (`blobTells`).
     func storeBlob(_ data: UnsafeRawBufferPointer, digest: [UInt8]) throws -> BlobID
-    /// Stores a blob that comes in pieces.
-    /// - Parameter size: its bytes in all; nil when they are not known beforehand.
+    /// Stores a blob in pieces.
+    /// - Parameter size: its total bytes; nil if that is not known beforehand.
     func blobWriter(size: Int?) throws -> any BlobWriter
-    /// Removes a blob that no record names, and none will. What fails is left as it is.
+    /// Removes a blob that no record names, and none will. Errors are ignored.
     func removeBlob(_ id: BlobID)
-    /// Puts the bytes of a blob that records name, and that is damaged or gone, in its place. As durable as `storeBlob`.
+    /// Replaces the bytes of a damaged or missing blob that records name. As durable as `storeBlob`.
     /// - Parameters:
     ///   - id: the blob.
     ///   - data: all of its bytes.
     ///   - digest: SHA-256 of the bytes.
     func replaceBlob(_ id: BlobID, _ data: UnsafeRawBufferPointer, digest: [UInt8]) throws
-    /// How the SHA-256 of a blob's bytes begins, as it says itself: what binds it to the change that names it, which has all of the digest.
-    /// Nil when it does not say, or cannot be read.
+    /// Returns the first bytes of the SHA-256 that the blob records. They bind it to the change that names it, which has the whole
+    /// digest. Nil if the blob has none, or cannot be read.
     func blobTells(_ id: BlobID) -> [UInt8]?
-    /// Whether the blob is there, whatever its bytes are.
+    /// Returns whether the blob is present, whatever its bytes.
     func hasBlob(_ id: BlobID) throws -> Bool
-    /// Equal in two looks when no blob came between them; nil when that is not known.
+    /// Equal at two times if no blob came between them; nil if that is not known.
     var blobMark: BlobMark? { get }
     /// Fills the buffer with bytes of the blob from `offset` on, verified block by block.
     func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws
 
-    /// Reads everything again, sealed or not, and reports each damaged place and each whole record; also, with the loss
-    /// `.unfinished`, where bytes end of which nobody can tell whether more was there.
+    /// Reads everything again, sealed or not, and reports each damaged place and each valid record. If a file ends so that it is unknown
+    /// whether more was there, it reports the loss `.unfinished`.
     func verify(_ control: OperationControl, found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void) throws
 
-    /// Reads everything again, as `verify`, but also reports records that are not as they were written, wherever they can
-    /// still be told from what is around them: `read` gives their bytes as they are. They may be reported several times.
+    /// Reads everything again like `verify`, and also reports records that differ from what was written, wherever they can be found:
+    /// `read` returns their bytes as they are. They may be reported several times.
     func salvage(_ control: OperationControl, found: (RecordPlace) throws -> Void, damage: (StorageDamage) throws -> Void) throws
 
-    /// Small named blobs beside the records: caches and the coordinator's state. Replaced atomically.
-    /// Names are `[a-z0-9._-]{1,100}`. A storage that cannot keep them keeps them in memory.
+    /// Returns a small named blob beside the records: a cache, or the coordinator's state. Replaced atomically. Names are
+    /// `[a-z0-9._-]{1,100}`. A storage that cannot store them has them in memory.
     func cacheGet(_ name: String) throws -> [UInt8]?
-    /// Puts a blob under the name, in the place of what was there.
+    /// Replaces the blob of a name.
     func cachePut(_ name: String, _ data: [UInt8]) throws
-    /// Removes the blob of that name; it is no error when there is none.
+    /// Removes the blob of a name. It is not an error if there is none.
     func cacheDelete(_ name: String) throws
-    /// Opens what a coordinator writes at each save. Once at a time, where that can be had.
-    /// - Throws: `.busy` when another has it open.
+    /// Opens the note that a coordinator writes at each save. It is open only once at a time, if the storage can ensure that.
+    /// - Throws: `.busy` if another coordinator has it open.
     func openNote(_ name: String) throws -> any StorageNote
-    /// Where such a blob is, for messages.
+    /// Returns where such a blob is, for messages.
     func cacheLocation(_ name: String) -> String
-    /// As `cacheGet`, for large blobs that are looked at in some places: read as they are asked for where that is possible. Whether
-    /// the bytes are those that were put there is for the caller to check.
+    /// Opens a large blob of which only parts are read: they are loaded on demand if possible. The caller checks whether the bytes are
+    /// valid.
     func cacheOpen(_ name: String) throws -> OpenCache?
-    /// Makes such a blob piece by piece. With nil for a name nobody can ask for it: it is gone with its bytes.
+    /// Creates such a blob in pieces. If the name is nil, it cannot be opened again, and is gone with its bytes.
     func cacheWriter(_ name: String?) throws -> any CacheWriter
 
-    /// Throws `.notFound` if the store was deleted, moved or replaced while it was open. By default nothing is looked at.
-    /// - Parameter doing: for the message: "Syncing".
+    /// Throws `.notFound` if the store was deleted, moved or replaced while it was open. The default implementation checks nothing.
+    /// - Parameter doing: the action for the message: "Syncing".
     func checkPresence(_ doing: String) throws
 
-    /// How much the medium can still take; nil if it does not tell.
+    /// Returns how much the medium can still store; nil if that is not known.
     func room() -> StorageRoom?
 
-    /// Damaged places met by `scan` so far.
+    /// The damaged places that `scan` found so far.
     var damages: [StorageDamage] { get }
-    /// Bytes on the medium, caches included, and syncs done, for `Store.statistics`.
-    /// - Parameter control: looked at while files are listed, of which there may be any number.
-    /// - Throws: what the control throws. What cannot be listed counts as nothing.
+    /// Returns the bytes on the medium, caches included, and the number of syncs, for `Store.statistics`.
+    /// - Parameter control: checked while files are listed, of which there may be many.
+    /// - Throws: the errors of the control. Files that cannot be listed count as nothing.
     func statistics(_ control: PacedControl) throws -> StorageStatistics
 
-    /// Flushes, seals and lets go of everything. Later calls throw `.closed`. With `discarding` (after a
-    /// fork) nothing is written, locked or flushed; descriptors are closed only.
+    /// Flushes, seals and closes everything. Later calls throw `.closed`. With `discarding` (after a fork) nothing is written, locked or
+    /// flushed; descriptors are only closed.
     func close(discarding: Bool) throws
 }
 
 extension Storage {
-    /// As `scan(_:_:)`, without a control.
+    /// The same as `scan(_:_:)`, without a control.
     public func scan(_ found: (ScannedRecord) throws -> Void) throws { try scan(.none, found) }
     public var path: String { "" }
     public var watchedPlaces: [WatchedDirectory] { [] }
@@ -187,95 +178,95 @@ extension Storage {
     }
 }
 
-/// Stores one blob piece by piece. One that is let go unfinished leaves nothing.
+/// Stores one blob in pieces. If it is released unfinished, nothing is stored.
 public protocol BlobWriter: AnyObject {
-    /// Adds what comes next; the bytes are borrowed for the call.
+    /// Appends bytes, which are borrowed for the call.
     func append(_ bytes: UnsafeRawBufferPointer) throws
-    /// The name of the blob, which is now as `Storage.storeBlob` leaves it. Throws when the bytes are not as many as was said.
+    /// Finishes the blob and returns its name. Its state is the same as after `Storage.storeBlob`. Throws if the number of bytes is not
+    /// the announced size.
     /// - Parameter digest: SHA-256 of the bytes.
     func finish(digest: [UInt8]) throws -> BlobID
-    /// Removes what was written. Nothing happens once it is finished.
+    /// Removes what was written. Has no effect once it is finished.
     func cancel()
 }
 
-/// How a storage's bytes are cut into the blocks that are kept in memory.
+/// How a storage's bytes are divided into the blocks that are cached.
 public enum BlockShape: Sendable {
-    /// They are not: reading them costs no more than looking for them.
+    /// They are not cached: reading them costs no more than a lookup.
     case none
-    /// Segments are runs of bytes in which records lie at their `offset`: blocks of this many bytes, a power of two.
+    /// Segments are runs of bytes with records at their `offset`: blocks of this many bytes, a power of two.
     case segments(Int)
-    /// Records are apart from each other: blocks of this many bytes of each, a power of two; at most 64 KiB.
+    /// Records are apart from each other: blocks of this many bytes of each record, a power of two, at most 64 KiB.
     case records(Int)
 }
 
-/// Where one record lies in its storage. Means something to that storage only, and only while it is open.
+/// Where one record is in its storage. Valid for that storage only, and only while it is open.
 public struct RecordPlace: Hashable, Sendable {
-    /// A number of the storage's for the file that it is in.
+    /// A number of the storage for the file that has the record.
     public var segment: UInt32
-    /// Where it begins, in bytes; or a number by which the storage finds it again.
+    /// Where it begins, in bytes; or a number by which the storage finds it.
     public var offset: UInt64
-    /// Bytes of the record.
+    /// The length of the record in bytes.
     public var length: UInt64
-    /// A place that the storage gave before.
+    /// Creates a place from the parts of one that the storage returned before.
     public init(segment: UInt32, offset: UInt64, length: UInt64) {
         self.segment = segment; self.offset = offset; self.length = length
     }
 }
 
-/// A record met by `scan`.
+/// A record that `scan` reports.
 public struct ScannedRecord {
-    /// Where it lies.
+    /// Where it is.
     public var place: RecordPlace
-    /// The first bytes of the record: all of it when it is at most 64 KiB, else at least 64 KiB.
-    /// Valid during the call only.
+    /// The first bytes of the record: all of it if it is at most 64 KiB, else at least 64 KiB. Valid only during the call.
     public var prefix: UnsafeRawBufferPointer
-    /// It is not what was appended, but what tells the version is (`RecordReader.tellsVersion`): values of it are damaged.
+    /// Whether values of it are damaged. The part that describes the version is valid (`RecordReader.tellsVersion`).
     public var isDamaged: Bool
-    /// What a scan tells of one record; the prefix stays the storage's.
+    /// Creates the report of one record. The storage owns the prefix.
     public init(place: RecordPlace, prefix: UnsafeRawBufferPointer, isDamaged: Bool = false) {
         self.place = place; self.prefix = prefix; self.isDamaged = isDamaged
     }
-    /// How much of a record `prefix` holds at least.
+    /// The least number of bytes in `prefix`, unless the record is shorter.
     public static let prefixSize = 64 << 10
 }
 
-/// What a damage costs.
+/// The loss that a damage causes.
 public enum Loss: UInt32, Sendable {
-    /// Nothing: what was there is known without it, or made again.
+    /// Nothing: the content is known without it, or was rebuilt.
     case nothing = 0
-    /// A version, or several; all that build on it wait until it is here again.
+    /// One version, or several. All of their successors wait until it is present again.
     case version = 1
-    /// Bytes of a value; the version is there, and its other values can be read.
+    /// Bytes of a value. The version is present, and its other values can be read.
     case value = 2
-    /// A file ends in bytes that count as never written, or without saying that it is complete: its writer writes still, or was
-    /// killed, or the file was cut short. Whether anything is lost cannot be told from the file.
+    /// A file ends in bytes that count as never written, or without a mark that it is complete: its writer is still writing, or was
+    /// killed, or the file was truncated. The file does not tell whether anything is lost.
     case unfinished = 3
 }
 
-/// A place whose bytes are not what was written.
+/// A place whose bytes differ from what was written.
 public struct StorageDamage: Hashable, Sendable {
-    /// The file, or what stands for it.
+    /// The file, or a description of it.
     public var file: String
-    /// Where in the file, in bytes.
+    /// The offset in the file, in bytes.
     public var offset: UInt64
-    /// What is wrong with it, and what can be done. Control characters in names are written out: it can be logged as it is.
+    /// What is wrong with it, and what the user can do. Control characters in names are escaped, so it can be logged as it is.
     public var message: String { didSet { message = PrintableText.escaping(message) } }
-    /// The version concerned, where it can be told.
+    /// The version concerned, if it is known.
     public var version: VersionID?
-    /// The value concerned, where it is one, and can be told.
+    /// The value concerned, if it is one and is known.
     public var value: ValueID?
     /// What is lost.
     public var lost: Loss
-    /// The record concerned, where a storage knows its place and not whose it is.
+    /// The place of the record concerned, if the storage does not know its version.
     var place: RecordPlace?
-    /// A damaged place; without further words a version is taken for lost.
+    /// Creates a damaged place. By default, a version counts as lost.
     public init(file: String, offset: UInt64, message: String, version: VersionID? = nil, value: ValueID? = nil, lost: Loss = .version) {
         self.file = file; self.offset = offset; self.message = PrintableText.escaping(message); self.version = version; self.value = value;
         self.lost = lost
     }
 }
 
-/// What a storage counts, for `Store.statistics`.
+/// The counters of a storage, for `Store.statistics`.
 public struct StorageStatistics: Hashable, Sendable {
     /// Bytes on the medium, caches included.
     public var bytes: UInt64 = 0
@@ -283,27 +274,27 @@ public struct StorageStatistics: Hashable, Sendable {
     public var bytesWritten: UInt64 = 0
     /// Syncs done by this handle.
     public var syncs: UInt64 = 0
-    /// Files of records.
+    /// Files with records.
     public var segments: UInt64 = 0
-    /// Nothing counted yet.
+    /// Creates counters of zero.
     public init() {}
 }
 
-/// When a commit returns, what a power cut can take. A killed process takes nothing at either.
+/// What a power cut can take after a commit has returned. A killed process loses nothing with either.
 public enum Durability: UInt32, Sendable {
-    /// Nothing acknowledged is lost.
+    /// No acknowledged version is lost.
     case full = 1
-    /// The newest versions may be missing; the rest is whole.
+    /// The newest versions may be missing. The rest is complete.
     case normal = 2
 }
 
-/// Tells whether blobs may have come: see `Storage.blobMark`.
+/// Tells whether blobs may have arrived: see `Storage.blobMark`.
 public struct BlobMark: Equatable, Sendable {
     let inode: UInt64, modified: Int64, changed: Int64
     init(inode: UInt64 = 0, modified: Int64 = 0, changed: Int64 = 0) {
         self.inode = inode; self.modified = modified; self.changed = changed
     }
-    /// Of a storage that never has any.
+    /// The mark of a storage that never has blobs.
     static let unchanging = BlobMark()
 }
 

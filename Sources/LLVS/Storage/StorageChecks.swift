@@ -1,7 +1,7 @@
 /// Checks and errors that all storages share.
 enum StorageRange {
-    /// `offset`, when `count` bytes from there on lie within `length`.
-    /// - Throws: `.damaged`: the engine asks for what the record's own bytes promise.
+    /// Returns `offset` if `count` bytes from there on are within `length`.
+    /// - Throws: `.damaged`, since the engine requests what the record's own bytes promise.
     @inline(__always)
     static func check(_ offset: UInt64, _ count: Int, within length: UInt64, of store: String) throws -> UInt64 {
         guard count >= 0, offset <= length, UInt64(count) <= length - offset else {
@@ -27,9 +27,9 @@ enum StorageRange {
     }
 }
 
-/// Names of caches: `[a-z0-9._-]{1,100}`, so that they are file names everywhere.
+/// The names of caches: `[a-z0-9._-]{1,100}`, which are valid file names on all systems.
 enum CacheName {
-    /// With this at its end it is for its owner alone, also in a store that a group shares.
+    /// The suffix of names for the owner only, even in a store that a group shares.
     static let secret = "-session"
     static func check(_ name: String) throws {
         let bytes = name.utf8
@@ -43,6 +43,5 @@ enum CacheName {
     }
 }
 
-/// Names the version that a record holds, from the first bytes of the record; nil when it cannot. Used
-/// for damage reports only, so the bytes may be anything: it must not trust them.
+/// Returns the version of a record from its first bytes; nil if it cannot. Used for damage reports only, so it must not trust the bytes.
 public typealias RecordInspector = @Sendable (UnsafeRawBufferPointer) -> VersionID?

@@ -1,15 +1,15 @@
-/// A few bytes that whoever opened the note writes again and again, and finds again after it was killed. Used by one thread at a time.
+/// A few bytes that are written again and again, and are still there after the process was killed. Used by one thread at a time.
 public protocol StorageNote: AnyObject, Sendable {
-    /// What was written last; nil when nothing was, or it cannot be read.
+    /// Returns the bytes that were written last; nil if there are none, or they cannot be read.
     func read() throws -> [UInt8]?
-    /// Replaces what was written before, as a whole: after a kill at any moment the one or the other is read.
+    /// Replaces the bytes as a whole: after a kill at any moment, either the old or the new ones are read.
     /// - Parameters:
-    ///   - data: what the note is to hold.
-    ///   - isBehindAppend: the storage has appended something in the same call just before.
+    ///   - data: the new bytes.
+    ///   - isBehindAppend: whether the storage has just appended something in the same call.
     func write(_ data: UnsafeRawBufferPointer, isBehindAppend: Bool) throws
 }
 
-/// A note that is a cache of its storage: each writing replaces it. It locks out nobody of another process.
+/// A note in a cache of its storage, which each write replaces. It does not lock out other processes.
 final class CachedNote: StorageNote, @unchecked Sendable {
     // Sendable: one save at a time uses it.
     private let storage: any Storage
@@ -20,33 +20,33 @@ final class CachedNote: StorageNote, @unchecked Sendable {
     func write(_ data: UnsafeRawBufferPointer, isBehindAppend: Bool) throws { try storage.cachePut(name, Array(data)) }
 }
 
-/// Takes the place of a note that was let go of.
+/// Replaces a note that was released.
 final class ClosedNote: StorageNote {
     static var error: StoreError { StoreError(.closed, "The coordinator is closed. Open it again to go on.") }
     func read() throws -> [UInt8]? { nil }
     func write(_ data: UnsafeRawBufferPointer, isBehindAppend: Bool) throws { throw ClosedNote.error }
 }
 
-/// The cache in which a note was kept by earlier forms of the library, and is where its file cannot be opened. It counts while nothing
-/// was written to the file.
+/// The cache in which earlier versions of the library stored a note, and which is used if the note's file cannot be opened. It counts
+/// until something is written to the file.
 struct NoteCache {
     var get: () throws -> [UInt8]?
     var remove: () throws -> Void = {}
 }
 
-/// That a note is open in this process: also one that is a cache, which no lock tells of.
+/// Records that a note is open in this process. This includes a note in a cache, which has no lock.
 final class NoteClaim: Sendable {
     private struct Claimed: Hashable { let process: pid_t, store: FileIdentity, name: String }
     private static let all = Guarded<Set<Claimed>>([])
     private let claimed: Claimed
 
-    /// - Throws: `.busy` when it is open already. In a forked child, which has none of the parent's notes, it is not.
+    /// - Throws: `.busy` if it is open already. A forked child has none of the parent's notes.
     init(_ name: String, of store: FileIdentity) throws {
         let claimed = Claimed(process: getpid(), store: store, name: name)
         guard NoteClaim.all.withLock({ $0.insert(claimed).inserted }) else {
             throw StoreError(.busy, "The note \(name) is open already in this process.")
         }
-        // Set last: if all properties were set before the error, `deinit` would run and remove the claim of the note that is open.
+        // Set last: if all properties were set before the error, `deinit` would run and remove the claim of the open note.
         self.claimed = claimed
     }
     deinit { NoteClaim.all.withLock { [claimed] in _ = $0.remove(claimed) } }
@@ -64,8 +64,8 @@ final class NoteClaim: Sendable {
 ///           24      data
 ///     slot as it was written before: magic "LLVSnot\n", 160 bytes, data at 20, then zeros, and at 156 the checksum of bytes 0..<156
 ///
-/// The lock is the system's (`flock`): it goes with the process that held it, however that ended, and its children have none of it. What
-/// was written is there after a kill at any moment, since the other slot stays as it was. Nothing is synced. Who may only read the store
+/// The lock is the system's (`flock`): it ends with the process, however that ended, and children do not have it. What was written is
+/// still there after a kill at any moment, since the other slot is unchanged. Nothing is synced. A process that may only read the store
 /// cannot open the file, and so not lock it.
 final class NoteFile: StorageNote, @unchecked Sendable {
     // Sendable: one save at a time uses it: `saveGate` of the coordinator.
@@ -80,19 +80,19 @@ final class NoteFile: StorageNote, @unchecked Sendable {
     private let cache: NoteCache
     private let claim: NoteClaim?
     private var held: LockedFile
-    /// That of the slot that counts; nil: neither is whole.
+    /// The number of the slot that counts; nil if neither is valid.
     private var number: UInt64?
     private var isFirstWrite = true
     private let isBehindSegments: Bool
-    /// Where the data are in that slot.
+    /// The range of the data in that slot.
     private var data = 0..<0
-    /// Both slots, one behind the other, as they are in the file: a save makes nothing new for the one that it writes.
+    /// Both slots, one after the other, as in the file. Saving changes one of them in place.
     private let slots: UnsafeMutableRawBufferPointer
 
-    /// - Parameter makeDirectory: makes the directory of the note, or throws where there is to be none; called again when it was removed.
-    /// - Parameter isBehindSegments: what the storage appends is written by `FileSystem.pwrite`.
-    /// - Returns: nil where there can be no such file; a cache of the storage serves then.
-    /// - Throws: `.busy` when another has it open, `.io`.
+    /// - Parameter makeDirectory: creates the directory of the note, or throws if there is to be none. Called again if it was removed.
+    /// - Parameter isBehindSegments: whether the storage appends by `FileSystem.pwrite`.
+    /// - Returns: nil if there can be no such file. Then a cache of the storage is used.
+    /// - Throws: `.busy` if another process has it open, `.io`.
     init?(
         _ place: DirectoryEntry, _ system: FileSystem, isReadOnly: Bool, storeOwner: @escaping @Sendable () -> UInt32?,
         claim: NoteClaim? = nil, makeDirectory: @escaping @Sendable () throws -> Void, cache: NoteCache, isBehindSegments: Bool = false
@@ -121,17 +121,18 @@ final class NoteFile: StorageNote, @unchecked Sendable {
                 let found = NoteFile.whole(UnsafeRawBufferPointer(rebasing: slot(i)[..<got]))
             else { continue }
             guard found.number % 2 == UInt64(i) else { continue }
-            // Whatever number somebody put there, the one that is written next is later than it.
+            // Whatever numbers the file has, the next number to write is later than this one.
             if let number, Int64(bitPattern: found.number &- number) < 0 { continue }
             (number, data) = (found.number, found.data)
         }
     }
 
-    /// Seconds between two looks at what the path names: a look takes as long as writing does.
+    /// Seconds between two checks of the path, since a check takes as long as a write.
     private static let pause = 0.05
     private var lastLook = -Double.infinity
 
-    /// Opens and locks the file again if it was deleted, moved or replaced, or if the host closed its descriptor. Each takes the lock away.
+    /// Opens and locks the file again if it was deleted, moved or replaced, or if the host closed its descriptor. All of these release
+    /// the lock.
     private func hold() throws {
         let now = Clock.coarse(), isOurs = held.file.isOurs
         guard !isOurs || now - lastLook >= NoteFile.pause else { return }
@@ -200,7 +201,7 @@ final class NoteFile: StorageNote, @unchecked Sendable {
             try system.write(held.file, UnsafeRawBufferPointer(rebasing: bytes[done...]), at: offset &+ UInt64(done))
         } catch { throw StoreError.posix(error, doing: "Writing the note", path: path) }
         (number, self.data) = (next, place)
-        // Else it would be believed should the note get lost. What keeps it from being removed now may be over at the next opening.
+        // Otherwise the cache would count again if the note was lost. An error now may be gone at the next opening, which tries again.
         if isFirstWrite { try? cache.remove() }
         isFirstWrite = false
     }

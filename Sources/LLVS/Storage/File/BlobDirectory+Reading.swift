@@ -1,11 +1,12 @@
 import CLLVSShims
 
-/// Reading values from their files, block by block, each checked.
+/// Reads values from their files, block by block, and checks each block.
 extension BlobDirectory {
-    /// Also one that is damaged, once nobody has written to it for a while: it is not on its way, and what names it need not wait.
-    /// A time that is more than a pause ahead says nothing of when it was written: whoever writes it now leaves the time of now.
-    /// - Throws: what keeps it from being looked at: being short of descriptors or of memory, not being allowed to, a lease, a medium
-    ///   that fails. That says nothing of the blob, and its version must not be passed over.
+    /// Returns whether a blob is present. A damaged blob is also present once it was not written to for a while: it is not in transit,
+    /// and versions that name it need not wait. A modification time in the future by more than this pause is ignored, since a program
+    /// that writes the blob now sets the current time.
+    /// - Throws: whatever keeps the blob from being examined: a lack of descriptors, memory or permission, a lease, or a failing medium.
+    ///   Such an error says nothing about the blob, and its version must not be skipped.
     func has(_ id: BlobID) throws -> Bool {
         do {
             _ = try blob(RandomName(id))
@@ -25,10 +26,10 @@ extension BlobDirectory {
             return false
         }
     }
-    /// Nanoseconds between two writes of whoever carries a blob here.
+    /// The longest time in nanoseconds between two writes of a program that copies a blob here.
     private static let longestPause: Int64 = 60 * 1_000_000_000
 
-    /// How the SHA-256 of its bytes begins, as its header has it; nil where it does not, or cannot be read.
+    /// Returns the first bytes of the data's SHA-256 from the header; nil if it does not have them, or cannot be read.
     func tells(_ id: BlobID) -> [UInt8]? { (try? blob(RandomName(id)))?.digest }
 
     func read(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
@@ -37,7 +38,7 @@ extension BlobDirectory {
             where error.code == .damaged && (try? place(of: blob.id).status()).map(FileIdentity.init) != blob.identity
             || !blob.file.isOurs
         {
-            // Somebody has put a good file in its place, or the host closed the descriptor.
+            // A whole file was put in its place, or the host closed the descriptor.
             forget(blob)
             try read(self.blob(RandomName(id)), at: offset, into: buffer)
         }
@@ -60,7 +61,7 @@ extension BlobDirectory {
             let length = Int(min(blockSize, blob.size - block * blockSize))
             let wanted = min(length - inBlock, buffer.count - done)
             if inBlock == 0, wanted == length {
-                // Whole blocks, as many as there are, go where they are wanted.
+                // Read whole blocks directly into the caller's buffer, as many as there are.
                 var whole = 0
                 var blocks = 0
                 while done + whole < buffer.count {
@@ -91,13 +92,13 @@ extension BlobDirectory {
         }
     }
 
-    /// The names of what may be blobs, in no order; none where the folder cannot be read.
-    /// - Throws: what the control throws, and what the waits of this thread look at.
+    /// Returns the names of all possible blobs, in no order; none if the folder cannot be read.
+    /// - Throws: the errors of the control, and of the checks of this thread's waits.
     func names(_ control: PacedControl) throws -> [String] {
         do { return try folder.names(control) { $0.suffix(5).elementsEqual(".blob".utf8) } } catch is Errno { return [] }
     }
 
-    /// Checks every block of every blob that is whole in length.
+    /// Checks every block of every blob whose file has its full length.
     func verify(_ control: PacedControl, progress: (UInt64) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
         let names = try names(control)
         var done: UInt64 = 0
@@ -123,7 +124,7 @@ extension BlobDirectory {
                     done &+= UInt64(count)
                 }
             } catch let error as StoreError where error.code == .notFound {
-                continue // Still on its way, or gone again.
+                continue // Still in transit, or gone again.
             } catch let error as StoreError where error.code.isOfOne {
                 try damage(StorageDamage(file: path + "/" + name, offset: 0, message: error.message, lost: .value))
             }
@@ -160,8 +161,8 @@ extension BlobDirectory {
     private func forget(_ blob: OpenBlob) { lock.withLock { open.removeAll { $0 === blob } } }
 
     private static let openLimit = 16
-    /// The blob, open and with a checked table.
-    /// - Throws: `.notFound` when it is not here, or not wholly.
+    /// Returns the opened blob with its checked table.
+    /// - Throws: `.notFound` if it is not present, or not complete.
     private func blob(_ id: RandomName) throws -> OpenBlob {
         let known: OpenBlob? = lock.withLock {
             guard let i = open.firstIndex(where: { $0.id == id }) else { return nil }
@@ -201,8 +202,8 @@ extension BlobDirectory {
             return (FrameFormat.load(b, 32, UInt64.self), FrameFormat.load(b, 40, UInt32.self), Array(b[44..<60]))
         }
         let blocks = size / UInt64(BlobDirectory.blockSize) + (size % UInt64(BlobDirectory.blockSize) == 0 ? 0 : 1)
-        // Before memory is taken for the table: the file must be as long as its header says.
-        // Nobody writes a larger one; a sparse file of any size costs nothing to make.
+        // Before allocating the table: the file must be as long as its header says. The library writes no larger blob, and a sparse file
+        // of any size costs nothing to create.
         guard size <= UInt64(Limits.valueSize) else { throw damaged }
         guard size <= fileSize, blocks * 4 <= fileSize - size, fileSize - size - blocks * 4 >= UInt64(BlobDirectory.headerSize),
             let count = Int(exactly: blocks)

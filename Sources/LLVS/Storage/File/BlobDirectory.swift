@@ -1,7 +1,7 @@
 import CLLVSShims
 
-/// Values too large for records, a file each, checksummed per block so that a part can be read and checked
-/// without the rest. All integers little-endian, all checksums CRC-32C.
+/// Values too large for records, one file each, with a checksum per block. So a part is read and checked without the rest. All integers
+/// are little-endian, all checksums CRC-32C.
 ///
 ///     header, 64 bytes                        table: checksum:4 for each block of 64 KiB
 ///      0  8  magic "LLVSblb\n"                data:  the value's bytes
@@ -13,10 +13,9 @@ import CLLVSShims
 ///     44 16  the first 16 bytes of SHA-256 of the data; zero: not told
 ///     60  4  checksum of bytes 0..<60
 ///
-/// A blob is written under its random name before the record that names it; one that no record names
-/// is garbage.
+/// A blob is written under its random name before the record that names it. A blob that no record names is garbage.
 final class BlobDirectory: @unchecked Sendable {
-    // Sendable: `lock` guards all that changes.
+    // Sendable: `lock` guards all mutable state.
     static let magic: UInt64 = 0x0A62_6C62_5356_4C4C
     static let headerSize = 64
     static let blockSize = 65_536
@@ -27,17 +26,17 @@ final class BlobDirectory: @unchecked Sendable {
     let durability: Durability
     let system: FileSystem
     let lock = Lock(.blobs)
-    /// Written here and not synced yet (at durability `normal`).
+    /// Files written here and not synced yet (at durability `normal`).
     private var dirty: [DirectoryEntry] = []
-    /// Put in place since the last sync.
+    /// Files published since the last sync.
     private var fresh: [DirectoryEntry] = []
     private var directoryIsDirty = false
-    /// The directory's own name was synced: whoever made it may have been killed before he could.
+    /// Whether the directory's own name was synced: the process that created it may have been killed before it could.
     private var directoryIsDurable = false
     private var isTidied = false
-    /// A sync failed: the system may have dropped bytes, and later syncs cannot be believed.
+    /// Set if a sync failed: the system may have dropped bytes, so later syncs cannot be believed.
     private var poison: StoreError?
-    /// A sync of what others wrote failed: see `rewriteUncertain`.
+    /// Whether a sync of other writers' files failed: see `rewriteUncertain`.
     private var syncUncertain = false
     /// Guarded by `lock`.
     var open: [OpenBlob] = []
@@ -48,7 +47,7 @@ final class BlobDirectory: @unchecked Sendable {
         let path: String
         let file: OpenFile
         let size: UInt64
-        /// How the SHA-256 of the data begins; nil where that is not told.
+        /// The first bytes of the data's SHA-256, or nil if the header does not have them.
         let digest: [UInt8]?
         let table: [UInt32]
         let identity: FileIdentity
@@ -67,7 +66,7 @@ final class BlobDirectory: @unchecked Sendable {
 
     func place(of name: RandomName) -> DirectoryEntry { folder.place(name.hex + ".blob") }
 
-    /// Returns the blob's name and the bytes written.
+    /// Stores a blob, and returns its name and the number of bytes written.
     func store(_ data: UnsafeRawBufferPointer, _ digest: [UInt8]) throws -> (BlobID, UInt64) {
         var written: UInt64 = 0
         let writer = try FileBlobWriter(self, size: data.count) { written = $0 }
@@ -75,10 +74,10 @@ final class BlobDirectory: @unchecked Sendable {
         return (try writer.finish(digest: digest), written)
     }
 
-    /// Writes the bytes of a blob that is damaged, or gone, into a file of its name. Returns the bytes written.
+    /// Rewrites a damaged or missing blob in a file of its name. Returns the number of bytes written.
     func replace(_ id: BlobID, _ data: UnsafeRawBufferPointer, _ digest: [UInt8]) throws -> UInt64 {
         let name = RandomName(id)
-        // A directory is not replaced by a file; an empty one holds nothing that anybody could miss.
+        // A file cannot replace a directory. Removing an empty one loses nothing.
         let place = place(of: name)
         try? place.rmdir()
         if let status = try? place.status(), status.isDirectory {
@@ -96,8 +95,8 @@ final class BlobDirectory: @unchecked Sendable {
         return written
     }
 
-    /// Of the directory's times, which are believed as those of an exchange folder are: on a file system of this machine, and when they
-    /// were older than two seconds.
+    /// A mark from the directory's times. It is trusted under the conditions for exchange folders: on a local file system, and if the
+    /// times are more than two seconds old.
     var mark: BlobMark? {
         let status: System.Status
         do throws(Errno) { status = try System.status(path) } catch { return error == .missing ? BlobMark.unchanging : nil }
@@ -106,7 +105,7 @@ final class BlobDirectory: @unchecked Sendable {
         return BlobMark(inode: status.inode, modified: status.modified, changed: status.changed)
     }
 
-    /// A blob was written; it is to be synced.
+    /// Records that a blob was written and must be synced.
     func note(_ filePath: DirectoryEntry) {
         lock.withLock {
             if durability != .full { dirty.append(filePath) }
@@ -115,7 +114,7 @@ final class BlobDirectory: @unchecked Sendable {
         }
     }
 
-    /// For one that no record names. Failures leave it there, as garbage.
+    /// Removes a blob that no record names. If that fails, it stays as garbage.
     func remove(_ id: BlobID) {
         let name = RandomName(id), filePath = place(of: name)
         lock.withLock {
@@ -128,17 +127,17 @@ final class BlobDirectory: @unchecked Sendable {
         }
     }
 
-    /// A new file in the directory as it is now: its place stays with it when another directory takes the name.
+    /// Creates a new file in the current directory. Its `DirectoryEntry` refers to this directory even if another one takes its name.
     func make(_ name: String, readable: Bool = false) throws -> (OpenFile, DirectoryEntry) {
         tidyOnce()
         let (file, place) = try makeFile(name, readable)
-        // As long as it is open: nobody takes it for a leftover. Where there are no locks, its age says so.
+        // Lock it while it is open, so that it is not taken for a leftover. Without locks, its age protects it.
         do throws(Errno) { try System.lockExclusively(file.descriptor) } catch {}
         return (file, place)
     }
 
-    /// Removes what killed processes left unfinished, a day ago or longer: nobody holds it, and nobody else's machine can be
-    /// so slow in bringing it here.
+    /// Removes files that killed processes left unfinished at least a day ago: no process has them open, and no other machine takes that
+    /// long to bring one here.
     private func tidyOnce() {
         guard
             lock.withLock({
@@ -169,8 +168,7 @@ final class BlobDirectory: @unchecked Sendable {
         return try posix("Making the blob", path + "/" + name) { () throws(Errno) in try new() }
     }
 
-    /// Gives a file that is whole its name, in the directory that is there by now: somebody may have put another in place while it was
-    /// written.
+    /// Renames a complete file to its final name in the current directory, which may have been replaced while the file was written.
     func publish(_ file: DirectoryEntry, as name: RandomName) throws -> DirectoryEntry {
         if folder.isElsewhere { folder.renew() }
         let final = place(of: name)
@@ -182,7 +180,7 @@ final class BlobDirectory: @unchecked Sendable {
         return final
     }
 
-    /// Makes durable what was stored here. Answers how many syncs that took.
+    /// Makes the blobs stored here durable. Returns how many syncs that took.
     func sync() throws -> Int {
         let (paths, directory, fresh, failure) = lock.withLock { (self.dirty, self.directoryIsDirty, self.fresh, self.poison) }
         if let failure { throw failure }
@@ -198,7 +196,7 @@ final class BlobDirectory: @unchecked Sendable {
                 let file = try OpenFile(filePath, O_RDONLY)
                 try system.sync(file)
             } catch {
-                // Removed meanwhile, since its version was not stored.
+                // It was removed meanwhile, since its version was not stored.
                 if error.code == ENOENT, lock.withLock({ !dirty.contains(filePath) }) { continue }
                 let failure = StoreError.posix(error, doing: "Syncing the blob", path: filePath.path)
                 lock.withLock { self.poison = failure }

@@ -1,11 +1,10 @@
-/// Large caches: written piece by piece, and read in pieces.
+/// Large caches, which are written and read in pieces.
 ///
-/// What has a name is read and not mapped, as records are: others may shorten a file, by accident or on purpose, and reading
-/// behind the end of a mapped file ends the process, as does a medium that fails. Only a file that lost its name before anything
-/// was written to it is mapped.
+/// A file with a name is read and not mapped, like records: other programs may truncate it. Reading after the end of a mapped file, or
+/// from a failing medium, ends the process. Only a file that lost its name before anything was written to it is mapped.
 extension CacheDirectory {
-    /// The bytes of a cache; nil when it is not there or its envelope is none. They are read when they are asked for, and not compared
-    /// with their checksum: who reads a few of them in many has checksums of their parts. O(1).
+    /// Opens a cache; nil if it does not exist or its envelope is invalid. Its bytes are read on access and not compared with their
+    /// checksum: a caller that reads a few of many bytes has checksums of the parts. O(1).
     func open(_ name: String) throws -> OpenCache? {
         try CacheName.check(name)
         if let kept = keptInMemory(name) { return kept.map { $0.withUnsafeBytes { OpenCache(copying: $0) } } }
@@ -13,13 +12,13 @@ extension CacheDirectory {
         return pieces(opened, name)
     }
 
-    /// The data of a cache file; nil when its envelope is wrong, or there is no room for it.
+    /// Returns the data of a cache file; nil if its envelope is invalid, or there is no memory for it.
     fileprivate func pieces(_ file: OpenFile, _ name: String) -> OpenCache? {
         guard let (count, _) = CacheDirectory.envelope(of: file, name), count > 0 else { return nil }
         return FilePieces(file, from: UInt64(CacheDirectory.envelopeSize), count: count)?.bytes
     }
 
-    /// Maps a file of `size` bytes that nobody else can open; nil where that cannot be done.
+    /// Maps a file of `size` bytes that no other process can open; nil if that fails.
     fileprivate func map(_ file: OpenFile, _ size: UInt64) -> OpenCache? {
         guard let size = Int(exactly: size), size > 0,
             let memory = mmap(nil, size, PROT_READ, MAP_SHARED, file.descriptor, 0), memory != MAP_FAILED
@@ -29,7 +28,7 @@ extension CacheDirectory {
             letGo: { HugePages.release(memory, $0) })
     }
 
-    /// Writes a cache piece by piece. With nil for a name, the file has none either.
+    /// Returns a writer for a cache in pieces. If the name is nil, the file has no name either.
     func writer(_ name: String?) throws -> any CacheWriter {
         if let name { try CacheName.check(name) }
         guard isWritable else {
@@ -37,14 +36,14 @@ extension CacheDirectory {
             return MemoryCacheWriter { [self] in keepInMemory(name, $0) }
         }
         guard let name else {
-            // Of nobody else from the first moment on: who could open it could cut it short.
+            // Private from the first moment on: a process that could open it could truncate it.
             let (aside, file) = try makeAside(mode: 0o600)
             try posix("Writing a cache", path) { () throws(Errno) in try aside.unlink() }
             return FileCacheWriter(self, file, place: nil)
         }
         let (aside, file) = try makeAside(mode: system.mode)
-        // Maps whose names got lost: those of processes that were killed before they told them, or that closed at once.
-        // One that is in use all the same stays open where it is, and is made again from the records after that.
+        // Removes maps whose names were lost: those of processes that were killed before they reported them, or that closed at once. If
+        // one is in use all the same, it stays open, and is built again from the records later.
         if name.hasPrefix(CacheDirectory.mapPrefix) { removeOld { $0.hasPrefix(CacheDirectory.mapPrefix) && $0.hasSuffix(".cache") } }
         return FileCacheWriter(self, file, place: (name, aside))
     }
@@ -53,7 +52,7 @@ extension CacheDirectory {
         private static let pieceSize = 256 << 10
         private let directory: CacheDirectory
         private let file: OpenFile
-        /// Where it is, and under which name to be asked for; nil once it is in place, and for one without a name.
+        /// The temporary entry and the final name; nil once it is published, and for a file without a name.
         private var place: (name: String, aside: DirectoryEntry)?
         private let start: UInt64
         private var piece: [UInt8] = []
@@ -87,7 +86,7 @@ extension CacheDirectory {
             checksum = Bytes.crc32c(bytes, from: checksum)
         }
 
-        /// Not synced: after a power cut the file does not match its checksum, or is not there, and both are fine.
+        /// Without a sync: after a power cut, the file does not match its checksum or does not exist, and both are fine.
         func finish() throws -> OpenCache {
             try flush()
             guard let (name, aside) = place else {
@@ -110,20 +109,20 @@ extension CacheDirectory {
     }
 }
 
-/// Bytes of a file in memory of the process's own, read when they are asked for. Those that are here stay what they are whatever
-/// becomes of the file; those that cannot be read any more are not here.
+/// The bytes of a file in private memory, read on access. Loaded pieces do not change if the file does. Pieces that can no longer be read
+/// are missing.
 private final class FilePieces: @unchecked Sendable {
-    // Sendable: `lock` guards which pieces are here; their bytes do not change after that.
+    // Sendable: `lock` guards which pieces are loaded. Their bytes do not change after that.
     private static let size = 16 << 10
     private let memory: UnsafeMutableRawBufferPointer
     private let start: UInt64
     private let lock = Lock(.leaf)
-    /// Until all of them are here.
+    /// Set until all pieces are loaded.
     private var file: OpenFile?
     private var isHere: [Bool]
     private var missing: Int
 
-    /// Nil where there is no room for them. Memory is taken as they come.
+    /// Nil if there is no address space for them. Memory is used as pieces are loaded.
     init?(_ file: OpenFile, from start: UInt64, count: Int) {
         let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
         guard count > 0, let memory = mmap(nil, count, PROT_READ | PROT_WRITE, flags, -1, 0), memory != MAP_FAILED else { return nil }
@@ -162,7 +161,7 @@ private final class FilePieces: @unchecked Sendable {
         }
     }
 
-    /// Of the pieces that are wholly within.
+    /// Releases the pieces that are completely within a range.
     private func letGo(_ range: Range<Int>) {
         lock.withLock {
             let first = (range.lowerBound + FilePieces.size - 1) / FilePieces.size, end = range.upperBound / FilePieces.size

@@ -1,4 +1,4 @@
-/// Small derived files beside the records, replaced atomically; what does not match its checksum is not there.
+/// Small derived files beside the records, replaced atomically. A file that does not match its checksum counts as missing.
 ///
 ///     <name>.cache = envelope data          envelope, 32 bytes, little-endian
 ///                                            0  8  magic "LLVScch\n"
@@ -8,16 +8,16 @@
 ///                                           24  4  checksum of the data
 ///                                           28  4  checksum of bytes 0..<28
 ///
-/// Where the directory cannot be written, they are kept in memory.
+/// If the directory is not writable, caches are kept in memory.
 final class CacheDirectory: @unchecked Sendable {
-    // Sendable: `lock` guards all that changes.
-    /// How the names of flat maps begin; of these the old ones go when a new one comes.
+    // Sendable: `lock` guards all mutable state.
+    /// The prefix of the names of flat maps. A new map removes the old ones.
     static let mapPrefix = "map-"
 
     static let magic: UInt64 = 0x0A68_6363_5356_4C4C
     static let envelopeSize = 32
 
-    /// In the store, or where the caller wants it.
+    /// In the store, or in the directory that the caller chose.
     let folder: Folder
     var path: String { folder.path }
     private let isInner: Bool
@@ -25,11 +25,11 @@ final class CacheDirectory: @unchecked Sendable {
     private let store: StoreDirectory
     let system: FileSystem
     private let lock = Lock(.leaf)
-    /// What could not be written; nil: deleted.
+    /// Caches that could not be written; nil for a deleted one.
     private var memory: [String: [UInt8]?] = [:]
     private var tidied = false
 
-    /// - Parameter path: nil: in the store.
+    /// - Parameter path: the directory; nil for one in the store.
     init(path: String?, writable: Bool, store: StoreDirectory, system: FileSystem) throws {
         if let path {
             guard !path.isEmpty, !path.utf8.contains(0) else {
@@ -46,13 +46,13 @@ final class CacheDirectory: @unchecked Sendable {
     }
 
     func file(_ name: String) -> DirectoryEntry { folder.place(name + ".cache") }
-    /// Makes the directory.
+    /// Creates the directory.
     func makeFolder() throws { if isInner { try store.make(folder, system) } else { try store.makeDirectories(path, system) } }
 
     func get(_ name: String) throws -> [UInt8]? {
         try CacheName.check(name)
         if let kept = lock.withLock({ memory[name] }) { return kept }
-        // Whatever keeps it from being read, it is derived and can be made again.
+        // Whatever error occurs, a cache is derived and can be built again.
         guard let file = try? OpenFile(file(name), O_RDONLY),
             let (length, expected) = CacheDirectory.envelope(of: file, name)
         else { return nil }
@@ -65,7 +65,7 @@ final class CacheDirectory: @unchecked Sendable {
         return data
     }
 
-    /// How many bytes of data a cache file has, and their checksum; nil when its envelope is none of this cache.
+    /// Returns the number of data bytes and their checksum from the envelope; nil if the file is not a valid cache of this name.
     static func envelope(of file: OpenFile, _ name: String) -> (count: Int, checksum: UInt32)? {
         guard let status = try? System.status(file.descriptor), status.isRegularFile,
             let size = Int(exactly: status.size), size >= envelopeSize
@@ -78,10 +78,10 @@ final class CacheDirectory: @unchecked Sendable {
         return (size - envelopeSize, expected)
     }
 
-    /// Whether a large file claims more bytes than are there: memory and time are for what is. A cache is written without holes.
+    /// Returns whether a large file has holes. Caches are written without holes, and the size of a hole must not cost memory or time.
     static func isHollow(_ fd: Int32, _ size: UInt64) -> Bool { size > 1 << 20 && System.hasHole(fd, before: size) }
 
-    /// The checksum that the data of a file of `size` bytes must have; nil when the envelope is none of this cache.
+    /// Returns the checksum of the data in a file of `size` bytes; nil if the envelope is not valid for this name.
     static func dataChecksum(envelope b: UnsafeRawBufferPointer, _ name: String, size: Int) -> UInt32? {
         guard b.count == envelopeSize, size >= envelopeSize,
             FrameFormat.load(b, 28, UInt32.self) == Bytes.crc32c(UnsafeRawBufferPointer(rebasing: b[0..<28])),
@@ -106,7 +106,7 @@ final class CacheDirectory: @unchecked Sendable {
     }
 
     var isWritable: Bool { writable }
-    /// What is kept in memory under a name: nil nothing, and a nil within: it was deleted.
+    /// Returns the cache in memory: nil if there is none, and nil within for a deleted one.
     func keptInMemory(_ name: String) -> [UInt8]?? { lock.withLock { memory[name] } }
     func keepInMemory(_ name: String, _ data: [UInt8]) { lock.withLock { memory[name] = .some(data) } }
 
@@ -136,7 +136,7 @@ final class CacheDirectory: @unchecked Sendable {
         }
     }
 
-    /// Not synced: after a power cut the old, the new, or nothing is there, and all three are fine.
+    /// Without a sync: after a power cut the file is the old one, the new one, or missing, and all three are fine.
     private func write(_ name: String, _ data: [UInt8]) throws {
         let envelope = CacheDirectory.envelope(name, size: UInt64(data.count), checksum: data.withUnsafeBytes { Bytes.crc32c($0) })
         let (aside, out) = try makeAside(mode: name.hasSuffix(CacheName.secret) ? 0o600 : system.mode)
@@ -150,7 +150,7 @@ final class CacheDirectory: @unchecked Sendable {
         }
     }
 
-    /// A new file under a name that nobody asks for.
+    /// Creates a new file with a temporary name.
     func makeAside(mode: UInt32) throws -> (place: DirectoryEntry, file: OpenFile) {
         let suffix = try posix("Writing a cache", path) { () throws(Errno) in try RandomName.random().hex }
         let aside = folder.place(suffix + ".tmp")
@@ -166,7 +166,7 @@ final class CacheDirectory: @unchecked Sendable {
         return (aside, try posix("Making the cache", aside.path) { () throws(Errno) in try OpenFile(aside, flags, mode: mode) })
     }
 
-    /// Removes what writers that were killed left behind.
+    /// Removes the leftovers of killed writers.
     private func tidyOnce() {
         guard
             lock.withLock({
@@ -176,7 +176,7 @@ final class CacheDirectory: @unchecked Sendable {
         removeOld { $0.hasSuffix(".tmp") && RandomName(hex: $0.dropLast(4)) != nil }
     }
 
-    /// Removes files that are more than a day old.
+    /// Removes matching files that are more than a day old.
     func removeOld(where matches: (String) -> Bool) {
         let day: Int64 = 86_400 * 1_000_000_000
         for name in (try? folder.names()) ?? [] where matches(name) {

@@ -1,28 +1,27 @@
-/// One of the segments that were compacted into another: which of its bytes that one holds, and where. Its frames
-/// stand there as they stood, but for the header of each, which names the segment and its own offset. So a place
-/// in the old segment is a place in the new one, shifted.
+/// One of the segments that were compacted into another: which of its bytes the other one holds, and where. Its frames are unchanged,
+/// except that each header names the new segment and the new offset. So a place in the old segment is a shifted place in the new one.
 ///
 ///     sources = count varint · source ...
 ///     source  = id 16 · (length of the file x 2 + 1 if it was sealed) varint · from varint · size varint · at varint
 ///
-/// `at` counts from the end of the frame that holds the list. What a compacted segment had itself been compacted from
-/// is listed behind it, so that whoever knew a place long ago finds it in one step.
+/// `at` counts from the end of the frame with the list. The sources of a source are listed after it, so that a process with an old place
+/// finds it in one step.
 struct CompactionSource: Equatable, Sendable {
     var id: RandomName
-    /// Bytes of its file when it was compacted.
+    /// The size of its file when it was compacted.
     var length: UInt64
-    /// Nothing can have been added to it since.
+    /// Whether it was sealed, so that nothing can have been added since.
     var sealed: Bool
-    /// The range of its bytes that was taken: whole frames that hold records.
+    /// The range of its bytes that was copied: whole frames with records.
     var from: UInt64
     var size: UInt64
     var at: UInt64
 
-    /// Segments made by compacting have ids that begin so, so that a reader may look at them first and pass over those
-    /// that they stand for. A hint only: others may by chance.
+    /// The prefix of the ids of compacted segments. Readers read these first and skip the segments that they replace. This is a hint
+    /// only: other ids may have it by chance.
     static let namePrefix = "0000"
 
-    /// The id of what these are compacted into: two machines that compact the same segments make the same file.
+    /// Returns the id for a compaction of these segments. Two machines that compact the same segments create the same file.
     static func id(compacting inputs: [(id: RandomName, length: UInt64)]) -> RandomName {
         var text = ByteWriter()
         text.raw(Array("llvs compaction 1".utf8) + [0])
@@ -48,7 +47,7 @@ struct CompactionSource: Equatable, Sendable {
         return out.bytes
     }
 
-    /// Nil when the bytes are no such list, or one that does not fit into `available` bytes of frames.
+    /// Nil if the bytes are not a valid list, or the list does not fit into `available` bytes of frames.
     static func decode(_ bytes: UnsafeRawBufferPointer, available: UInt64) -> [CompactionSource]? {
         var reader = ByteReader(bytes)
         guard let count = reader.count(atMost: bytes.count / 20) else { return nil }
@@ -67,16 +66,16 @@ struct CompactionSource: Equatable, Sendable {
     }
 }
 
-/// What a whole segment made by compacting says of itself.
+/// The description of a complete compacted segment.
 struct CompactedSegment {
     let id: RandomName
     let created: Int64
-    /// Where its frames of records begin and end.
+    /// Where its frames with records begin and end.
     let data: UInt64
     let end: UInt64
     let sources: [CompactionSource]
 
-    /// Nil: it is none, or not wholly here, or its list cannot be trusted.
+    /// Returns nil if it is not a compacted segment, is not complete, or has an invalid list.
     static func read(_ file: OpenFile, name: String, size: UInt64) throws(Errno) -> CompactedSegment? {
         let headers = FrameFormat.segmentHeaderSize + FrameFormat.frameHeaderSize
         let sealSize = UInt64(FrameFormat.sealSize)
@@ -106,7 +105,7 @@ struct CompactedSegment {
         return CompactedSegment(id: found.id, created: found.created, data: data, end: end, sources: sources)
     }
 
-    /// Those that were compacted into this one, without what they had been compacted from.
+    /// The segments that were compacted into this one directly.
     var direct: [CompactionSource] {
         var reached: UInt64 = 0
         return sources.filter { source in

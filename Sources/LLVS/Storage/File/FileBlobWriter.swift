@@ -1,11 +1,11 @@
-/// Writes one blob piece by piece (see `BlobDirectory`), under a name of its own until it is whole; what is not finished is
-/// removed. Used by one thread at a time.
+/// Writes one blob piece by piece (see `BlobDirectory`), under a temporary name until it is complete. An unfinished file is removed. Used
+/// by one thread at a time.
 ///
-/// The checksums stand before the bytes, and how many there are depends on the size. Where that is not known beforehand,
-/// the bytes go to a file without a name first, and are copied from there.
+/// The checksums come before the bytes, and their number depends on the size. If the size is not known beforehand, the bytes go to an
+/// unnamed file first, and are copied from it.
 final class FileBlobWriter: BlobWriter {
     private let directory: BlobDirectory
-    /// Of the blob; that of the file is another until it is whole.
+    /// The name of the blob. The file has another name until it is complete.
     private let name: RandomName
     private let isReplacing: Bool
     private let file: OpenFile
@@ -20,8 +20,8 @@ final class FileBlobWriter: BlobWriter {
     private let finished: (UInt64) -> Void
 
     /// - Parameters:
-    ///   - replaced: the blob in whose place it is to be, under its name; nil for a new one.
-    ///   - finished: called with the bytes written, once the blob is there.
+    ///   - replaced: the blob to replace under its name; nil for a new one.
+    ///   - finished: called with the number of bytes written, once the blob is in place.
     init(_ directory: BlobDirectory, size: Int?, replacing replaced: BlobID? = nil, finished: @escaping (UInt64) -> Void = { _ in }) throws
     {
         self.directory = directory; self.size = size; self.finished = finished
@@ -63,7 +63,7 @@ final class FileBlobWriter: BlobWriter {
         let head = head(size, digest)
         try written { () throws(Errno) in
             try head.borrowed { (b) throws(Errno) in try directory.system.write(file, b, at: 0) }
-            // One that replaces another may be of a version that is safe already: what is left of it must not get lost.
+            // A replacement may belong to a version that is durable already. It must not be lost in a power cut.
             if directory.durability == .full || isReplacing { try directory.system.sync(file) }
         }
         let final: DirectoryEntry
@@ -77,7 +77,7 @@ final class FileBlobWriter: BlobWriter {
         return BlobID(high: name.high, low: name.low)
     }
 
-    /// No record names it, and none will.
+    /// Removes the file. No record names it.
     func cancel() {
         guard !isDone else { return }
         isDone = true
@@ -91,7 +91,7 @@ final class FileBlobWriter: BlobWriter {
         }
     }
 
-    /// A blob of what is in the file without a name.
+    /// Returns a blob with the content of the unnamed file.
     private func copied(_ digest: [UInt8]) throws -> BlobID {
         guard !isDone else { throw StoreError(.internal, "The blob \(path) was finished before.", path: path) }
         isDone = true

@@ -28,21 +28,21 @@ extension FileStorage {
             state.unlock()
             return places
         } catch {
-            // The host closed the descriptor. Its locks went with it, so nothing is added until the store is opened again.
+            // The host closed the descriptor, which released its locks. So no more is appended until the store is opened again.
             if (error as? StoreError)?.systemCode == Errno.lost.code { throw error }
-            // The next save may be smaller, or there is room by then: a new segment would take more of it.
+            // The next save may be smaller, or space may be free by then: a new segment would need more of it.
             if (error as? StoreError)?.code == .noSpace, writer.isReusable { throw error }
             abandon(writer, segment)
             if writer.end == 0, (error as? StoreError)?.code != .unknownOutcome {
-                // No frame in it was ever whole: on a full disk its bytes are better free.
+                // No frame in it was ever complete. On a full disk its bytes are of more use free.
                 try? writer.place.unlink()
             }
             throw error
         }
     }
 
-    /// The sync that follows opens directories and others' segments, one at a time: where there is no descriptor left for that, nothing had
-    /// better be written.
+    /// Checks that a descriptor is free. The sync that follows opens directories and others' segments, one at a time: without a free
+    /// descriptor, nothing should be written.
     private func expectDescriptor() throws {
         guard options.durability == .full, state.withLock({ durability.segmentsDirectory || !durability.foreign.isEmpty }) else { return }
         do throws(Errno) { _ = try directory.segmentsFolder.readable() } catch {
@@ -51,8 +51,8 @@ extension FileStorage {
         }
     }
 
-    /// The segment to append to, and up to where it is on the medium; a new one where there is none, or the present one is full.
-    /// Under `appending`.
+    /// Returns the segment to append to, and up to where it is durable. Creates a new one if there is none, or the current one is full.
+    /// Precondition: `appending` is held.
     func writer(for frameSize: Int) throws -> (SegmentWriter, Segment, durable: UInt64) {
         state.lock()
         if closed { state.unlock(); throw StorageRange.closed(description) }
@@ -83,13 +83,13 @@ extension FileStorage {
         do {
             return try SegmentWriter(directory.segmentsFolder, makesRoom: options.durability == .full, system: options.system)
         } catch let error as StoreError where error.code == .notFound {
-            // Syncing programs and version control drop empty directories.
+            // Syncing programs and version control remove empty directories.
             try directory.make(directory.segmentsFolder, options.system)
             return try SegmentWriter(directory.segmentsFolder, makesRoom: options.durability == .full, system: options.system)
         }
     }
 
-    /// Seals a segment that is full. Its bytes must be durable first: the seal says that they need no checking.
+    /// Seals a full segment. Syncs its bytes first: the seal says that they need no checking.
     private func finish(_ full: SegmentWriter, _ segment: Segment) {
         do {
             try syncSegment(full.file, full.place)
@@ -108,7 +108,7 @@ extension FileStorage {
         }
     }
 
-    /// A write failed: nothing more goes into this segment. What it holds is still to be synced. Under `appending`.
+    /// Stops appending to a segment after a failed write. Its content is still to be synced. Precondition: `appending` is held.
     func abandon(_ writer: SegmentWriter, _ segment: Segment) {
         state.withLock {
             if segment.durable < segment.position {
@@ -118,7 +118,8 @@ extension FileStorage {
         retire()
     }
 
-    /// Somebody cut our segment short: what is left of it stays, and what is added goes to a new one. Under `appending`.
+    /// Stops appending to a segment that was truncated by another program. The rest of it stays, and new records go to a new segment.
+    /// Precondition: `appending` is held.
     private func leave(_ writer: SegmentWriter) {
         guard let segment = state.withLock({ self.writer === writer ? durability.ownSegment : nil }) else { return }
         Log.write(
@@ -129,8 +130,9 @@ extension FileStorage {
         abandon(writer, segment)
     }
 
-    /// A sync failed, or the file is no longer the one in the directory: what is not known to be durable
-    /// is to be written anew. (The system may have dropped the bytes; syncing again would say it is fine.) Under `appending`.
+    /// Marks a segment for rewriting: a sync failed, or the file is no longer the one in the directory. Whatever is not known to be
+    /// durable will be written again. (The system may have dropped the bytes, and another sync would succeed all the same.) Precondition:
+    /// `appending` is held.
     func markUnsynced(_ writer: SegmentWriter, _ segment: Segment) {
         state.withLock {
             if segment.durable < segment.position {

@@ -1,16 +1,16 @@
-/// Compacting many small segments into few large ones.
+/// Compacts many small segments into few large ones.
 ///
-/// Every handle that writes leaves a segment, and opening a store costs by segments. So those that are small, and
-/// that nobody will add to any more, are compacted into one; it is written aside, made durable, and then named. What was
-/// compacted is deleted by a later look, once that has been there for the time of grace, and holds it byte for byte.
-/// Nobody waits for any of this: readers find each record in one place or the other.
+/// Every handle that writes leaves a segment, and the time to open a store grows with their number. So small segments that no process
+/// appends to any more are compacted into one, which is written under a temporary name, synced, and renamed. The old ones are deleted by
+/// a later check, once the new one has existed for the grace period and holds their bytes unchanged. Nothing waits for this: readers find
+/// each record in one place or the other.
 extension FileStorage {
-    /// Larger ones stay as they are: so a record is copied a few times only, whatever the size of the store.
+    /// Larger segments are not compacted: so a record is copied only a few times, whatever the size of the store.
     var compactLimit: UInt64 { options.segmentLimit / 2 }
-    /// Segments of different sizes are compacted together only when the largest is at most as large as the others
-    /// together, so that each compaction at least doubles what a record lies in. Below this many bytes it does not matter.
+    /// Segments of different sizes are compacted together only if the largest is at most as large as the others together. So each
+    /// compaction at least doubles the size of a record's segment. Below this many bytes the size does not matter.
     static let smallSegment: UInt64 = 64 << 10
-    /// Fewer at once do not pay.
+    /// The fewest segments that are worth compacting.
     static let fewestFolded = 4
 
     public func compact(_ trigger: CompactionTrigger, _ control: OperationControl) throws -> CompactionReport {
@@ -21,7 +21,7 @@ extension FileStorage {
         }
         try state.withLock { try checkOpen() }
         if trigger != .request, options.compaction == .onRequest { return report }
-        // Its progress callback belongs to the host, which may compact or close the store there.
+        // The progress callback belongs to the host, which may call `compact` or `close` in it.
         if let report = try compacting.runUnlessWithin({ try compactHeld(trigger, control) }) { return report }
         guard trigger != .request else {
             throw StoreError(
@@ -44,16 +44,16 @@ extension FileStorage {
             report.syncMarker = marker
             return report
         }
-        // One process at a time, so that no two compact what overlaps. That would be right, but wasteful; so where there
-        // are no locks we do without.
+        // Only one process at a time, so that no two compact the same segments. Without locks this is skipped, since two such compactions
+        // are correct, just wasteful.
         let turn = try posix("Opening", directory.segments) { () throws(Errno) in try directory.segmentsFolder.readable() }
         do throws(Errno) { try System.lockExclusively(turn.descriptor) } catch { if error.code == EWOULDBLOCK { return report } }
-        // A child that the host forks meanwhile has the open file as well: closing it here alone would leave the lock with that one.
+        // Unlock explicitly: a child that the host forks meanwhile shares the open file, so closing it here would not release the lock.
         defer { try? System.unlock(turn.descriptor) }
         return try compactNow(trigger, control)
     }
 
-    /// Whether there may be enough to compact. Looks at what the scans met only.
+    /// Returns whether there may be enough to compact. Uses only what the scans found.
     private func mayPay(_ trigger: CompactionTrigger) -> Bool {
         let limit = threshold(trigger)
         return state.withLock {
@@ -68,13 +68,13 @@ extension FileStorage {
         return trigger == .opened ? threshold * 4 : threshold
     }
 
-    /// Under `state`.
+    /// Precondition: `state` is held.
     private func isFoldable(_ segment: Segment) -> Bool {
         !segment.replaced && !segment.gone && !segment.damaged && segment.pinned == nil && segment !== durability.ownSegment
     }
 
-    /// Whether segments are there that were compacted, long enough ago. Looks at the last compaction only: while others follow,
-    /// those look, too; and to look costs by all that was ever compacted.
+    /// Returns whether there are segments that were compacted long enough ago. Checks the last compaction only: later compactions check
+    /// the earlier ones, and a full check grows with everything that was ever compacted.
     private func mayDelete() -> Bool {
         let (any, compacted) = state.withLock {
             (
@@ -97,7 +97,7 @@ extension FileStorage {
         let what = "Compacting \(description)"
         let names = try segmentNames(control.paced(.writing, doing: what)).sorted()
         var done = 0, stopped: (any Error)?
-        // Who has said that it shall stop is not asked again: where errors of reading are passed over, this one is not.
+        // If the check throws, it is not called again, and its error is not taken for a reading error.
         let compaction = SegmentCompaction(
             system: options.system,
             check: {
@@ -121,7 +121,8 @@ extension FileStorage {
             let old = head.sources.filter { $0.id != head.id && here.contains($0.id) }
             if !old.isEmpty, let status = try? directory.segment(name).status(), isOldEnough(status) {
                 guard try compaction.isWhole(directory.segment(name), head.id, size: status.size) else {
-                    // Bytes of it were changed. Made again from the same segments it is the same; else they are kept.
+                    // Its bytes were changed. If the same segments can be compacted again, the result is the same. Otherwise they are
+                    // retained.
                     try remake(name, head, compaction, &report)
                     covered.formUnion(head.sources.map(\.id))
                     continue
@@ -154,7 +155,7 @@ extension FileStorage {
         return report
     }
 
-    /// Which are compacted together.
+    /// Returns the groups of segments to compact together.
     private func groups(_ summaries: [(name: String, summary: SegmentCompaction.Summary)], _ trigger: CompactionTrigger) -> [[(
         name: String, summary: SegmentCompaction.Summary
     )]] {
@@ -190,7 +191,7 @@ extension FileStorage {
 
     private func write(_ inputs: [CompactionInput], _ compaction: SegmentCompaction, _ report: inout CompactionReport) throws {
         let size: UInt64
-        // What is gone meanwhile, or has become shorter, is compacted another time, if it comes back.
+        // A segment that disappeared or became shorter meanwhile is compacted another time, if it comes back.
         do { size = try compaction.write(inputs, in: directory) } catch is SegmentCompaction.Vanished { return }
         countSync()
         report.made += 1
@@ -204,7 +205,7 @@ extension FileStorage {
             let segment = try segmentLocked(named: name)
             forget(segment)
             try applyRelocations(of: head, in: segment, here: [])
-            // Where all that it holds was reported from where it was, no scan need look at it.
+            // If everything in it was reported from the old segments, no scan needs to read it.
             let isKnown = inputs.allSatisfy { input in
                 segmentsByName[input.id.hex + ".seg"].map { !segments[$0].damaged && segments[$0].position >= input.from + input.size }
                     ?? false
@@ -217,7 +218,7 @@ extension FileStorage {
         }
     }
 
-    // MARK: What was compacted
+    // MARK: Compacted segments
 
     private func delete(
         _ old: [CompactionSource], compactedInto name: String, _ head: CompactedSegment, _ compaction: SegmentCompaction,
@@ -226,7 +227,7 @@ extension FileStorage {
     ) throws {
         let place = directory.segment(name), path = place.path
         guard let compacted = try? OpenFile(place, O_RDONLY) else { return }
-        // It may have come from another machine, or from a backup.
+        // It may have come from another machine or from a backup, so sync it first.
         try posix("Syncing the segment", path) { () throws(Errno) in try options.system.sync(compacted) }
         try directory.syncDirectory(directory.segmentsFolder, options.system)
         countSync()
@@ -236,9 +237,9 @@ extension FileStorage {
             guard let file = try? OpenFile(oldPlace, O_RDONLY), let status = try? System.status(file.descriptor),
                 status.size == source.length
             else { continue }
-            // The lock of one that was never sealed says whether its writer lives.
+            // If it was never sealed, its lock tells whether its writer lives.
             if !source.sealed, (try? System.lockExclusively(file.descriptor)) == nil { continue }
-            // Damaged meanwhile, or not of the same bytes: it stays, whatever it holds.
+            // If it was damaged meanwhile, or differs in any byte, it stays.
             guard (try? compaction.holds(source, at: head.data + source.at, in: compacted, path, head.id, file, oldPath)) ?? false else {
                 try compaction.check()
                 continue
@@ -258,7 +259,7 @@ extension FileStorage {
         }
     }
 
-    /// Makes a compacted segment again that is damaged, when all that it was made of is there.
+    /// Rebuilds a damaged compacted segment if all of its sources exist.
     private func remake(_ name: String, _ head: CompactedSegment, _ compaction: SegmentCompaction, _ report: inout CompactionReport) throws
     {
         var inputs: [CompactionInput] = []
@@ -280,7 +281,7 @@ extension FileStorage {
         try write(inputs, compaction, &report)
     }
 
-    /// What those left behind who were killed while they compacted.
+    /// Removes the leftovers of processes that were killed while compacting.
     private func removeLeftovers(_ check: () throws -> Void) throws {
         for name in (try? directory.segmentsFolder.names()) ?? []
         where name.hasPrefix(SegmentCompaction.asidePrefix) && name.hasSuffix(".tmp") {

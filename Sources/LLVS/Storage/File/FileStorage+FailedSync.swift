@@ -1,10 +1,10 @@
-/// What becomes of bytes whose sync failed.
+/// Rewrites bytes whose sync failed.
 ///
-/// The system may have dropped them while it takes them for written, so that a later sync would say that all is well
-/// (Linux marks the pages clean). But it has them still in memory, or they are on the medium after all: so they are read
-/// back, checked, and written elsewhere. Who meets a record twice takes it once.
+/// The system may have dropped them and still regard them as written, so a later sync would succeed (Linux marks the pages clean). But it
+/// may have them in memory, or they may be on the medium after all. So they are read back, checked, and written elsewhere. Readers ignore
+/// the second copy of a record.
 extension FileStorage {
-    /// Writes anew, in a segment that works, the frames whose sync failed. Under `appending`.
+    /// Writes the frames whose sync failed to another segment. Precondition: `appending` is held.
     func rewriteUnsynced() throws {
         while let own = state.withLock({ durability.unsynced.first }) {
             let (from, end) = state.withLock { (max(own.segment.durable, UInt64(FrameFormat.segmentHeaderSize)), own.segment.position) }
@@ -12,8 +12,8 @@ extension FileStorage {
                 .io,
                 "Versions appended to \(own.path) cannot be read back to be written anew. The medium fails: copy the store to another.",
                 path: own.path)
-            // What was damaged before the sync failed is not what that lost: it stays where it is. So is what does not match in
-            // a segment that was sealed, since whoever seals one has synced it.
+            // Frames that were damaged before the sync failed were not lost by it: they stay where they are. So do frames in a sealed
+            // segment that do not match, since its writer has synced it.
             let (isSealed, known) = state.withLock {
                 (own.segment.complete, Set(damageList.compactMap { $0.file == own.path ? $0.offset : nil }))
             }
@@ -35,7 +35,7 @@ extension FileStorage {
                 if let first = left.first, first < frame.upperBound { continue }
                 let header = try posix("Reading the segment", own.path) { () throws(Errno) in try frameHeader(own, frame.lowerBound) }
                 guard let header else { throw unreadable }
-                // The list of what somebody else compacted belongs to his segment.
+                // The list of another process's compaction belongs to its segment.
                 guard header.kind == FrameFormat.Kind.batch.rawValue else { continue }
                 let (writer, segment, _) = try writer(for: 0)
                 do throws(Errno) {
@@ -52,14 +52,14 @@ extension FileStorage {
             }
             state.withLock {
                 durability.unsynced.removeAll { $0.segment === own.segment }
-                // Another's: what we wrote of it need not be synced there any more.
+                // Another process's segment: the bytes that were rewritten need not be synced there any more.
                 if durability.foreign.contains(Int(own.segment.index)) { own.segment.durable = max(own.segment.durable, end) }
                 if own.segment.durable >= own.segment.position { durability.foreign.remove(Int(own.segment.index)) }
             }
         }
     }
 
-    /// The frame's header; it was checked, so its size is one that fits.
+    /// Reads the header of a frame. The frame was checked, so its size is valid.
     private func frameHeader(_ own: DurabilityState.Own, _ at: UInt64) throws(Errno) -> FrameFormat.FrameHeader? {
         var bytes = [UInt8](repeating: 0, count: FrameFormat.frameHeaderSize)
         return try bytes.filled { (b) throws(Errno) in
@@ -68,7 +68,7 @@ extension FileStorage {
         }
     }
 
-    /// A sync of what others wrote failed: we write it ourselves, as far as it is not known to be durable.
+    /// Marks others' segments whose sync failed: this process rewrites what is not known to be durable.
     func markForeignUnsynced(_ indices: [Int], haveBlobs: Bool) {
         if haveBlobs { blobs.isSyncUncertain = true }
         for index in indices {
@@ -87,10 +87,10 @@ extension FileStorage {
 }
 
 extension BlobDirectory {
-    /// Blobs written longer ago than this are on the medium, whatever a sync says now: systems write back within minutes.
+    /// Older blobs are on the medium, whatever a sync reports: systems write back within minutes.
     private static let syncUncertainAge: Int64 = 86_400 * 1_000_000_000
 
-    /// Writes anew what is in the directory, but for old blobs, when a sync of it failed.
+    /// Rewrites the blobs in the directory, except old ones, if a sync of it failed.
     func rewriteUncertain() throws {
         guard isSyncUncertain else { return }
         let since = System.now &- BlobDirectory.syncUncertainAge
@@ -104,7 +104,7 @@ extension BlobDirectory {
         isSyncUncertain = false
     }
 
-    /// The same bytes in a file of the same name.
+    /// Writes the same bytes to a new file of the same name.
     private func rewrite(_ blob: DirectoryEntry, size: UInt64) throws {
         try posix("Writing anew", blob.path) { () throws(Errno) in
             let aside = try folder.place(".again-" + RandomName.random().hex + ".tmp")

@@ -5,13 +5,13 @@ extension FileStorage {
         if try readOpen(place.segment, buffer, at: place.offset + offset) == buffer.count { return }
         var (file, found) = try locate(place)
         if try fill(buffer, file, found.offset + offset, found) { return }
-        // Shorter than it was. Perhaps another file was put in its place: look again, by path.
+        // The file is shorter than before. Another file may have been put in its place: open it again by path.
         state.withLock {
             if Int(found.segment) < segments.count, segments[Int(found.segment)].file === file { forget(segments[Int(found.segment)]) }
         }
         (file, found) = try locate(place)
         if try fill(buffer, file, found.offset + offset, found) { return }
-        // A syncing program may have brought back a shorter copy of one that was compacted and deleted.
+        // A syncing program may have brought back a shorter copy of a segment that was compacted and deleted.
         if let (whole, elsewhere) = try? locate(place, without: found.segment),
             try fill(buffer, whole, elsewhere.offset + offset, elsewhere)
         {
@@ -34,7 +34,7 @@ extension FileStorage {
         }
     }
 
-    /// Reads from a segment that is open: without a lock. Nil when it is not.
+    /// Reads from an open segment without a lock. Returns nil if it is not open.
     @inline(__always)
     private func readOpen(_ segment: UInt32, _ buffer: UnsafeMutableRawBufferPointer, at position: UInt64) throws -> Int? {
         do throws(Errno) { return try descriptors.read(segment, buffer, at: position) } catch {
@@ -43,13 +43,13 @@ extension FileStorage {
         }
     }
 
-    /// The record's file, open, and where in it the record is: where it always was, or where it was compacted to.
-    /// `without`: a segment in which it is not any more.
+    /// Returns the record's opened file and the record's place in it: the original one, or the one that it was compacted to.
+    /// - Parameter without: a segment that no longer has the record.
     private func locate(_ place: RecordPlace, without short: UInt32? = nil) throws -> (OpenFile, RecordPlace) {
         if place.segment != short, let file = try file(of: place.segment) { return (file, place) }
         var known = 0
         for attempt in 0..<10 {
-            // Perhaps it was compacted by another process since we looked, and what it was compacted into was so again meanwhile.
+            // Another process may have compacted it since the last look, and may have compacted the result again meanwhile.
             if attempt > 0 {
                 let sawAll = try discoverFolded()
                 let found = state.withLock { segments.reduce(0) { $0 + $1.relocations.count } }
@@ -83,9 +83,9 @@ extension FileStorage {
         }
     }
 
-    /// The segment's file, open; nil when it is gone.
-    /// - Parameter evenIfGone: looks also for one that was compacted and gone when it was last looked for. Who unites a store with a copy
-    ///   brings such files back, and what it was compacted into may have been compacted and removed meanwhile.
+    /// Opens the segment's file; nil if it is gone.
+    /// - Parameter evenIfGone: whether to try also a segment that was compacted and was gone at the last look. Merging a store with a
+    ///   copy brings such files back, and the segment with its records may have been compacted and removed meanwhile.
     private func file(of index: UInt32, evenIfGone: Bool = false) throws -> OpenFile? {
         state.lock()
         guard !closed else { state.unlock(); throw StorageRange.closed(description) }
@@ -96,7 +96,7 @@ extension FileStorage {
         if let file = segment.pinned ?? segment.file {
             state.unlock()
             if file.isOurs { return file }
-            // The host closed it: it is opened again.
+            // The host closed it: open it again.
             state.lock()
             if segment.pinned === file { segment.pinned = nil }
             forget(segment)
@@ -137,13 +137,13 @@ extension FileStorage {
         }
     }
 
-    /// Keeps the file open for reading, and lets go of the one unused longest where there are too many. Under `state`.
+    /// Caches an open file for reading, and evicts the least recently used one if there are too many. Precondition: `state` is held.
     func install(_ file: OpenFile, for segment: Segment) {
         useClock &+= 1
         segment.lastUse = useClock
         if segment.file == nil { opened.append(Int(segment.index)) }
         let before = segment.file
-        // Nobody reads from the one before when this returns.
+        // When this returns, no thread reads from the previous file.
         descriptors.set(segment.index, segment.pinned ?? file)
         withExtendedLifetime(before) { segment.file = file }
         while opened.count > max(1, options.openFiles) {
@@ -158,13 +158,13 @@ extension FileStorage {
         }
     }
 
-    /// Keeps our own file open under its number, whatever has its name. Under `state`.
+    /// Keeps this process's own file open for a segment, whatever file has its name. Precondition: `state` is held.
     func pin(_ file: OpenFile, for segment: Segment) {
         descriptors.set(segment.index, file)
         segment.pinned = file
     }
 
-    /// Under `state`.
+    /// Precondition: `state` is held.
     func forget(_ segment: Segment) {
         close(segment)
         opened.removeAll { $0 == Int(segment.index) }

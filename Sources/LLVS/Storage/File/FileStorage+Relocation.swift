@@ -1,20 +1,20 @@
 /// Where bytes of a segment are that was compacted into another.
 struct Relocation {
-    /// The other's index.
+    /// The index of the other segment.
     let to: Int
-    /// The range of the old segment that is there, and where.
+    /// The range of the old segment, and where it is in the other one.
     let from: UInt64
     let size: UInt64
     let at: UInt64
-    /// Bytes of the old segment's file when it was compacted.
+    /// The size of the old segment's file when it was compacted.
     let length: UInt64
 }
 
-/// Segments that others were compacted into (see `CompactionSource`): reading them instead of those that they replace, and
-/// finding in them what was in a file that is gone.
+/// Reads compacted segments (see `CompactionSource`) instead of those that they replace, and finds in them the records of files that are
+/// gone.
 extension FileStorage {
-    /// Reads the new ones among the segments, before all others: those that they stand for need not be read then.
-    /// One that is damaged, or not wholly here, stands for nothing.
+    /// Reads the new compacted segments before all others: the segments that they replace need not be read then. A damaged or incomplete
+    /// one replaces nothing.
     func scanFolded(_ names: [String], _ buffer: ScanBuffer, _ control: PacedControl, _ found: (ScannedRecord) throws -> Void) throws {
         var heads: [(segment: Segment, head: CompactedSegment)] = []
         for name in names where name.hasPrefix(CompactionSource.namePrefix) {
@@ -25,7 +25,7 @@ extension FileStorage {
         }
         guard !heads.isEmpty else { return }
         let here = Set(names)
-        // One that was compacted into another of them last: it may turn out to be covered.
+        // A segment that was itself compacted into another of these comes last: the other may replace it.
         let covered = Set(heads.flatMap { $0.head.sources.map(\.id) })
         heads.sort { a, b in
             let (x, y) = (covered.contains(a.head.id), covered.contains(b.head.id))
@@ -50,7 +50,7 @@ extension FileStorage {
         }
     }
 
-    /// What the segment of that name was compacted from; nil when it was not, or cannot be read now.
+    /// Returns the sources of the segment of that name; nil if it has none, or cannot be read now.
     func readHead(_ name: String) -> CompactedSegment? {
         do throws(Errno) {
             let file = try OpenFile(directory.segment(name), O_RDONLY)
@@ -60,8 +60,8 @@ extension FileStorage {
         } catch { return nil }
     }
 
-    /// Remembers where the bytes of the segments are that were compacted into `segment`: of those that this handle has
-    /// places in, and those whose files are `here`. Under `state`.
+    /// Records where the bytes of segments are that were compacted into `segment`: of segments in which this handle has places, and of
+    /// those whose files are `here`. Precondition: `state` is held.
     func applyRelocations(of head: CompactedSegment, in segment: Segment, here: Set<String>) throws {
         for source in head.sources where source.id != head.id {
             let name = source.id.hex + ".seg"
@@ -73,7 +73,8 @@ extension FileStorage {
         }
     }
 
-    /// The ranges of a compacted segment's frames, from `head.data` on, whose records were reported from where they were. Under `state`.
+    /// Returns the ranges of a compacted segment's frames, from `head.data` on, whose records were reported from the old segments.
+    /// Precondition: `state` is held.
     private func knownRanges(of head: CompactedSegment) -> [Range<UInt64>] {
         var ranges: [Range<UInt64>] = []
         var reached: UInt64 = 0
@@ -87,7 +88,7 @@ extension FileStorage {
         return ranges
     }
 
-    /// All that the compacted segment holds was reported: those that it stands for need not be read any more. Under `state`.
+    /// Marks the sources of a compacted segment as replaced, once everything in it was reported. Precondition: `state` is held.
     func retire(_ head: CompactedSegment, by segment: Segment) {
         for source in head.sources {
             guard let index = segmentsByName[source.id.hex + ".seg"] else { continue }
@@ -101,14 +102,14 @@ extension FileStorage {
                 old.complete = true
                 old.replaced = true
             } else {
-                // A copy that a syncing program brings may yet hold more.
+                // A copy from a syncing program may have more.
                 old.position = max(old.position, source.from + source.size)
                 old.replaced = true
             }
         }
     }
 
-    /// Where the record may be as well. Under `state`.
+    /// Returns where else the record may be. Precondition: `state` is held.
     func relocations(of place: RecordPlace) -> [RecordPlace] {
         guard Int(place.segment) < segments.count else { return [] }
         return segments[Int(place.segment)].relocations.compactMap { relocation in
@@ -124,7 +125,7 @@ extension FileStorage {
     public func currentPlace(_ place: RecordPlace) -> RecordPlace {
         state.withLock {
             var place = place
-            // Each step leads to a segment made later; a list that says otherwise must not keep us here.
+            // Each step leads to a newer segment. An invalid list must not cause an endless loop.
             for _ in 0..<64 {
                 guard Int(place.segment) < segments.count, segments[Int(place.segment)].replaced,
                     let next = relocations(of: place).first(where: { segments[Int($0.segment)].complete })
@@ -135,9 +136,9 @@ extension FileStorage {
         }
     }
 
-    /// Looks for segments that were compacted from others, by this or another process. Also those that are known are asked again: a
-    /// syncing program may have brought back, and somebody deleted, what they had been compacted from long ago.
-    /// - Returns: false when one that was listed could not be read: it may have been compacted itself by then.
+    /// Looks for segments that any process compacted. Reads the heads of known ones again: a syncing program may have brought back, and
+    /// another program deleted, the segments that they were compacted from long ago.
+    /// - Returns: false if a listed one could not be read: it may have been compacted itself meanwhile.
     @discardableResult
     func discoverFolded() throws -> Bool {
         let names = try segmentNames()
@@ -156,7 +157,7 @@ extension FileStorage {
         return sawAll
     }
 
-    /// Whether what the segment of that name held is in a segment that is `there`. Under `state`.
+    /// Returns whether the content of the segment of that name is in a segment that is `there`. Precondition: `state` is held.
     func isElsewhere(_ name: String, _ there: Set<String>) -> Bool {
         guard let index = segmentsByName[name] else { return false }
         let old = segments[index]

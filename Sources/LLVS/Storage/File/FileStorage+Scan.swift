@@ -9,14 +9,14 @@ extension FileStorage {
         while true {
             let vanished = try scan(names, buffer, control, found)
             if vanished.isEmpty { break }
-            // Others compacted and deleted them since they were listed: what they held is in a segment that was not there then.
+            // Other processes compacted and deleted them since they were listed: a segment that was created later has their content.
             names = try segmentNames(control)
             if vanished.isSubset(of: names) { break }
         }
         try keepOwnSegment()
     }
 
-    /// Reports what is new in the segments of these names. Returns those that are not there any more.
+    /// Reports the new records in the segments of these names. Returns the names that no longer exist.
     private func scan(
         _ all: [String], _ buffer: ScanBuffer, _ control: PacedControl, _ found: (ScannedRecord) throws -> Void
     ) throws -> Set<String> {
@@ -41,7 +41,7 @@ extension FileStorage {
             }
             if status != look || isDue, status.isRegularFile { changed.append((segment, status.modified)) }
         }
-        // Those written earlier first: versions then mostly come after those that they build on.
+        // Oldest first: so versions mostly come after their predecessors.
         changed.sort { $0.modified != $1.modified ? $0.modified < $1.modified : $0.segment.name < $1.segment.name }
         for (segment, _) in changed {
             try control.step(0)
@@ -50,9 +50,9 @@ extension FileStorage {
         return vanished
     }
 
-    /// The files in `segments/`. A file that a syncing program set aside under a changed name ("x (conflict).seg")
-    /// counts: it may hold more than the one it conflicts with. Hidden ones do not: they are on their way.
-    /// - Parameter control: looked at on the way; so is what the waits of this thread look at.
+    /// Returns the files in `segments/`. A file that a syncing program renamed ("x (conflict).seg") counts: it may have more than the one
+    /// that it conflicts with. Hidden files do not count: they are in transit.
+    /// - Parameter control: checked on the way, like the checks of this thread's waits.
     func segmentNames(_ control: PacedControl = .none) throws -> [String] {
         do {
             let suffix: [UInt8] = Array(".seg".utf8)
@@ -65,7 +65,7 @@ extension FileStorage {
         }
     }
 
-    /// The segment of that name, new or known. Under `state`.
+    /// Returns the segment of that name, and creates it if it is not known. Precondition: `state` is held.
     func segmentLocked(named name: String) throws -> Segment {
         if let index = segmentsByName[name] { return segments[index] }
         guard let index = UInt32(exactly: segments.count) else {
@@ -82,20 +82,20 @@ extension FileStorage {
     }
 
     enum ScanOutcome {
-        /// Read to its seal, and all of it is whole.
+        /// It was read up to its seal, and everything is valid.
         case complete
-        /// More may come, or something is wrong with it.
+        /// More may follow, or something is wrong with it.
         case open
-        /// Its file is not there.
+        /// Its file does not exist.
         case gone
     }
 
-    /// Reports what is new in a segment, but for records in the ranges `skipping` (in order).
+    /// Reports the new records in a segment, except those in the ranges `skipping`, which are in order.
     func scan(
         _ segment: Segment, _ buffer: ScanBuffer, skipping: [Range<UInt64>], _ control: PacedControl,
         _ found: (ScannedRecord) throws -> Void
     ) throws -> ScanOutcome {
-        // What the caller throws is no damage of the segment, whatever its code.
+        // An error of the caller's closure is not damage of the segment, whatever its code.
         var callback: (any Error)?
         func asCaller(_ body: () throws -> Void) throws {
             do { try body() } catch {
@@ -106,7 +106,7 @@ extension FileStorage {
         var skipped = 0
         let began = System.now, place = directory.segment(segment.name), path = place.path
         do {
-            // By its name each time: a syncing program may have put another file in its place.
+            // Open it by name each time: a syncing program may have replaced the file.
             let file = try posix("Opening the segment", path) { () throws(Errno) in try OpenFile(place, O_RDONLY) }
             state.withLock { filesOpened &+= 1 }
             let status = try posix("Looking at the segment", path) { () throws(Errno) in try System.status(file.descriptor) }
@@ -121,16 +121,16 @@ extension FileStorage {
             if problem != nil, !scanner.sealed { scanner.givesUpAt = start + UInt64(ScanBuffer.chunk) }
             var reported = false
             defer {
-                // What the medium did not give out is looked at again: it may recover.
+                // Unreadable bytes are read again later: the medium may recover.
                 let position = scanner.unreadableFrom ?? scanner.position, finished = scanner.finished && scanner.unreadableFrom == nil
-                // A damaged header costs nothing while the frames are whole; without any it is not there yet.
+                // A damaged header does not matter while the frames are valid. Without any frame, the segment is not complete yet.
                 if problem == nil || position > start {
                     state.withLock {
                         segment.id = id
                         segment.position = position
                         if scanner.lastFrame > 0 { segment.lastFrame = scanner.lastFrame }
                         segment.complete = finished
-                        // More than what was compacted: the file is needed still.
+                        // It has more than what was compacted, so the file is still needed.
                         if reported { segment.replaced = false }
                         if reported, !isReadOnly {
                             durability.foreign.insert(Int(segment.index))
@@ -168,7 +168,7 @@ extension FileStorage {
             switch error.code {
             case .notFound: return .gone
             case .io, .permission:
-                // One file that cannot be read must not keep the others from being opened.
+                // One unreadable file must not prevent the opening of the others.
                 state.withLock { remember(StorageDamage(file: path, offset: segment.position, message: error.message)) }
                 return .open
             default: throw error
@@ -176,12 +176,13 @@ extension FileStorage {
         }
     }
 
-    /// The segment's id, where to go on, and what is wrong with its header. Nil: there is nothing to read (yet).
+    /// Returns the segment's id, where to continue, and what is wrong with its header; nil if there is nothing to read (yet).
     private func begin(_ segment: Segment, _ file: OpenFile, _ path: String, _ size: UInt64) throws -> (RandomName, UInt64, StorageDamage?)?
     {
         let (known, position) = state.withLock { (segment.id, segment.position) }
         if let known, position > 0 {
-            // Shrunken: an older copy was put in its place. It comes back, or reading says what is missing.
+            // It became shorter: an older copy was put in its place. Either the longer one comes back, or reading reports what is
+            // missing.
             return size > position ? (known, position, nil) : nil
         }
         return try SegmentFile.begin(file, path, name: segment.name, size: size) { damage in state.withLock { remember(damage) } }
@@ -191,14 +192,14 @@ extension FileStorage {
         try posix("Reading the segment", path) { () throws(Errno) in try SegmentFile.isSealed(file, id, size) }
     }
 
-    /// Whether our segment is still the file of its name. A syncing program that put an older copy in its
-    /// place would leave us writing where nobody looks: then all of it is written anew.
+    /// Checks whether this process's segment is still the file of its name. If a syncing program replaced it with an older copy, appended
+    /// records would never be found: then all of it is rewritten.
     func keepOwnSegment(appendingHeld: Bool = false) throws {
         guard let writer = state.withLock({ (durability.ownSegment?.position ?? 0) > 0 ? writer : nil }), writer.isGone else { return }
         if !appendingHeld { appending.lock() }
         defer { if !appendingHeld { appending.unlock() } }
         guard let segment = state.withLock({ self.writer === writer ? durability.ownSegment : nil }) else { return }
-        // The whole store is not brought back by one of those who worked on it.
+        // If the whole store was removed, its writers do not bring it back.
         try checkPresence("Writing anew what was added to")
         Log.write(.warning, "The segment \(writer.path) was replaced or removed while it was being written. What it held is written anew.")
         state.withLock {
@@ -210,10 +211,10 @@ extension FileStorage {
     }
 }
 
-/// The two ends of a segment's file.
+/// Reads the two ends of a segment's file.
 enum SegmentFile {
-    /// The segment's id, where its frames begin, and what is wrong with its header (kept only where frames are
-    /// found). Nil: nothing to read, yet or at all; then `damage` is told why, if that is so for good.
+    /// Returns the segment's id, where its frames begin, and what is wrong with its header (retained only if frames are found). Returns
+    /// nil if there is nothing to read. If that is permanent, `damage` is called with the reason.
     static func begin(_ file: OpenFile, _ path: String, name: String, size: UInt64, damage: (StorageDamage) -> Void) throws -> (
         RandomName, UInt64, StorageDamage?
     )? {
@@ -227,7 +228,7 @@ enum SegmentFile {
         }
         let named = RandomName(hex: name.dropLast(4))
         guard let header else {
-            // The frames carry the id as well, so with the id from the file's name they can be read without the header.
+            // The frames have the id, too. So with the id from the file's name they can be read without the header.
             return named.map {
                 (
                     $0, headerSize,

@@ -1,14 +1,13 @@
-/// Going on where an earlier process stopped reading.
+/// Continues where an earlier process stopped reading.
 ///
 ///     mark = segments varint · segment ...
 ///     segment = size of name varint · name · position varint
 ///             · state u8: 0 not read, 1 complete, 3 passed over, 4 open · last frame varint, of one that is open
 ///
-/// Bytes once written are never overwritten, and a segment's name is random: a file of that name that has the last frame before
-/// the position (where it begins is what `last frame` says, 0 when there is none), or the seal, holds what it held. How long
-/// it is does not tell that: an older copy may be as long, with room at its end. One that is passed over was compacted into another, and
-/// `currentPlace` leads no row of the
-/// history to it: it may be gone, then it has no name. One that is gone otherwise was perhaps compacted since.
+/// Bytes in a segment are never overwritten, and its name is random. So if a file of that name has the last frame before the position
+/// (`last frame` is where it begins, 0 for none), or the seal, it has the same content as before. Its length does not prove that: an
+/// older copy may be as long, with unused room at its end. A skipped segment was compacted into another, and `currentPlace` leads no row
+/// of the history to it: it may be gone, and then has no name. Any other missing segment may have been compacted since.
 extension FileStorage {
     public func scanMark() -> [UInt8]? {
         let names = (try? segmentNames()).map { Set($0) } ?? []
@@ -21,7 +20,7 @@ extension FileStorage {
             mark.varint(UInt64(segments.count + others.count))
             for segment in segments {
                 let isGone = segment.replaced && !names.contains(segment.name)
-                // One that was never sealed is looked at again while it is there.
+                // A segment that was never sealed is read again while it exists.
                 let isPassedOver = segment.replaced && (isGone || segment.complete)
                 guard !isPassedOver || segment.relocations.contains(where: { segments[$0.to].complete && $0.length >= segment.position })
                 else { return nil }
@@ -65,7 +64,7 @@ extension FileStorage {
         let here = Set(names.lazy.filter { !passed.contains($0) })
         var missing: [String: UInt64] = [:]
         for i in known.indices where known[i].position > 0 {
-            // A name from a file: it must be one of those that the directory lists, and so is no path.
+            // A name from a file: since it must be one that the directory lists, it is not a path.
             guard here.contains(known[i].name) else { missing[known[i].name] = known[i].position; continue }
             guard isThere(&known[i]) else { return nil }
         }
@@ -113,23 +112,23 @@ extension FileStorage {
         }
     }
 
-    /// A segment as the mark has it.
+    /// A segment according to the mark.
     private struct Known {
         var name: String
         var position: UInt64
         var lastFrame: UInt64
         var complete: Bool
-        /// Opened to look, and read to its seal.
+        /// Opened for the check, and read up to its seal.
         var file: OpenFile?
     }
 
-    /// Whether the file of a segment has what was read of it, or it was sealed since: then it is read to its end.
+    /// Returns whether the file of a segment still has what was read of it. If it was sealed since, it is read to its end.
     private func isThere(_ known: inout Known) -> Bool {
         let place = directory.segment(known.name), sealSize = UInt64(FrameFormat.sealSize)
         guard let status = try? place.status(), status.isRegularFile, status.size >= known.position else { return false }
         let (sealed, overflow) = known.position.addingReportingOverflow(sealSize)
         guard !overflow else { return false }
-        // The position is behind the seal where another had sealed it. With room a file ends at the end of a block.
+        // If another process sealed it, the position is after the seal. A file with unused room ends at the end of a block.
         if known.complete, known.position == status.size || sealed == status.size, status.size % 4096 != 0 { return true }
         guard let id = RandomName(hex: known.name.dropLast(4)), let file = try? OpenFile(place, O_RDONLY) else { return false }
         state.withLock { filesOpened &+= 1 }

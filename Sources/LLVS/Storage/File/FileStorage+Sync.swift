@@ -1,17 +1,17 @@
-/// What is not known to be on the medium. Guarded by the storage's `state`.
+/// What is not known to be durable. Guarded by the storage's `state`.
 struct DurabilityState {
-    /// A segment of ours that is not written any more, or another's as far as it was read.
+    /// A segment of this process that is no longer written, or another's up to where it was read.
     struct Own { let file: OpenFile; let id: RandomName; let path: String; let segment: Segment }
 
     /// The segment that the writer writes.
     var ownSegment: Segment?
-    /// To be synced.
+    /// Segments to sync.
     var retired: [Own] = []
-    /// To be written anew, from `durable` to `position`: a sync of them failed.
+    /// Segments whose sync failed: to be rewritten from `durable` to `position`.
     var unsynced: [Own] = []
-    /// Segments of others whose records `scan` reported.
+    /// Other processes' segments whose records `scan` reported.
     var foreign: Set<Int> = []
-    /// A file was made in `segments/`, by whomever.
+    /// Whether any process created a file in `segments/`.
     var segmentsDirectory = false
 }
 
@@ -19,19 +19,20 @@ extension FileStorage {
     public func sync() throws {
         try state.withLock { try checkOpen() }
         if isReadOnly { return }
-        // Who waits for another's sync finds nothing left to do. Commits that wait at once share one: `GroupCommit` in the store.
+        // A call that waits for another's sync finds nothing left to do. Concurrent commits share one sync: `GroupCommit` in the store.
         try syncing.withLock { try makeDurable(foreign: true, appendingHeld: false) }
     }
 
-    /// Syncs all that is not known to be durable. `foreign`: what others wrote, too.
+    /// Syncs everything that is not known to be durable.
+    /// - Parameter foreign: whether to sync also what other processes wrote.
     func makeDurable(foreign: Bool, appendingHeld: Bool, isClosing: Bool = false) throws {
         do {
             let (writer, isDurable) = state.withLock { () -> (SegmentWriter?, Bool) in
                 guard let segment = durability.ownSegment else { return (nil, true) }
                 return (self.writer, segment.durable >= segment.position)
             }
-            // Who closes looks for what was synced as well: the next one to open the store looks where its path leads. A store that
-            // was deleted as a whole has lost nothing of what it still promises.
+            // On closing, synced records are checked, too: the next process to open the store follows its path. If the whole store was
+            // deleted, nothing is left to lose.
             if let writer, !isDurable || isClosing, writer.isGone, !isDurable || (try? checkPresence("Closing")) != nil {
                 try keepOwnSegment(appendingHeld: appendingHeld)
             }
@@ -41,7 +42,7 @@ extension FileStorage {
                 try rewriteUnsynced()
             }
             try blobs.rewriteUncertain()
-            // Blobs before the records that name them, others' records before ours that build on them.
+            // Sync blobs before the records that name them, and others' records before this process's successors of them.
             for _ in 0..<(try blobs.sync()) { countSync() }
             if foreign { try syncForeign(appendingHeld: appendingHeld) }
             try syncRetired()
@@ -66,8 +67,8 @@ extension FileStorage {
         }
     }
 
-    /// Makes durable what was appended to a segment. If the host has closed the descriptor, the file is opened again by its name: a sync is
-    /// of the file, whoever wrote it.
+    /// Syncs a segment's file. If the host has closed the descriptor, opens the file again by its name: a sync covers the file, whichever
+    /// process wrote it.
     func syncSegment(_ file: OpenFile, _ place: DirectoryEntry) throws(Errno) {
         if file.isOurs { return try options.system.fdatasync(file.descriptor) }
         let again = try OpenFile(place, O_RDONLY)
@@ -92,12 +93,12 @@ extension FileStorage {
 
     private func markUnsynced(_ writer: SegmentWriter, _ segment: Segment, appendingHeld: Bool) {
         if !appendingHeld { appending.lock() }
-        // Unless an append has given it up meanwhile.
+        // Unless an append has abandoned it meanwhile.
         if state.withLock({ self.writer === writer }) { markUnsynced(writer, segment) } else { moveToUnsynced(segment) }
         if !appendingHeld { appending.unlock() }
     }
 
-    /// A sync that may have been of the whole file system failed: what we wrote may be what it failed on.
+    /// Marks this process's segments: a failed sync of the whole file system may have failed on them.
     private func markOwnUnsynced(appendingHeld: Bool) {
         let (writer, segment, retired) = state.withLock { (self.writer, durability.ownSegment, durability.retired.map(\.segment)) }
         if let writer, let segment { markUnsynced(writer, segment, appendingHeld: appendingHeld) }
@@ -128,7 +129,7 @@ extension FileStorage {
         }
     }
 
-    /// Others' segments, and with them whatever blobs they name, of which nothing is known here.
+    /// Syncs other processes' segments, and the blobs that they name.
     private func syncForeign(appendingHeld: Bool) throws {
         let pending = state.withLock {
             durability.foreign.filter { $0 < segments.count }.map { (index: $0, name: segments[$0].name, end: segments[$0].position) }
@@ -150,12 +151,11 @@ extension FileStorage {
     }
 
     private func syncForeign(_ pending: [(index: Int, name: String, end: UInt64)], haveBlobs: Bool) throws {
-        // A sync costs a flush of the disk even when there is nothing to write: many files at once are
-        // better done by one call for the whole file system.
+        // Each sync flushes the disk, even if there is nothing to write. For many files, one call for the whole file system is faster.
         var wholesale = false
         if haveBlobs || pending.count > 4 {
             wholesale = try posix("Syncing", directory.path) { () throws(Errno) in
-                // Nothing but this scope keeps the descriptor open.
+                // Only this scope keeps the descriptor open.
                 let root = try directory.root.readable()
                 defer { withExtendedLifetime(root) {} }
                 return try System.syncfs(root.descriptor)
@@ -179,7 +179,7 @@ extension FileStorage {
             try options.system.fdatasync(file.descriptor)
             countSync()
         } catch {
-            // Gone: moved elsewhere by whoever tidies up.
+            // It is gone: another program moved it.
             if error.code != ENOENT { throw StoreError.posix(error, doing: "Syncing", path: place.path) }
         }
     }

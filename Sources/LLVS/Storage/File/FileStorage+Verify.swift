@@ -1,10 +1,10 @@
 extension FileStorage {
-    /// Reads every byte of every segment and blob. Touches nothing of what `scan` knows, so it may run beside readers.
+    /// Reads every byte of every segment and blob. Does not change the state of `scan`, so readers may run at the same time.
     public func verify(_ control: OperationControl, found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
         let known = try state.withLock {
             try checkOpen(); return segments.filter { $0.position > 0 }.map { (name: $0.name, end: $0.position) }
         }
-        // What is in the place of the files that are open may be something else by now, or nothing.
+        // Open files may have been replaced or removed. Open them again by name.
         blobs.letGo()
         for old in state.withLock({ damageList }) where old.file == directory.marker { try damage(old) }
 
@@ -42,7 +42,7 @@ extension FileStorage {
             }
             left = []
             guard !vanished.isEmpty else { break }
-            // Others compacted them since they were listed: what they were compacted into is read instead.
+            // Other processes compacted them since they were listed: read the compacted segments instead.
             let compacted = try segmentNames(paced).filter { $0.hasPrefix(CompactionSource.namePrefix) }.sorted()
             for (name, missing) in vanished where !isFolded(name, upTo: ends[name] ?? 0) { try damage(missing) }
             left = compacted.filter { !read.contains($0) }
@@ -52,9 +52,9 @@ extension FileStorage {
         try control.check(.verifying, total, of: total, doing: what)
     }
 
-    /// Whether a segment is there into which that one was compacted, with all that is before `end`.
+    /// Returns whether a segment exists into which that one was compacted, with everything before `end`.
     private func isFolded(_ name: String, upTo end: UInt64) -> Bool {
-        // What is listed may be compacted itself, and deleted, before it is looked at: then there is another that has it.
+        // A listed segment may be compacted itself and deleted before it is read. Then another one has its content.
         for _ in 0..<8 {
             let compacted = ((try? segmentNames()) ?? []).filter { $0.hasPrefix(CompactionSource.namePrefix) && $0 != name }
             var areAllThere = true
@@ -67,7 +67,7 @@ extension FileStorage {
         return false
     }
 
-    /// Returns the segment's size.
+    /// Verifies a segment, and returns its size.
     private func verify(
         _ name: String, knownTo end: UInt64, _ buffer: ScanBuffer, _ found: (ScannedRecord) throws -> Void,
         _ damage: (StorageDamage) throws -> Void, vanished: (StorageDamage) -> Void, _ progress: @escaping (UInt64) throws -> Void
@@ -85,7 +85,7 @@ extension FileStorage {
             return 0
         }
         guard status.isRegularFile else { return 0 }
-        // It may be a copy of before that a syncing program brought back after the whole one was compacted and deleted.
+        // It may be an old copy that a syncing program brought back after the complete one was compacted and deleted.
         if status.size < end, !isFolded(name, upTo: end) {
             try damage(
                 StorageDamage(
@@ -108,7 +108,7 @@ extension FileStorage {
         let segment = try state.withLock {
             try checkOpen(); return try segmentLocked(named: name).index
         }
-        // The closures are called while `run` lasts only.
+        // The closures are called only during `run`.
         try withoutActuallyEscaping(progress) { progress in
             scanner.progress = progress
             defer { scanner.progress = { _ in } }
@@ -139,7 +139,7 @@ extension FileStorage {
             lost: .unfinished)
     }
 
-    /// Whether somebody is writing the segment: we, or a process of this machine, which holds a lock on it.
+    /// Returns whether the segment is being written: by this process, or by a process of this machine, which holds a lock on it.
     private func isBeingWritten(_ name: String, _ file: OpenFile) -> Bool {
         if state.withLock({ durability.ownSegment?.name == name }) { return true }
         do throws(Errno) {
@@ -151,7 +151,7 @@ extension FileStorage {
 
     // MARK: Salvaging
 
-    /// Reads every segment for whatever may be a record.
+    /// Reads every segment for anything that may be a record.
     public func salvage(_ control: OperationControl, found: (RecordPlace) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
         for old in state.withLock({ damageList }) where old.file == directory.marker { try damage(old) }
         let paced = control.paced(.verifying, doing: "Salvaging \(description)")
@@ -204,7 +204,7 @@ extension FileStorage {
         if !scanner.finished, !isBeingWritten(name, file) { try damage(unfinished(path, scanner.position)) }
     }
 
-    /// The segment's id, from whatever tells it: its header, its name, its first frame. Nil when nothing does, or its format is newer.
+    /// Returns the segment's id from its header, its name or its first frame; nil if none has it, or its format is newer.
     private func idForSalvage(_ name: String, _ file: OpenFile, _ path: String) throws -> RandomName? {
         var bytes = [UInt8](repeating: 0, count: FrameFormat.segmentHeaderSize + FrameFormat.frameHeaderSize)
         let got = try posix("Reading the segment", path) { () throws(Errno) in

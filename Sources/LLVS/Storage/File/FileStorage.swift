@@ -1,5 +1,5 @@
-/// The default storage: a directory of append-only segments, each written by one handle of one
-/// process ever, that processes and a folder-syncing program may share.
+/// The default storage: a directory of append-only segments. Only one handle of one process ever writes to a segment. Processes and a
+/// folder-syncing program may share the directory.
 ///
 ///     store/
 ///         llvs-store              the marker: "LLVS store", "format 1"
@@ -7,43 +7,43 @@
 ///         blobs/<32 hex>.blob     large values (see `BlobFile`)
 ///         cache/<name>.cache      derived; may be deleted at any time
 ///
-/// Opening and reading write nothing in an existing store. `append` costs one system call; `scan` one
-/// look per segment that is not sealed, plus what is new; `read` one system call. On a network file
-/// system one host only may use a store at a time: locks and the order of writes are not kept between hosts.
+/// Opening and reading write nothing in an existing store. `append` takes one system call, `scan` one per unsealed segment and the time
+/// for new records, `read` one system call. On a network file system, only one host may use a store at a time: locks and the order of
+/// writes do not hold between hosts.
 public final class FileStorage: Storage, @unchecked Sendable {
-    // Sendable: `appending` guards what is said to be under it, `state` the rest.
+    // Sendable: `appending` guards what is documented to be under it, `state` the rest.
     /// How a directory is used.
     public struct Options: Sendable {
-        /// Makes the store where there is none.
+        /// Whether to create the store if there is none.
         public var create = true
-        /// Never writes anything (caches go to memory, or to `cacheDirectory` where given).
+        /// Whether to never write anything (caches go to memory, or to `cacheDirectory` if given).
         public var readOnly = false
         /// At `full`, a blob is durable before the record that names it is written.
         public var durability = Durability.full
-        /// Where caches are kept; nil: in the store. To be outside of a synced folder, and of one store alone.
+        /// Where caches are stored; nil for in the store. Must be outside of a synced folder, and used by one store only.
         public var cacheDirectory: String?
-        /// Bytes at which a segment is sealed and the next begun. A larger batch is fine.
+        /// The size in bytes at which a segment is sealed and a new one begun. A single larger batch is allowed.
         public var segmentLimit: UInt64 = 64 << 20
-        /// Segments kept open for reading.
+        /// The most segments that are kept open for reading.
         public var openFiles = 64
         /// When small segments are compacted into large ones.
         public var compaction = Compaction.automatic
         /// At close, more small segments than this are compacted; at opening, more than four times as many.
         public var compactionThreshold = 64
-        /// Seconds for which segments that were compacted are kept, so that whoever is copying the directory misses nothing.
+        /// Seconds for which compacted segments are retained, so that a program that copies the directory misses nothing.
         public var compactionGrace: Double = 900
         /// Names versions in damage reports.
         public var inspector: RecordInspector?
-        /// Tests put failing system calls here.
+        /// Tests pass failing system calls here.
         var system = FileSystem()
-        /// A durable store, which is made where there is none, with its caches inside.
+        /// Options of a durable store, which is created if there is none, with its caches inside.
         public init() {}
     }
 
     public let description: String
     public let isReadOnly: Bool
     public var path: String { directory.path }
-    /// Values of their own may come after the records that name them, from a syncing program. Their directory is made with the first.
+    /// A syncing program may bring large values after the records that name them. Their directory is created with the first one.
     public var watchedPlaces: [WatchedDirectory] {
         [
             WatchedDirectory(directory.segments, names: { $0.hasSuffix(".seg") }),
@@ -55,46 +55,46 @@ public final class FileStorage: Storage, @unchecked Sendable {
     public let blockShape = BlockShape.segments(8 << 10)
 
     let directory: StoreDirectory
-    /// The directory that was opened, and which it is; while it is open no other gets its number. Guarded by `state`.
+    /// The directory that was opened, and its identity. While it is open, no other directory gets its number. Guarded by `state`.
     private var held: (directory: OpenFile, identity: FileIdentity)?
     let options: Options
     let blobs: BlobDirectory
     let caches: CacheDirectory
 
-    /// Held while writing to segments; taken before `state`, never while holding it.
+    /// Held while writing to segments. Taken before `state`, never while it is held.
     let appending = Lock(.writing)
-    /// Reused by all appends; touched under `appending` only.
+    /// Reused by all appends. Guarded by `appending`.
     var scratch = UnsafeMutableRawBufferPointer(start: nil, count: 0)
 
-    /// Guards all that follows; held for moments, never during a system call.
+    /// Guards everything below. Held briefly, never during a system call.
     let state = Lock(.storage)
     var closed = false
     var segments: [Segment] = []
     var segmentsByName: [String: Int] = [:]
-    /// Files that were compacted into others by the time an earlier process came to its mark: not looked at.
+    /// Files that an earlier process knew to be compacted into others when it wrote its mark. They are not read.
     var passedOver: Set<String> = []
-    /// What `resume` found in `segments/`, for the scan that follows at once.
+    /// The listing of `segments/` by `resume`, for the scan that follows at once.
     var listed: [String]?
     /// The indices of the segments that are open for reading.
     var opened: [Int] = []
     var useClock: UInt64 = 0
-    /// The same, and what is pinned, for those who read without `state`.
+    /// The same and the pinned ones, for readers without `state`.
     let descriptors = SegmentDescriptors()
     var writer: SegmentWriter?
     var damageList: [StorageDamage] = []
     var damageSet: Set<StorageDamage> = []
     var durability = DurabilityState()
     var counters = StorageStatistics()
-    /// Segments opened so far, for tests of what opening a store costs.
+    /// The number of segments opened so far, for tests of the cost of opening a store.
     var filesOpened = 0
-    /// Held while compacting segments; taken before the others.
+    /// Held while compacting segments. Taken before the others.
     let compacting = Gate("store")
     /// Held while syncing.
     let syncing = Lock(.syncing)
     private let syncs = Guarded<UInt64>(0)
     func countSync() { syncs.withLock { $0 &+= 1 } }
 
-    /// Opens the store at `path`, or makes one there.
+    /// Opens the store at `path`, or creates one there.
     /// - Throws: `.notFound`, `.notAStore`, `.notADirectory`, `.newerFormat`, `.permission`, `.noSpace`, `.readOnly`, `.io`.
     public init(path: String, options: Options = Options()) throws {
         let directory = try StoreDirectory(path)
@@ -136,7 +136,7 @@ public final class FileStorage: Storage, @unchecked Sendable {
         return all
     }
 
-    /// Everything is synced, and our segment sealed: the next to open the store need not check it.
+    /// Syncs everything and seals this process's segment, so that the next process to open the store need not check it.
     public func close(discarding: Bool) throws {
         if discarding { discard(); return }
         appending.lock()
@@ -147,7 +147,7 @@ public final class FileStorage: Storage, @unchecked Sendable {
             do {
                 try makeDurable(foreign: false, appendingHeld: true, isClosing: true)
                 if let writer = state.withLock({ self.writer }), writer.state != .cutShort {
-                    // A seal that is not written costs the next opener some checking, nothing else.
+                    // Without the seal, the next process to open the store checks some bytes, nothing else.
                     try? writer.seal()
                 }
             } catch { failure = error }
@@ -160,8 +160,8 @@ public final class FileStorage: Storage, @unchecked Sendable {
         if let failure { throw failure }
     }
 
-    /// After a fork: closes our descriptors. The parent's locks stay (they belong to the open file that
-    /// both share), and where a lock of ours was held by a thread that is not here, its descriptors stay too.
+    /// After a fork: closes this process's descriptors. The parent's locks stay (they belong to the shared open file). If a thread of the
+    /// parent held one of the mutexes, the descriptors that it guards stay open, too.
     private func discard() {
         guard pthread_mutex_trylock(state.raw) == 0 else { return }
         state.unlock()
@@ -192,14 +192,14 @@ public final class FileStorage: Storage, @unchecked Sendable {
         if isReadOnly { throw StorageRange.readOnly(description) }
     }
 
-    /// Throws when the directory is not the one that was opened any more.
+    /// Throws if the directory is no longer the one that was opened.
     public func checkPresence(_ doing: String) throws {
         if let identity = state.withLock({ held?.identity }), identity.isGone(from: directory.path) {
             throw StoreError.gone(doing, description, path: directory.path)
         }
     }
 
-    /// Remembers a damage; whether it is new. Under `state`.
+    /// Records a damage, and returns whether it is new. Precondition: `state` is held.
     func remember(_ damage: StorageDamage) {
         if damageSet.insert(damage).inserted { damageList.append(damage) }
     }
@@ -301,44 +301,44 @@ public final class FileStorage: Storage, @unchecked Sendable {
 final class Segment {
     let index: UInt32
     let name: String
-    /// The id in its header; nil until that was read.
+    /// The id in its header; nil until it was read.
     var id: RandomName?
-    /// Where the next frame begins; everything before was reported by `scan`, or appended here. 0: the header was not read.
+    /// Where the next frame begins. Everything before was reported by `scan`, or appended here. 0: the header was not read.
     var position: UInt64 = 0
-    /// Where the frame before `position` begins; 0: there is none, or nobody has looked.
+    /// Where the frame before `position` begins. 0: there is none, or it is not known.
     var lastFrame: UInt64 = 0
-    /// Bytes known to be on the medium.
+    /// The number of bytes known to be durable.
     var durable: UInt64 = 0
-    /// Its seal was met: nothing follows.
+    /// Whether its seal was reached: nothing follows.
     var complete = false
-    /// Parts of it could not be read: when it is looked at again though it did not change, nanoseconds since 1970.
+    /// If parts of it could not be read: when to read it again although it did not change, in nanoseconds since 1970.
     var due: Int64?
-    /// Nanoseconds.
+    /// In nanoseconds.
     static let longestWait: Int64 = 600 * 1_000_000_000
-    /// A medium that fails takes its time: most of it is to be left for other things.
+    /// Reading a failing medium is slow: leave most of the time for other work.
     static func nextLook(began: Int64) -> Int64 {
         let now = System.now, taken = min(max(0, now &- began), longestWait / 10)
         return taken < 20_000_000 ? now : now &+ taken * 10
     }
-    /// What `stat` said when it was last read to its end; nil: it is to be read again.
+    /// The result of `stat` when it was last read to its end; nil if it must be read again.
     var look: System.Status?
-    /// Whether `stat` will say something else once there is more. Into the room behind its frames a writer can write without
-    /// changing the size, and file systems count time in steps, of at most two seconds.
+    /// Returns whether `stat` will differ once there is more. A writer can fill the unused room after its frames without changing the
+    /// size, and file systems count time in steps of up to two seconds.
     static func isTelling(_ status: System.Status, readTo position: UInt64) -> Bool {
         let (age, overflow) = System.now.subtractingReportingOverflow(status.modified)
         return status.size <= position || (!overflow && age > 2_000_000_000)
     }
     var file: OpenFile?
-    /// Our own file, when another took its name: the only way to what it holds.
+    /// This process's own file if another took its name: the only way to its content.
     var pinned: OpenFile?
     var lastUse: UInt64 = 0
-    /// A damage was met in it: reading it to its end did not report all that it once held.
+    /// Whether damage was found: scanning to the end did not report every record that it once held.
     var damaged = false
-    /// It was compacted into others that hold all of it: nobody needs its file any more.
+    /// Whether it was compacted into others that hold all of it, so that its file is no longer needed.
     var replaced = false
-    /// Its file was not there when last looked for.
+    /// Whether its file was missing at the last look.
     var gone = false
-    /// Where its records are as well.
+    /// Where else its records are.
     var relocations: [Relocation] = []
     init(index: UInt32, name: String) { self.index = index; self.name = name }
 }

@@ -14,23 +14,22 @@
 ///     56  4  zero                        44  4  checksum of bytes 0..<44
 ///     60  4  checksum of bytes 0..<60
 ///
-/// Kinds from 128 on may be passed over by who does not know them.
+/// Readers may skip unknown kinds from 128 on.
 ///
 ///     body of a batch = table records    table = count:4 (length:8 checksum:4) * count
 ///     body of a seal  = frames:8 records:8
 ///     body of sources: see `CompactionSource`; the first frame of a segment that others were compacted into
 ///
-/// The table carries the checksums of the records, so that a frame is checked by its table and its
-/// records, each read once, and so that bit rot in a sealed segment costs one record rather than a
-/// batch. Segment id and own offset in the frame header keep bytes inside values (a store within a
-/// store) from being taken for frames.
+/// The table has the checksums of the records. So a frame is checked by its table and its records, each read once, and bit rot in a
+/// sealed segment costs one record instead of a batch. The segment id and the offset in the frame header prevent bytes inside values (a
+/// store within a store) from being taken for frames.
 enum FrameFormat {
     static let format: UInt32 = 1
     static let segmentHeaderSize = 64
     static let frameHeaderSize = 48
     static let entrySize = 12
     static let sealSize = frameHeaderSize + 16
-    /// Records in one batch at most: bounds the memory for a table.
+    /// The most records in one batch: limits the memory for a table.
     static let maxRecords = 1 << 20
 
     static let magicFirstByte: UInt8 = 0xA7
@@ -38,11 +37,11 @@ enum FrameFormat {
     static let segmentMagic: UInt64 = 0x0A67_6573_5356_4C4C
 
     enum Kind: UInt8 { case batch = 1, seal = 2, sources = 3 }
-    /// Kinds from this one on may be passed over by who does not know them.
+    /// Readers may skip unknown kinds from this one on.
     static let ignorableKinds: UInt8 = 128
-    /// A mark: all that stands before the frame was synced before it was written.
+    /// A mark: everything before the frame was synced before the frame was written.
     static let isBehindSynced: UInt8 = 1
-    /// Bytes in the body of a frame of sources at most: bounds the memory for it.
+    /// The most bytes in the body of a frame of sources: limits the memory for it.
     static let maxSourcesSize: UInt64 = 64 << 20
 
     struct SegmentHeader {
@@ -65,7 +64,7 @@ enum FrameFormat {
         b.storeBytes(of: crc.littleEndian, toByteOffset: 60, as: UInt32.self)
     }
 
-    /// Nil when the bytes are no whole segment header, of whatever format.
+    /// Returns nil if the bytes are not a complete segment header, of any format.
     static func segmentHeader(_ b: UnsafeRawBufferPointer) -> SegmentHeader? {
         guard b.count >= segmentHeaderSize, load(b, 0, UInt64.self) == segmentMagic,
             load(b, 60, UInt32.self) == Bytes.crc32c(UnsafeRawBufferPointer(rebasing: b[0..<60]))
@@ -96,7 +95,7 @@ enum FrameFormat {
         b.storeBytes(of: crc.littleEndian, toByteOffset: start + 44, as: UInt32.self)
     }
 
-    /// Nil when the bytes are no frame header of that segment at that offset (nil: at any).
+    /// Returns nil if the bytes are not a frame header of that segment at that offset (nil: at any).
     static func frameHeader(_ b: UnsafeRawBufferPointer, id: RandomName, offset: UInt64?) -> FrameHeader? {
         guard b.count >= frameHeaderSize, load(b, 0, UInt32.self) == frameMagic,
             RandomName(loading: b, at: 8) == id, offset == nil || load(b, 24, UInt64.self) == offset,
@@ -112,7 +111,7 @@ enum FrameFormat {
         storeFrameHeader(in: b, at: 0, kind: .seal, id: id, offset: offset, bodySize: 16, tableChecksum: crc)
     }
 
-    /// Whether the bytes are the seal of that segment at that offset (nil: at any).
+    /// Returns whether the bytes are the seal of that segment at that offset (nil: at any).
     static func isSeal(_ b: UnsafeRawBufferPointer, id: RandomName, offset: UInt64?) -> Bool {
         guard b.count >= sealSize, let header = frameHeader(b, id: id, offset: offset), header.kind == Kind.seal.rawValue,
             header.bodySize == 16

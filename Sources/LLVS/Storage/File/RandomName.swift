@@ -1,6 +1,6 @@
-/// Sixteen random bytes that name a segment or a blob; in file names as 32 lower-case hex digits.
+/// Sixteen random bytes that name a segment or a blob. In file names they are 32 lower-case hex digits.
 struct RandomName: Hashable, Comparable, Sendable {
-    /// The bytes, big-endian: the first byte is the highest of `high`.
+    /// The bytes in big-endian order: the first byte is the highest of `high`.
     let high: UInt64
     let low: UInt64
 
@@ -12,7 +12,7 @@ struct RandomName: Hashable, Comparable, Sendable {
         return bytes.withUnsafeBytes { RandomName(loading: $0, at: 0) }
     }
 
-    /// The name whose bytes stand at `offset`; the caller has made sure that they do.
+    /// Reads a name at `offset`. Precondition: the bytes are there.
     init(loading bytes: UnsafeRawBufferPointer, at offset: Int) {
         high = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
         low = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: offset + 8, as: UInt64.self))
@@ -35,7 +35,7 @@ struct RandomName: Hashable, Comparable, Sendable {
         }
     }
 
-    /// The name that 32 lower-case hex digits spell; nil for anything else.
+    /// Parses 32 lower-case hex digits; nil for anything else.
     init?(hex: some StringProtocol) {
         var words: [UInt64] = [0, 0]
         var count = 0

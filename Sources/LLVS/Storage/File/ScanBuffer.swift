@@ -1,13 +1,13 @@
 import CLLVSShims
 
-/// The window of a file that a scan looks through, filled in large pieces.
+/// A window of a file for scanning, filled in large pieces.
 final class ScanBuffer {
-    /// How much is read at once while going forward; a quarter after a jump.
+    /// The bytes that are read at once when going forward; after a jump, a quarter of that.
     static let chunk = 1 << 20
     private var memory = UnsafeMutableRawBufferPointer(start: nil, count: 0)
     private var start: UInt64 = 0
     private var count = 0
-    /// Since `forget`, bytes were met that the medium does not give out.
+    /// Whether unreadable bytes were met since `forget`.
     private(set) var metUnreadable = false
 
     deinit { free(memory.baseAddress) }
@@ -20,7 +20,7 @@ final class ScanBuffer {
         return UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(memory)[from..<from + wanted])
     }
 
-    /// How many bytes from `offset` on are in the buffer.
+    /// Returns how many bytes from `offset` on are in the buffer.
     func available(_ offset: UInt64) -> Int { offset >= start && offset - start <= UInt64(count) ? count - Int(offset - start) : 0 }
 
     func fill(_ fd: Int32, _ offset: UInt64, _ wanted: Int, size: UInt64) throws(Errno) -> UnsafeRawBufferPointer? {
@@ -31,9 +31,9 @@ final class ScanBuffer {
         if memory.count < filling {
             free(memory.baseAddress)
             memory = UnsafeMutableRawBufferPointer(start: nil, count: 0)
-            // What was in it is gone, also when there is no other.
+            // The old content is gone, even if the new allocation fails.
             count = 0
-            // A small file gets a small buffer; a longer one the full one at once.
+            // A small file gets a small buffer, a longer one the full buffer at once.
             let room = max(filling, min(ScanBuffer.chunk, filling * 4))
             guard let bytes = llvs_shim_allocate(room) else { throw Errno(ENOMEM) }
             memory = UnsafeMutableRawBufferPointer(start: bytes, count: room)
@@ -52,8 +52,7 @@ final class ScanBuffer {
         return hit(offset, wanted)
     }
 
-    /// A medium with a bad sector: what cannot be read counts as zeros, so that it costs the frames it
-    /// lies in and no others.
+    /// Reads around bad sectors: unreadable bytes count as zeros, so that they cost only the frames in which they are.
     private func readAround(_ fd: Int32, _ target: UnsafeMutableRawBufferPointer, at offset: UInt64) -> Int {
         var done = 0
         while done < target.count {

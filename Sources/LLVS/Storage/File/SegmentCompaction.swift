@@ -1,4 +1,4 @@
-/// A segment that may be compacted: read to its end and found whole.
+/// A segment that may be compacted: it was read to its end and is valid.
 struct CompactionInput {
     let id: RandomName
     let place: DirectoryEntry
@@ -6,25 +6,25 @@ struct CompactionInput {
     let length: UInt64
     let sealed: Bool
     let created: Int64
-    /// Its frames of records.
+    /// The range of its frames with records.
     let from: UInt64
     let size: UInt64
     let records: UInt64
-    /// What it was itself compacted from; `at` counts from `from`.
+    /// Its own sources. Their `at` counts from `from`.
     let sources: [CompactionSource]
 }
 
-/// Writes one segment that holds the frames of several, and looks whether it does.
+/// Writes one segment with the frames of several, and checks it.
 struct SegmentCompaction {
     let system: FileSystem
     let buffer = ScanBuffer()
     /// Called at least once per MiB.
     let check: () throws -> Void
 
-    /// What the beginning and the end of a file tell: whether nobody will ever add to it.
+    /// The result of reading the beginning and the end of a file to which no process will append any more.
     struct Summary { let id: RandomName; let size: UInt64; let created: Int64; let sealed: Bool }
 
-    /// Nil: not a segment that may be compacted, or not now.
+    /// Returns nil if the segment may not be compacted, or not now.
     static func summary(_ place: DirectoryEntry) -> Summary? {
         guard let named = RandomName(hex: place.name.dropLast(4)), let file = try? OpenFile(place, O_RDONLY),
             let status = try? System.status(file.descriptor), status.isRegularFile
@@ -36,7 +36,7 @@ struct SegmentCompaction {
         guard let header, header.format == FrameFormat.format, header.id == named else { return nil }
         let sealed = (try? SegmentFile.isSealed(file, named, status.size)) ?? false
         if !sealed {
-            // Its writer holds the lock as long as it lives, which we can see only if it ran here.
+            // Its writer holds the lock as long as it lives. That is visible only if it ran on this machine.
             guard header.writer == .current, header.writer.boot != 0 else { return nil }
             do throws(Errno) { try System.lockExclusively(file.descriptor) } catch { return nil }
             try? System.unlock(file.descriptor)
@@ -44,7 +44,7 @@ struct SegmentCompaction {
         return Summary(id: named, size: status.size, created: header.created, sealed: sealed)
     }
 
-    /// Reads all of the segment; nil when any of it is not whole, or it holds nothing. Damaged segments stay as they are.
+    /// Reads all of the segment. Returns nil if anything in it is invalid, or it is empty. Damaged segments are not compacted.
     func examine(_ place: DirectoryEntry, _ summary: Summary) throws -> CompactionInput? {
         guard let file = try? OpenFile(place, O_RDONLY) else { return nil }
         let compacted = try? CompactedSegment.read(file, name: place.name, size: summary.size)
@@ -55,14 +55,14 @@ struct SegmentCompaction {
             inspector: nil, buffer: buffer)
         try run(&scanner) { _ in isWhole = false }
         let end = scanner.finished ? scanner.position - UInt64(FrameFormat.sealSize) : scanner.position
-        // Room behind a seal is what a power cut can leave: it was taken away just before.
+        // A power cut can leave unused room after a seal, which was about to be truncated.
         guard isWhole, !scanner.metUnknown, scanner.finished || !summary.sealed, end > from else { return nil }
         return CompactionInput(
             id: summary.id, place: place, length: summary.size, sealed: summary.sealed, created: compacted?.created ?? summary.created,
             from: from, size: end - from, records: scanner.records, sources: compacted?.sources ?? [])
     }
 
-    /// Whether all of the segment is whole.
+    /// Returns whether all of the segment is valid.
     func isWhole(_ place: DirectoryEntry, _ id: RandomName, size: UInt64) throws -> Bool {
         guard let file = try? OpenFile(place, O_RDONLY) else { return false }
         var isWhole = true
@@ -74,7 +74,7 @@ struct SegmentCompaction {
     }
 
     private func run(_ scanner: inout SegmentScanner, damage: (StorageDamage) throws -> Void) throws {
-        // The closure is called while `run` lasts only.
+        // The closure is called only during `run`.
         try withoutActuallyEscaping({ (_: UInt64) in try check() }) { progress in
             scanner.progress = progress
             defer { scanner.progress = { _ in } }
@@ -84,15 +84,15 @@ struct SegmentCompaction {
 
     // MARK: Writing
 
-    /// The order in which the frames of several segments stand in one: by when they were begun, so that versions
-    /// mostly come after those that they build on. A function of the inputs alone.
+    /// Returns the segments in the order of their frames in the compacted one: by creation, so that versions mostly come after their
+    /// predecessors. It depends only on the inputs.
     static func inOrder(_ inputs: [CompactionInput]) -> [CompactionInput] {
         inputs.sorted { $0.created != $1.created ? $0.created < $1.created : $0.id < $1.id }
     }
 
     static func id(of inputs: [CompactionInput]) -> RandomName { CompactionSource.id(compacting: inputs.map { ($0.id, $0.length) }) }
 
-    /// What a segment says that these, in order, were compacted into.
+    /// Returns the list of sources for a segment into which these are compacted, in order.
     static func sources(of inputs: [CompactionInput]) -> [CompactionSource] {
         var sources: [CompactionSource] = []
         var at: UInt64 = 0
@@ -108,8 +108,8 @@ struct SegmentCompaction {
         return sources
     }
 
-    /// Writes the segment aside, makes it durable, and gives it its name. Returns its size. Until it has its name
-    /// nobody looks at it, and whenever this stops, whatever there was is there.
+    /// Writes the segment under a temporary name, syncs it, and renames it. Returns its size. Until it is renamed, no reader uses it. If
+    /// this stops at any point, all old segments still exist.
     func write(_ inputs: [CompactionInput], in directory: StoreDirectory) throws -> UInt64 {
         let inputs = SegmentCompaction.inOrder(inputs), id = SegmentCompaction.id(of: inputs)
         let place = directory.segment(id.hex + ".seg")
@@ -119,7 +119,7 @@ struct SegmentCompaction {
             let file = try posix("Making the segment", aside.path) { () throws(Errno) in
                 try OpenFile(aside, O_RDWR | O_CREAT | O_EXCL, mode: system.mode)
             }
-            // So that whoever tidies up sees that we are alive.
+            // The lock shows other processes that this one is alive, so that they do not remove the file.
             try? System.lockExclusively(file.descriptor)
             let size = try write(inputs, id, to: file, aside.path)
             try posix("Syncing the segment", aside.path) { () throws(Errno) in try system.sync(file) }
@@ -134,8 +134,8 @@ struct SegmentCompaction {
 
     static let asidePrefix = ".fold-"
 
-    /// An input was examined and is gone, or shorter than it was: somebody else compacted and removed it, or a syncing program puts
-    /// another in its place. Until it has all been copied nothing was changed.
+    /// Thrown if an input disappeared or became shorter after it was examined: another process compacted and removed it, or a syncing
+    /// program is replacing it. Nothing was changed before all inputs are copied.
     struct Vanished: Error {}
 
     private func write(_ inputs: [CompactionInput], _ id: RandomName, to file: OpenFile, _ path: String) throws -> UInt64 {
@@ -199,7 +199,7 @@ struct SegmentCompaction {
 
     // MARK: Comparing
 
-    /// Whether the compacted segment holds what its list says of the old one, byte for byte.
+    /// Returns whether the compacted segment holds the bytes of the old one that its list claims.
     func holds(
         _ source: CompactionSource, at start: UInt64, in compacted: OpenFile, _ compactedPath: String, _ id: RandomName, _ old: OpenFile,
         _ oldPath: String
@@ -234,7 +234,7 @@ struct SegmentCompaction {
 
     private struct Differs: Error {}
 
-    /// Calls with each frame of a range that holds whole frames of records only, and where its body begins.
+    /// Calls with each frame of a range that consists of whole frames with records, and where its body begins.
     private func forEachFrame(
         of file: OpenFile, _ path: String, _ id: RandomName, _ from: UInt64, _ size: UInt64,
         _ body: (FrameFormat.FrameHeader, UInt64) throws -> Void
@@ -274,7 +274,7 @@ struct SegmentCompaction {
 }
 
 extension ScanBuffer {
-    /// `count` bytes at `offset`, valid until the next call; nil when `size` or the file ends before.
+    /// Returns `count` bytes at `offset`, valid until the next call; nil if `size` or the file ends before.
     func bytes(_ fd: Int32, _ offset: UInt64, _ count: Int, size: UInt64) throws(Errno) -> UnsafeRawBufferPointer? {
         if let hit = hit(offset, count) { return hit }
         return try fill(fd, offset, count, size: size)

@@ -1,21 +1,21 @@
 import CLLVSShims
 
-/// The descriptors of the segments that are open for reading, by the number of the segment. Readers find them without
-/// waiting for anybody and without counting references, and none is closed while somebody reads from it.
+/// The descriptors of the segments that are open for reading, by segment number. Readers find them without waiting and without reference
+/// counting. None is closed while a thread reads from it.
 ///
-/// `read` is safe from any thread at any time. The others are called by one thread at a time: under the storage's `state`.
+/// `read` may be called from any thread at any time. The others are called by one thread at a time, with the storage's `state` held.
 final class SegmentDescriptors: @unchecked Sendable {
     // Sendable: the table is read and written atomically, and replaced while `readers` is held for writing.
     private let readers = ReadWriteLock(.descriptors)
-    /// For each segment 0, or its descriptor plus 1, and `wasUsed` when it was read from lately. Atomic.
+    /// For each segment 0, or its descriptor plus 1, with `wasUsed` if it was read since `takeUse`. Atomic.
     private var table: UnsafeMutablePointer<UInt64>
     private var capacity = 64
     private static let wasUsed: UInt64 = 1 << 32
-    /// The files that the descriptors are of. Written while `readers` is held for writing.
+    /// The files of the descriptors. Written while `readers` is held for writing.
     private var identities: UnsafeMutablePointer<FileIdentity?>
-    /// When each was last found to be the segment's, in milliseconds. Atomic.
+    /// When each descriptor was last found to be the segment's, in milliseconds. Atomic.
     private var looks: UnsafeMutablePointer<UInt64>
-    /// Milliseconds between two such looks: each is a call of the system, which would double what reading costs.
+    /// Milliseconds between two such checks: each is a system call, which would double the cost of reading.
     private static let pause: UInt64 = 20
 
     init() {
@@ -32,9 +32,9 @@ final class SegmentDescriptors: @unchecked Sendable {
         looks.deallocate()
     }
 
-    /// Fills the buffer from byte `position` of the segment on, as far as it reaches, and answers how many bytes that
-    /// were; nil when it is not open, or not any more: the host may have closed it. If another file got its number a few milliseconds ago,
-    /// the bytes may be those of that file: checksums tell.
+    /// Fills the buffer from byte `position` of the segment on, as far as the segment reaches. Returns the number of bytes; nil if the
+    /// segment is not open, or the host has closed it. If another file got its descriptor a few milliseconds ago, the bytes may be of
+    /// that file: checksums detect this.
     @inline(__always)
     func read(_ segment: UInt32, _ buffer: UnsafeMutableRawBufferPointer, at position: UInt64) throws(Errno) -> Int? {
         var failure: Errno?
@@ -56,8 +56,8 @@ final class SegmentDescriptors: @unchecked Sendable {
         return count
     }
 
-    /// Whether a descriptor is of the file that was opened. `readers` is held for reading.
-    /// - Parameter always: also if it was a few milliseconds ago.
+    /// Returns whether a descriptor is still the file that was opened. Precondition: `readers` is held for reading.
+    /// - Parameter always: whether to check even if it was checked a few milliseconds ago.
     @inline(__always)
     private func isSegment(_ segment: UInt32, _ descriptor: Int32, always: Bool) -> Bool {
         let at = Int(segment), now = UInt64(max(0, Clock.coarse() * 1_000)), last = llvs_shim_load_word(looks + at)
@@ -67,7 +67,7 @@ final class SegmentDescriptors: @unchecked Sendable {
         return true
     }
 
-    /// From now on this one is the segment's.
+    /// Sets the file of a segment.
     func set(_ segment: UInt32, _ file: OpenFile) {
         let word = UInt64(UInt32(truncatingIfNeeded: file.descriptor + 1)), at = Int(segment)
         if segment < capacity {
@@ -95,14 +95,14 @@ final class SegmentDescriptors: @unchecked Sendable {
         }
     }
 
-    /// `readers` is held for writing.
+    /// Precondition: `readers` is held for writing.
     private func store(_ segment: Int, _ word: UInt64, _ file: OpenFile) {
         llvs_shim_store_word(table + segment, word)
         identities[segment] = file.identity
         llvs_shim_store_word(looks + segment, 0)
     }
 
-    /// Nobody reads from it when this returns: it may be closed.
+    /// Removes the file of a segment. When this returns, no thread reads from it, so it may be closed.
     func remove(_ segment: UInt32) {
         guard segment < capacity, llvs_shim_load_word(table + Int(segment)) != 0 else { return }
         readers.withWrite { llvs_shim_store_word(table + Int(segment), 0) }
@@ -110,7 +110,7 @@ final class SegmentDescriptors: @unchecked Sendable {
 
     func removeAll() { readers.withWrite { table.update(repeating: 0, count: capacity) } }
 
-    /// Whether it was read from since this was last called.
+    /// Returns whether it was read from since the last call.
     func takeUse(_ segment: UInt32) -> Bool {
         guard segment < capacity else { return false }
         let word = llvs_shim_load_word(table + Int(segment))

@@ -1,8 +1,8 @@
-/// Telling what damage costs, and where records that are not handed out may be.
+/// Reports what damage costs, and where records may be that are not delivered.
 extension SegmentScanner {
     mutating func noteUnreadable() { if buffer.metUnreadable, unreadableFrom == nil { unreadableFrom = position } }
 
-    /// Reports a record that was whole once; and hands it out where only values of it are damaged.
+    /// Reports a record that was complete once, and delivers it if only values of it are damaged.
     mutating func reportDamaged(_ entry: Entry, _ found: Found, _ damage: Damage) throws {
         noteUnreadable()
         let prefix = try bytes(at: entry.offset, Int(min(entry.length, UInt64(ScannedRecord.prefixSize))))
@@ -22,7 +22,7 @@ extension SegmentScanner {
         try found(entry.offset, entry.length, prefix, true)
     }
 
-    /// Whether what tells the version is whole.
+    /// Returns whether the part of a record that describes the version is valid.
     func tellsVersion(_ entry: Entry) throws -> Bool {
         try withoutActuallyEscaping({ (offset: UInt64, buffer: UnsafeMutableRawBufferPointer) in
             guard let piece = try bytes(at: entry.offset + offset, buffer.count) else {
@@ -35,12 +35,12 @@ extension SegmentScanner {
         }
     }
 
-    /// Reports a frame that is skipped, once for each of its records that can still be told.
+    /// Reports a skipped frame, once for each of its records that can be identified.
     func reportLost(at start: UInt64, _ reason: String, _ damage: Damage) throws {
-        // How many of its records can be told, and how many it says that it has.
+        // How many of its records were identified, and how many it claims to have.
         var named = 0, told = 1
         if let head = try bytes(at: start, FrameFormat.frameHeaderSize + 4) {
-            // The header may be what is damaged: then this is a guess, and the inspector has the last word.
+            // The header may be damaged: then this is a guess, and the inspector decides.
             let count = Int(FrameFormat.load(head, FrameFormat.frameHeaderSize, UInt32.self))
             let table = start + UInt64(FrameFormat.frameHeaderSize + 4)
             if count >= 1, count <= FrameFormat.maxRecords, UInt64(count * FrameFormat.entrySize) <= size - table {
@@ -62,10 +62,9 @@ extension SegmentScanner {
         if named < told { try damage(StorageDamage(file: path, offset: start, message: message(reason, nil))) }
     }
 
-    /// Reports where the records of a frame that is not whole may be. By its table, when that is whole; else where a record
-    /// begins that says itself how long it is, and others follow up to the next frame: bytes within a value are never taken
-    /// for a record.
-    /// - Parameter next: where the next frame begins; nil: this one is the last, and may have been cut short.
+    /// Reports where the records of an invalid frame may be. If its table is valid, the table says so. Otherwise, records are found by
+    /// their headers, each with a valid size, up to the next frame. Bytes within a value are never taken for a record.
+    /// - Parameter next: where the next frame begins; nil if this one is the last, which may be truncated.
     func reportSuspects(at start: UInt64, upTo next: UInt64?) throws {
         guard let suspect else { return }
         let end = next ?? size, table = start + UInt64(FrameFormat.frameHeaderSize)
@@ -107,9 +106,9 @@ extension SegmentScanner {
         }
     }
 
-    /// How long the record says that it is whose header begins there; nil when there is none that is whole. Any bytes may be
-    /// there: their sizes are believed once the checksum over them matches, and it is computed piece by piece.
-    /// - Parameter effort: bytes that may still be looked at, so that bytes that look like many large headers cost no hours.
+    /// Returns the length of a record from its header at an offset; nil if there is no valid header. Any bytes may be there: their sizes
+    /// are used only if the checksum over them matches, which is computed piece by piece.
+    /// - Parameter effort: the bytes that may still be read, so that bytes that look like many large headers do not take hours.
     func recordLength(at offset: UInt64, _ effort: inout UInt64) throws -> UInt64? {
         let preludeSize = RecordHeader.preludeSize
         guard let start = try bytes(at: offset, min(preludeSize, Int(clamping: size - offset))), start.count == preludeSize,

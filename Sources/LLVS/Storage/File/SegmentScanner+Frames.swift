@@ -1,4 +1,4 @@
-/// Reading one frame: whole, a seal, or not to be trusted.
+/// Reads one frame: a valid one, a seal, or an invalid one.
 extension SegmentScanner {
     mutating func frame(at start: UInt64, wasWhole: Bool, _ found: Found, _ damage: Damage) throws -> Frame {
         let headerSize = UInt64(FrameFormat.frameHeaderSize)
@@ -36,7 +36,7 @@ extension SegmentScanner {
         }
     }
 
-    /// A frame of a kind that this library does not know: another than a batch, so that its checksum covers all of its body.
+    /// Handles a frame of a kind that this library does not know. Unlike a batch, its checksum covers all of its body.
     mutating func unknown(_ header: FrameFormat.FrameHeader, _ start: UInt64, _ end: UInt64, wasWhole: Bool, _ damage: Damage)
         throws -> Frame
     {
@@ -78,7 +78,7 @@ extension SegmentScanner {
             Bytes.crc32c(table) == checksum
         else { return bad }
 
-        // Most frames hold one small record and lie wholly in the buffer.
+        // Most frames have one small record and are completely in the buffer.
         if count == 1 {
             let entry = Entry(
                 offset: body + UInt64(tableSize), length: FrameFormat.load(table, 4, UInt64.self),
@@ -103,7 +103,7 @@ extension SegmentScanner {
 
     mutating func records(_ entries: [Entry], _ end: UInt64, wasWhole: Bool, _ found: Found, _ damage: Damage) throws -> Frame {
         if !wasWhole {
-            // All or nothing: whether the batch is whole must be known before any of it is handed out.
+            // All or nothing: check the whole batch before delivering any of it.
             if entries.count > 1 || (entries.first?.length ?? 0) > UInt64(ScannedRecord.prefixSize) {
                 for entry in entries where try !isWhole(entry) { return .bad("a record does not match its checksum", next: end) }
             }
@@ -111,7 +111,7 @@ extension SegmentScanner {
         for entry in entries {
             let prefixSize = Int(min(entry.length, UInt64(ScannedRecord.prefixSize)))
             let small = UInt64(prefixSize) == entry.length
-            // The bytes of a large record are trusted in a sealed segment, unless all are to be looked at.
+            // The bytes of a large record in a sealed segment are trusted, unless the scan is `thorough`.
             if wasWhole, !small, thorough || !sealed, try !isWhole(entry) {
                 try reportDamaged(entry, found, damage)
                 continue
@@ -134,7 +134,7 @@ extension SegmentScanner {
         while done < entry.length {
             let here = entry.offset + done, count = Int(min(entry.length - done, UInt64(ScanBuffer.chunk)))
             if count == ScanBuffer.chunk {
-                // What a hole claims to be costs nothing.
+                // The claimed size of a hole must not cost time.
                 let hole = min(System.nextData(file.descriptor, from: here) ?? .max, entry.offset + entry.length) - here
                 if hole > UInt64(count) {
                     crc = Bytes.crc32c(zeros: hole, from: crc)

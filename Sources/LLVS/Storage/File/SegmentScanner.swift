@@ -1,42 +1,42 @@
-/// Walks the frames of one segment, tells tails from damage, and hands out whole records.
+/// Reads the frames of one segment, distinguishes tails from damage, and delivers valid records.
 ///
-/// A frame that is not whole is a *tail* while nothing valid lies behind it: it is being written, or
-/// its writer died; not there yet. With a valid frame behind it is *damage*: reported and skipped. Of frames that were whole
-/// once, as all of a sealed segment, and all before one that says so, damage is told record by record, and a record
-/// of which only values are damaged is handed out all the same.
+/// An invalid frame is a *tail* if no valid frame follows: it is being written, or its writer died. It counts as not written yet. If a
+/// valid frame follows, it is *damage*: reported and skipped. Some frames are known to have been complete once: all in a sealed segment,
+/// and all before a frame that says so. Damage of these is reported record by record, and a record of which only values are damaged is
+/// delivered all the same.
 struct SegmentScanner {
     let file: OpenFile
     let path: String
     let id: RandomName
-    /// The file's size when the scan began. What lies beyond was not there yet.
+    /// The file's size when the scan began. Later bytes are not read.
     let size: UInt64
     /// Whether the segment ends in a seal. Its large records are then trusted unless `thorough`.
     let sealed: Bool
-    /// Whether every byte is to be read and checked.
+    /// Whether every byte must be read and checked.
     let thorough: Bool
     let inspector: RecordInspector?
     let buffer: ScanBuffer
-    /// Called with where a record may be that is not handed out, since its frame, or it, is damaged. Frames are then taken also
-    /// where they lie elsewhere than they were written: bytes were inserted or removed before them.
+    /// Called with where a record may be that is not delivered, since it or its frame is damaged. If it is set, frames are also accepted
+    /// at other offsets than they were written at: bytes may have been inserted or removed before them.
     var suspect: ((_ offset: UInt64, _ length: UInt64) throws -> Void)?
-    /// Whether a frame was met of a kind that this library does not know.
+    /// Whether a frame of an unknown kind was found.
     var metUnknown = false
-    /// Called with each frame that was passed: whole, but for records that are told as damaged.
+    /// Called with each frame that was passed: a valid one, except for records that were reported as damaged.
     var passed: ((Range<UInt64>) -> Void)?
-    /// Called with how far the scan has come, at least once per MiB read.
+    /// Called with the progress of the scan, at least once per MiB read.
     var progress: (UInt64) throws -> Void = { _ in }
 
-    /// The header was no good: without a frame that begins before here the file is given up, whatever size it claims.
+    /// Set if the header is invalid: if no frame begins before this offset, the scan gives up, whatever size the file claims.
     var givesUpAt: UInt64 = .max
 
-    /// Where the next frame begins. Everything before was handed out or reported.
+    /// Where the next frame begins. Everything before was delivered or reported.
     private(set) var position: UInt64
-    /// Where the last frame that was passed begins; 0: none was.
+    /// Where the last frame that was passed begins; 0 if there is none.
     private(set) var lastFrame: UInt64 = 0
     /// Whether the seal was reached.
     private(set) var finished = false
     var records: UInt64 = 0
-    /// Where the first frame begins that is not whole while the medium could not be read: it may be whole on another day.
+    /// Where the first frame begins that was invalid while the medium could not be read: it may be valid another time.
     var unreadableFrom: UInt64?
 
     init(
@@ -48,23 +48,23 @@ struct SegmentScanner {
         buffer.forget()
     }
 
-    /// - Parameter isDamaged: values of it are; never with `thorough`.
+    /// - Parameter isDamaged: whether values of it are damaged; never with `thorough`.
     typealias Found = (_ offset: UInt64, _ length: UInt64, _ prefix: UnsafeRawBufferPointer, _ isDamaged: Bool) throws -> Void
     typealias Damage = (StorageDamage) throws -> Void
 
     enum Frame {
-        /// Whole, or with its damage reported; the next begins there.
+        /// Valid, or with its damage reported. The next frame begins at this offset.
         case passed(UInt64)
         case seal(UInt64)
-        /// Not whole. A valid frame can begin at `next` or behind it only; nil: the file ends first.
+        /// Invalid. A valid frame can only begin at or after `next`; nil if the file ends first.
         case bad(String, next: UInt64?)
     }
 
     mutating func run(found: Found, damage: Damage) throws {
         var looked: UInt64?
-        // Frames before this place were whole once.
+        // Frames before this offset were complete once.
         var whole: UInt64 = sealed ? .max : 0
-        /// Up to where the frames were walked over to tell that.
+        /// Up to where frames were walked to determine that.
         var walked: UInt64 = 0
         while position < size, !finished {
             switch try frame(at: position, wasWhole: position < whole, found, damage) {
@@ -81,8 +81,8 @@ struct SegmentScanner {
                 let next = try from.flatMap { try validFrame(from: $0) }
                 let moved = next == nil && suspect == nil && givesUpAt == .max ? try validFrame(from: position + 1, elsewhere: true) : nil
                 guard next != nil || moved != nil else { return try reportSuspects(at: position, upTo: nil) }
-                // Perhaps the frame was being written when we read it, and the one behind it since: look once more before
-                // calling it damaged. What lies before frames that were met then is not read a third time.
+                // The frame may have been read while it was being written, and the next one written since: read it once more before
+                // reporting damage. Frames before those that were found then are not read a third time.
                 if looked != position, position >= walked {
                     looked = position
                     if let next { whole = max(whole, try syncedEnd(from: next, &walked)) }
@@ -97,7 +97,7 @@ struct SegmentScanner {
         }
     }
 
-    /// Nothing valid follows where it was written, but frames that lie elsewhere perhaps.
+    /// No valid frame follows in its place, but frames may follow at other offsets.
     func endInTail(_ reason: String, movedTo moved: UInt64?, _ damage: Damage) throws {
         if let moved {
             try damage(
@@ -111,7 +111,7 @@ struct SegmentScanner {
         try reportSuspects(at: position, upTo: nil)
     }
 
-    /// Up to where all frames were synced, as the frames from a valid one on tell: 0 when none does.
+    /// Returns up to where all frames were synced, according to the frames from a valid one on; 0 if none says so.
     func syncedEnd(from start: UInt64, _ at: inout UInt64) throws -> UInt64 {
         var synced: UInt64 = 0
         at = start
@@ -126,8 +126,8 @@ struct SegmentScanner {
         return synced
     }
 
-    /// Where the first frame header of this segment at or behind `from` is.
-    /// - Parameter elsewhere: also one that does not lie where it was written.
+    /// Returns the offset of the first frame header of this segment at or after `from`.
+    /// - Parameter elsewhere: whether to accept a header at another offset than it was written at.
     func validFrame(from: UInt64, elsewhere: Bool = false) throws -> UInt64? {
         let anywhere = elsewhere || suspect != nil
         var at = from
@@ -136,7 +136,7 @@ struct SegmentScanner {
             guard let data = System.nextData(file.descriptor, from: at) else { return nil }
             at = data
             guard at < min(size, givesUpAt), size - at >= UInt64(FrameFormat.frameHeaderSize) else { return nil }
-            // What is in the buffer first: between frames that are not whole there may be little.
+            // Read what is in the buffer first: the next valid frame may be near.
             let buffered = buffer.available(at)
             let count = Int(min(size - at, UInt64(buffered >= FrameFormat.frameHeaderSize ? buffered : ScanBuffer.chunk)))
             guard let piece = try bytes(at: at, count), let base = piece.baseAddress else { return nil }
@@ -159,7 +159,7 @@ struct SegmentScanner {
         return nil
     }
 
-    /// `count` bytes at `offset`, valid until the next call; nil when the file ends before.
+    /// Returns `count` bytes at `offset`, valid until the next call; nil if the file ends before.
     @inline(__always)
     func bytes(at offset: UInt64, _ count: Int) throws -> UnsafeRawBufferPointer? {
         if let hit = buffer.hit(offset, count) { return hit }

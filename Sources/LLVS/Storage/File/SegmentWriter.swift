@@ -1,34 +1,34 @@
 /// Appends frames to the one segment that this handle writes at a time.
 ///
-/// Used under the storage's append lock. The bytes of a whole frame are never overwritten or truncated. After a failure the segment is
-/// abandoned where it stands, except on a full medium: there the frame that is not whole is given back, and its place is used again.
+/// Used under the storage's append lock. The bytes of a complete frame are never overwritten or truncated. After a failure the segment is
+/// abandoned as it is. Only on a full medium, the incomplete frame is removed and its place used again.
 ///
-/// A file system makes the size of a file, and which blocks it has, durable by its journal, which costs about as much again
-/// as the bytes. So where every frame is synced the file ends in zeros, and most frames go into this room. Sealing takes it away.
+/// A file system syncs the size and the blocks of a file through its journal, which takes about as long as the bytes themselves. So if
+/// every frame is synced, the file ends in zeros, and most frames are written over them. Sealing removes the zeros.
 final class SegmentWriter {
     let id: RandomName
     let place: DirectoryEntry
     let path: String
     let file: OpenFile
     private let identity: FileIdentity?
-    /// Where the next frame goes; everything before was written whole.
+    /// Where the next frame goes. Everything before was written completely.
     private(set) var end: UInt64 = 0
-    /// Where the last frame begins; 0: there is none.
+    /// Where the last frame begins; 0 if there is none.
     private(set) var lastFrame: UInt64 = 0
-    /// The size of the file, where it is more than `end`.
+    /// The size of the file if it is larger than `end`.
     private var room: UInt64 = 0
     private let makesRoom: Bool
     private var frames: UInt64 = 0
-    /// Nil once a frame was copied without counting what is in it.
+    /// Nil once a frame was copied without counting its records.
     private var records: UInt64? = 0
     private let system: FileSystem
 
-    /// Makes the segment's file and locks it; its header is written with the first frame.
-    /// - Parameter makesRoom: each frame will be synced.
+    /// Creates the segment's file and locks it. Its header is written with the first frame.
+    /// - Parameter makesRoom: whether each frame will be synced.
     init(_ directory: Folder, makesRoom: Bool = false, system: FileSystem) throws {
         let id = try posix("Naming a new segment in", directory.path) { () throws(Errno) in try RandomName.random() }
         let place = directory.place(id.hex + ".seg"), path = place.path
-        // Others may have put another directory there since.
+        // Another directory may have been put there since.
         directory.renew()
         let file = try posix("Making the segment", path) { () throws(Errno) in
             try OpenFile(place, O_RDWR | O_CREAT | O_EXCL, mode: system.mode)
@@ -36,8 +36,8 @@ final class SegmentWriter {
         do {
             try System.lockExclusively(file.descriptor)
         } catch {
-            // Without locks nobody can tell that we are alive, so nobody takes us for dead either. But
-            // a lock held by another means that it takes this segment for a dead writer's.
+            // Without locks, no process can see that this one is alive, so none takes it for dead either. But if another process holds
+            // the lock, it takes this segment for that of a dead writer.
             if error.code == EWOULDBLOCK { throw StoreError.posix(error, doing: "Locking the segment", path: path) }
             Log.write(.info, "Locking the segment \(path) failed: \(error). Going on without.")
         }
@@ -45,27 +45,27 @@ final class SegmentWriter {
         self.id = id; self.place = place; self.path = path; self.file = file; self.system = system; self.makesRoom = makesRoom
     }
 
-    /// What became of the file while it was being written.
+    /// What happened to the file while it was being written.
     enum State {
         case usual
-        /// It is not what its path names any more: it, or a directory above it, was removed, renamed or put in place anew.
+        /// Its path names another file: it, or a directory above it, was removed, renamed or replaced.
         case gone
-        /// Somebody cut it short. What is written behind that would stand behind a hole, and without the header that is lost.
+        /// It was truncated by another program. Frames appended now would follow a hole, and without the header they would be lost.
         case cutShort
     }
 
-    /// One call of the system.
+    /// Takes one system call.
     var state: State {
         switch identity?.look(at: path) {
         case .gone?: .gone
-        // What a path tells may be old on a file system of the network.
+        // On a network file system, what a path reports may be old.
         case .same(let size)? where size < end && (try? System.status(file.descriptor)).map { $0.size < end } ?? false: .cutShort
         default: .usual
         }
     }
     var isGone: Bool { state == .gone }
 
-    /// Bytes of a frame that holds the records.
+    /// Returns the size of a frame with these records.
     static func frameSize(_ records: [RecordPieces], of store: String) throws -> Int {
         guard records.count <= FrameFormat.maxRecords else {
             throw StoreError(
@@ -87,9 +87,12 @@ final class SegmentWriter {
         return size
     }
 
-    /// Appends the records as one frame. `segment` is what places call this segment; `isSynced`: all before it is on the medium.
-    /// - Throws: `.unknownOutcome` when the frame may be in the file all the same, else what kept it
-    ///   out. Either way this writer must not be used again.
+    /// Appends the records as one frame.
+    /// - Parameters:
+    ///   - segment: the number of this segment in places.
+    ///   - isSynced: whether everything before the frame is durable.
+    /// - Throws: `.unknownOutcome` if the frame may be in the file all the same, else the error that prevented it. After either, this
+    ///   writer must not be used again, unless `isReusable`.
     func append(_ batch: [RecordPieces], frameSize: Int, segment: UInt32, isSynced: Bool = false, scratch: UnsafeMutableRawBufferPointer)
         throws -> [RecordPlace]
     {
@@ -123,11 +126,11 @@ final class SegmentWriter {
         return places
     }
 
-    /// Whether a frame may follow though a write failed: the medium was full, and what was written of the frame was given back.
+    /// Whether another frame may follow a failed write: the medium was full, and the incomplete frame was removed.
     private(set) var isReusable = false
 
-    /// Takes away what a write on a full medium left behind the last whole frame. It was never acknowledged, and no reader has taken
-    /// anything of it: a frame counts only if it is whole. So the next frame may begin in the same place.
+    /// Removes what a write on a full medium left after the last complete frame. It was never acknowledged, and no reader used it, since
+    /// only complete frames count. So the next frame may begin in the same place.
     private func giveBack() {
         isReusable = false
         guard end > 0 else { return }
@@ -138,7 +141,8 @@ final class SegmentWriter {
         } catch { Log.write(.info, "What was written in vain to the segment \(path) could not be given back: \(error).") }
     }
 
-    /// Not for the first frame: many a handle writes no other. Where it fails the file just ends with its frames, or with some zeros.
+    /// Writes zeros after the frames, except after the first one, since many handles write no other. If that fails, the file just ends
+    /// with its frames, or with some zeros.
     private func preallocate() {
         guard makesRoom, frames > 0, end > room else { return }
         let step = end < SegmentWriter.longRoom ? SegmentWriter.blockSize : SegmentWriter.longRoom
@@ -146,10 +150,10 @@ final class SegmentWriter {
         guard room > end else { return }
         do throws(Errno) {
             if step == SegmentWriter.blockSize {
-                // Within the block that the frame ends in, which is its own already.
+                // Within the last frame's block, which is allocated already.
                 try system.truncate(file, to: room)
             } else {
-                // Blocks that were never written would be the journal's matter once more when they are.
+                // Write real zeros: blocks that were never written would go through the journal again when they are.
                 let zeros = [UInt8](repeating: 0, count: Int(room - end))
                 try zeros.borrowed { (b) throws(Errno) in try system.write(file, b, at: end) }
             }
@@ -157,12 +161,12 @@ final class SegmentWriter {
             room = (try? System.status(file.descriptor).size) ?? room
         }
     }
-    /// Of most file systems.
+    /// The block size of most file systems.
     private static let blockSize: UInt64 = 4096
-    /// The room of a segment that is longer.
+    /// The room in a longer segment.
     private static let longRoom: UInt64 = 64 << 10
 
-    /// The whole frame, and the segment's header before the first, in one buffer and one write.
+    /// Writes the whole frame, with the segment's header before the first one, from one buffer in one call.
     private func writeSmall(
         _ batch: [RecordPieces], _ places: [RecordPlace], _ preamble: Int, _ frameSize: Int, _ start: UInt64, _ marks: UInt8,
         _ scratch: UnsafeMutableRawBufferPointer
@@ -186,8 +190,8 @@ final class SegmentWriter {
         try system.write(file, UnsafeRawBufferPointer(rebasing: scratch[0..<preamble + frameSize]), at: end)
     }
 
-    /// A frame larger than the buffer: checksums first, then its pieces as they come; large ones from where they are.
-    /// A frame that the pieces did not fill in the end stays torn.
+    /// Writes a frame larger than the buffer: checksums first, then its pieces as they come, and large pieces without a copy. If the
+    /// pieces turn out shorter than the frame, it stays incomplete.
     private func writeLarge(
         _ batch: [RecordPieces], _ places: [RecordPlace], _ preamble: Int, _ frameSize: Int, _ start: UInt64, _ marks: UInt8,
         _ scratch: UnsafeMutableRawBufferPointer
@@ -214,10 +218,10 @@ final class SegmentWriter {
         try output.flush()
     }
 
-    /// Says that no frame follows. The data must be durable before.
+    /// Records that no frame follows. The data must be durable before.
     func seal() throws(Errno) {
         guard end > 0 else { return }
-        // A seal counts where the file ends.
+        // A seal must be at the end of the file.
         if room > end { try system.truncate(file, to: end) }
         room = 0
         var bytes = [UInt8](repeating: 0, count: FrameFormat.sealSize)
@@ -226,8 +230,8 @@ final class SegmentWriter {
         end &+= UInt64(FrameFormat.sealSize)
     }
 
-    /// Appends the frame that stands in another segment at `offset`, checked before, with a header of our own.
-    /// Returns where the next frame begins there.
+    /// Appends a frame of another segment at `offset`, which was checked before, with a header of this segment. Returns where the next
+    /// frame begins in the other segment.
     func copyFrame(from source: OpenFile, sourceID: RandomName, at offset: UInt64, scratch: UnsafeMutableRawBufferPointer) throws(Errno)
         -> UInt64
     {
@@ -256,17 +260,17 @@ final class SegmentWriter {
         return body &+ header.bodySize
     }
 
-    /// A write failed. Nothing follows in this segment, so a frame that does not reach its end never
-    /// counts. One that does might, whatever the system said.
+    /// Returns the error for a failed write. Nothing follows in this segment, so a frame that is shorter than its size never counts. A
+    /// complete frame may count, whatever the system reported.
     private func outcome(of error: any Error, _ start: UInt64, _ frameSize: Int, _ scratch: UnsafeMutableRawBufferPointer) -> StoreError {
         let failure =
             (error as? Errno).map { StoreError.posix($0, doing: "Writing to the segment", path: path) }
             ?? (error as? StoreError) ?? StoreError(.internal, "Writing to the segment \(path) failed: \(error).")
-        // Nothing was written, and what the descriptor is of by now says nothing.
+        // Nothing was written, and the descriptor may be of another file by now.
         if (error as? Errno) == .lost { return failure }
         do throws(Errno) {
             if start &+ UInt64(frameSize) <= room {
-                // There was room for all of it, so it is small: one that is whole is what is in the buffer.
+                // The frame fit into the room, so it is small, and the buffer has all of it to compare.
                 var there = [UInt8](repeating: 0, count: frameSize)
                 let count = try there.filled { (b) throws(Errno) in try System.pread(file.descriptor, b, at: start) }
                 if count < frameSize
@@ -287,14 +291,14 @@ final class SegmentWriter {
     }
 }
 
-/// Collects small pieces into writes of a buffer's size, and passes large ones on as they are.
+/// Collects small pieces into writes of a buffer's size, and writes large ones without a copy.
 struct BufferedOutput {
     let file: OpenFile
     let system: FileSystem
     let buffer: UnsafeMutableRawBufferPointer
     var filled: Int
     var offset: UInt64
-    /// Bytes handed to one write at most.
+    /// The most bytes of one write.
     static let writeSize = 8 << 20
 
     mutating func put(_ piece: UnsafeRawBufferPointer) throws(Errno) {

@@ -1,16 +1,16 @@
-/// The directory of a file store: makes it, or says what is there instead.
+/// The directory of a file store: creates it, or reports what is there instead.
 struct StoreDirectory: Sendable {
     let path: String
-    /// The directory that the caller named, and those in it, which are held open.
+    /// The directory that the caller named, and those in it. All are held open.
     let root: Folder, segmentsFolder: Folder, blobsFolder: Folder
-    /// For messages.
+    /// Paths for messages.
     var marker: String { markerPlace.path }
     var segments: String { segmentsFolder.path }
     var blobs: String { blobsFolder.path }
     private var markerPlace: DirectoryEntry { root.place("llvs-store") }
     func segment(_ name: String) -> DirectoryEntry { segmentsFolder.place(name) }
 
-    /// After a fork, and at the end: no descriptor stays open.
+    /// Closes all descriptors: after a fork, and at the end.
     func letGo() { for folder in [root, segmentsFolder, blobsFolder] { folder.letGo() } }
 
     static let format = 1
@@ -29,8 +29,7 @@ struct StoreDirectory: Sendable {
         blobsFolder = root.folder("blobs")
     }
 
-    /// Looks at what is there, and makes a store of it where it is missing or empty and `create` allows.
-    /// Returns damage found at the marker.
+    /// Examines the directory, and creates a store if it is missing or empty and `create` allows it. Returns damage found at the marker.
     func open(create: Bool, durably system: FileSystem) throws -> [StorageDamage] {
         let names: [String]
         do {
@@ -54,17 +53,17 @@ struct StoreDirectory: Sendable {
             }
         }
         let hasSegments = names.contains("segments")
-        // Others may have made the store since we looked.
+        // Another process may have created the store since the listing.
         let hasMarker = names.contains("llvs-store") || (!names.isEmpty && (try? markerPlace.status()) != nil)
         if hasMarker { return try readMarker(complete: hasSegments || !create, system) }
         if hasSegments {
-            // Either somebody is just making the store, or the marker was lost.
+            // Either another process is creating the store, or the marker was lost.
             let segments = try posix("Opening the store at", self.segments) { () throws(Errno) in try segmentsFolder.names() }
             if !segments.contains(where: { $0.hasSuffix(".seg") }) {
                 if create { try make(system) }
                 return []
             }
-            // Whoever wrote a segment had seen the marker: it may have come since we looked for it.
+            // Every writer of a segment had seen the marker: it may have been created since the last look.
             if (try? markerPlace.status()) != nil { return try readMarker(complete: true, system) }
             return [
                 StorageDamage(
@@ -95,7 +94,7 @@ struct StoreDirectory: Sendable {
         var bytes = [UInt8](repeating: 0, count: 256)
         let count = try posix("Reading", marker) { () throws(Errno) in
             let file = try OpenFile(markerPlace, O_RDONLY)
-            // What is no file has nothing in it.
+            // Anything except a regular file has no content.
             guard try System.status(file.descriptor).isRegularFile else { return 0 }
             return try bytes.filled { (b) throws(Errno) in try System.pread(file.descriptor, b, at: 0) }
         }
@@ -123,7 +122,7 @@ struct StoreDirectory: Sendable {
         ]
     }
 
-    /// The digits of a number of a format, however large; nil when it is none.
+    /// Returns the digits of a format number, however large; nil if it is not a number.
     private static func number(_ digits: ArraySlice<UInt8>) -> String? {
         guard let first = digits.first, first != UInt8(ascii: "0"),
             digits.allSatisfy({ $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") })
@@ -131,13 +130,13 @@ struct StoreDirectory: Sendable {
         return String(decoding: digits, as: UTF8.self)
     }
 
-    /// Makes what is missing. Any number of processes may do so at once.
+    /// Creates what is missing. Any number of processes may do so at once.
     private func make(_ system: FileSystem) throws {
         try makeDirectories(path, system)
         try make(segmentsFolder, system)
         if (try? markerPlace.status()) == nil {
-            // Who sees the marker takes all that leads to it for durable: also when somebody made it who was killed before
-            // he could sync it.
+            // A process that sees the marker relies on all directories above being durable. The process that created them may have been
+            // killed before it could sync them, so sync them before writing the marker.
             try syncDirectories(upFrom: path, system)
             let suffix = try posix("Making the store at", path) { () throws(Errno) in try RandomName.random().hex }
             let aside = segment(".llvs-store." + suffix + ".tmp")
@@ -157,13 +156,13 @@ struct StoreDirectory: Sendable {
         try syncDirectory(root, system)
     }
 
-    /// Makes one of the store's own directories, durable in the store's, which is there.
+    /// Creates one of the store's own directories, and syncs its entry in the store's directory, which exists.
     func make(_ folder: Folder, _ system: FileSystem) throws {
         try posix("Making the directory", folder.path) { () throws(Errno) in try folder.make(mode: system.directoryMode) }
         try syncDirectory(root, system)
     }
 
-    /// Makes a directory and those above it, each durable in the one above.
+    /// Creates a directory and those above it, and syncs each entry in the directory above.
     func makeDirectories(_ path: String, _ system: FileSystem) throws {
         var missing: [String] = []
         var at = path
@@ -193,7 +192,7 @@ struct StoreDirectory: Sendable {
         }
     }
 
-    /// Makes durable that a directory is there, and those above it, up to the root of their file system.
+    /// Syncs the entries of a directory and of those above it, up to the root of their file system.
     private func syncDirectories(upFrom path: String, _ system: FileSystem) throws {
         var at = path
         let device = try? System.status(path).device
@@ -205,14 +204,14 @@ struct StoreDirectory: Sendable {
         }
     }
 
-    /// Makes the entries of a directory durable, where its file system can.
+    /// Syncs the entries of a directory, if its file system can.
     func syncDirectory(_ path: String, _ system: FileSystem) throws { try syncDirectory(Folder(path), system) }
     func syncDirectory(_ folder: Folder, _ system: FileSystem) throws {
         do throws(Errno) {
             let directory = try folder.readable()
             try system.fsync(directory.descriptor)
         } catch {
-            // Some network and FUSE file systems cannot sync a directory; some directories may be entered but not read.
+            // Some network and FUSE file systems cannot sync a directory, and some directories can be entered but not read.
             if error.code == EINVAL || error.code == ENOTSUP || error.code == EACCES { return }
             throw StoreError.posix(error, doing: "Syncing the directory", path: folder.path)
         }

@@ -1,5 +1,5 @@
-/// Whether a folder-syncing program carries a directory: by the files that the well-known ones keep at the top of
-/// what they sync. Compacting segments there is correct, but every machine would send the others what they have.
+/// Detects whether a folder-syncing program carries a directory, by the files that well-known programs have at the top of their folders.
+/// Compacting segments there is correct, but every machine would send the others what they have.
 enum SyncedFolder {
     static let markers = [
         ".stfolder", // Syncthing
@@ -11,8 +11,8 @@ enum SyncedFolder {
         ".seafile-data", // Seafile
     ]
 
-    /// The marker in the directory or the nearest above it that has one: of this user, of the system, or of whoever has the store. What
-    /// somebody else puts into a directory that all may write, such as /tmp, says nothing.
+    /// Returns the marker in the directory, or in the nearest one above that has one. The marker must belong to this user, to the system,
+    /// or to the store's owner. A file of another user in a directory that all may write, such as /tmp, does not count.
     static func marker(above path: String) -> String? {
         var at = resolved(path)
         let owners = [geteuid(), 0, (try? System.status(at))?.owner ?? 0]
@@ -21,7 +21,7 @@ enum SyncedFolder {
                 guard let status = try? System.status(at == "/" ? "/" + name : at + "/" + name), owners.contains(status.owner) else {
                     continue
                 }
-                // ~/.dropbox is where Dropbox keeps its settings.
+                // Dropbox stores its settings in ~/.dropbox.
                 if name == ".dropbox", at == home { continue }
                 return at == "/" ? "/" + name : at + "/" + name
             }
@@ -33,7 +33,7 @@ enum SyncedFolder {
 
     private static var home: String? { getenv("HOME").map { resolved(String(cString: $0)) } }
 
-    /// Without symbolic links, so that the directories above are those it is really in.
+    /// Returns a path without symbolic links, whose parents are the real ones.
     private static func resolved(_ path: String) -> String {
         guard let real = realpath(path, nil) else { return path }
         defer { free(real) }

@@ -1,5 +1,5 @@
-/// Which machine, and which run of it, wrote a segment; hashed, so that a shared store gives neither
-/// away. A lock on a segment says something about its writer only within one run of one machine.
+/// Identifies the machine and its boot at which a segment was written. Both are hashed, so that a shared store reveals neither. A lock on
+/// a segment tells something about its writer only within one boot of one machine.
 struct WriterMachine: Equatable, Sendable {
     let machine: UInt64
     let boot: UInt64
@@ -7,7 +7,7 @@ struct WriterMachine: Equatable, Sendable {
     static let unknown = WriterMachine(machine: 0, boot: 0)
     static let current = WriterMachine(machine: hash("/etc/machine-id"), boot: hash("/proc/sys/kernel/random/boot_id"))
 
-    /// The first 8 bytes of SHA-256 over a tag and the file's bytes; 0 when there is no such file.
+    /// Returns the first 8 bytes of SHA-256 over a tag and the file's bytes; 0 if there is no such file.
     private static func hash(_ path: String) -> UInt64 {
         guard let fd = try? System.open(path, O_RDONLY) else { return 0 }
         defer { System.close(fd) }

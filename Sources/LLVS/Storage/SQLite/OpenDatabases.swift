@@ -1,8 +1,8 @@
-/// The databases that SQLite has open in this process, by device and number.
+/// The databases that SQLite has open in this process, by device and inode.
 ///
-/// As soon as a process closes any descriptor of a file, the system takes all locks from it that SQLite holds there
-/// (https://www.sqlite.org/howtocorrupt.html, 2.2). So nothing of the library opens such a file by itself, and a descriptor of one
-/// that SQLite opened meanwhile stays open as long as SQLite has it.
+/// When a process closes any descriptor of a file, the system releases all locks that SQLite holds on that file in this process
+/// (https://www.sqlite.org/howtocorrupt.html, 2.2). So the library does not open such a file by itself. If SQLite opened it meanwhile, a
+/// descriptor of it stays open as long as SQLite has it.
 enum OpenDatabases {
     enum Part { case database, sharedMemory }
     private struct Known {
@@ -13,10 +13,10 @@ enum OpenDatabases {
     }
     private static let all = Guarded<[FileIdentity: Known]>([:])
 
-    /// Before SQLite opens it.
+    /// Call this before SQLite opens the file.
     static func add(_ file: FileIdentity, _ path: String) { all.withLock { $0[file, default: Known(path: path)].connections += 1 } }
 
-    /// After SQLite closed it.
+    /// Call this after SQLite closed the file.
     static func remove(_ file: FileIdentity) {
         all.withLock { all in
             guard var known = all[file] else { return }
@@ -26,8 +26,8 @@ enum OpenDatabases {
         }
     }
 
-    /// What the file is of a database that is open; nil where it is none. Where SQLite cannot be used after a fork
-    /// nothing is: locks are not inherited, and the list may be locked for ever.
+    /// Returns which part of an open database the file is; nil if it is none. If SQLite cannot be used after a fork, it returns nil:
+    /// locks are not inherited, and the list may be locked forever.
     static func part(_ file: FileIdentity) -> Part? {
         guard SQLiteLibrary.enters() else { return nil }
         defer { SQLiteLibrary.leave() }
@@ -37,7 +37,7 @@ enum OpenDatabases {
         }
     }
 
-    /// Closes a descriptor, at once or when that takes no locks away.
+    /// Closes a descriptor, at once or when that releases no locks.
     static func close(_ descriptor: Int32, _ file: FileIdentity) {
         guard SQLiteLibrary.enters() else { return System.close(descriptor) }
         defer { SQLiteLibrary.leave() }
@@ -46,10 +46,10 @@ enum OpenDatabases {
         }
     }
 
-    /// Which file of a database another program holds a lease on (F_SETLEASE), so that opening it would wait until that lets go; nil where
-    /// there is none. Of a database that is open in this process nobody gets one.
+    /// Returns the file of a database on which another program holds a lease (F_SETLEASE), so that opening it would wait; nil if there is
+    /// none. No program can get a lease on a database that is open in this process.
     ///
-    /// To ask is to open and close the files: nobody opens them by SQLite meanwhile.
+    /// The check opens and closes the files, so SQLite must not open them meanwhile.
     static func leased(_ path: String, forWriting: Bool) -> String? {
         all.withLock { all in
             guard let database = FileIdentity(path), all[database] == nil else { return nil }
@@ -64,7 +64,7 @@ enum OpenDatabases {
         }
     }
 
-    /// - Throws: `.busy` where SQLite has it open in this process.
+    /// - Throws: `.busy` if SQLite has it open in this process.
     static func checkIsClosed(_ status: System.Status, _ doing: String, _ path: String) throws {
         guard status.isRegularFile, part(FileIdentity(status)) != nil else { return }
         throw StoreError(
@@ -75,21 +75,21 @@ enum OpenDatabases {
     }
 }
 
-/// A file that may be a database, open for reading. See `OpenDatabases`.
+/// A file that may be a database, opened for reading. See `OpenDatabases`.
 final class DatabaseFile: Sendable {
     let descriptor: Int32
-    /// As it was when it was opened.
+    /// Its status when it was opened.
     let status: System.Status
     let path: String
 
-    /// - Throws: `.busy` where SQLite has it open in this process, `.notAStore` where it is no file, or what the system says. Nothing is
-    ///   waited for.
+    /// - Throws: `.busy` if SQLite has it open in this process, `.notAStore` if it is not a regular file, or the system's error. Never
+    ///   waits.
     convenience init(path: String, _ doing: String) throws {
         try self.init(
             path, doing, look: { () throws(Errno) in try System.status(path) },
             open: { () throws(Errno) in try System.open(path, O_RDONLY) })
     }
-    /// A link in its place is not followed.
+    /// Does not follow a symbolic link.
     convenience init(_ place: DirectoryEntry, _ doing: String) throws {
         try self.init(
             place.path, doing, look: place.status,
@@ -119,7 +119,7 @@ final class DatabaseFile: Sendable {
             System.close(descriptor)
             throw StoreError.posix(error, doing: doing, path: path)
         }
-        // Somebody may have put another file there.
+        // It may have been replaced by another file.
         guard status.isRegularFile else {
             throw StoreError(.notAStore, "\(doing) \(path) failed: it is not a file any more. Check who writes there.", path: path)
         }

@@ -1,39 +1,39 @@
 import CSQLite
 
-/// What keeps a database that somebody else made, and files that somebody put beside it, from doing more than holding bytes.
+/// Restricts databases that were made by others, and files beside them, to holding bytes.
 extension SQLiteConnection {
-    /// Options of `sqlite3_db_config`, by their numbers: the headers of an older SQLite lack some. Which of them the library
-    /// knows is for the library to say; those that it does not are of no use to it.
+    /// Options of `sqlite3_db_config` by number, since the headers of an older SQLite lack some. A library that does not know an option
+    /// ignores it.
     private static let switches: [(option: Int32, isOn: Int32)] = [
         (1010, 1), // DEFENSIVE: no SQL damages the file, writes to its schema or turns its log off
         (1017, 0), // TRUSTED_SCHEMA: nothing that the schema names is called
         (1003, 0), (1015, 0), // ENABLE_TRIGGER, ENABLE_VIEW
         (1005, 0), // ENABLE_LOAD_EXTENSION
         (1011, 0), // WRITABLE_SCHEMA
-        (1013, 0), (1014, 0), // DQS_DML, DQS_DDL: what is in double quotes is a name
+        (1013, 0), (1014, 0), // DQS_DML, DQS_DDL: text in double quotes is a name
     ]
-    /// Of `sqlite3_limit`: far more than the statements of the library need.
+    /// Limits of `sqlite3_limit`: far more than the statements of the library need.
     private static let limits: [(Int32, Int32)] = [
         (SQLITE_LIMIT_SQL_LENGTH, 10_000), (SQLITE_LIMIT_COLUMN, 100), (SQLITE_LIMIT_EXPR_DEPTH, 20), (SQLITE_LIMIT_COMPOUND_SELECT, 4),
         (SQLITE_LIMIT_VDBE_OP, 25_000), (SQLITE_LIMIT_FUNCTION_ARG, 8), (SQLITE_LIMIT_ATTACHED, 0), (SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 100),
         (SQLITE_LIMIT_VARIABLE_NUMBER, 16), (SQLITE_LIMIT_TRIGGER_DEPTH, 1), (SQLITE_LIMIT_WORKER_THREADS, 0),
     ]
 
-    /// Before anything of the database is read.
+    /// Call this before anything of the database is read.
     func makeSafe(isCopy: Bool) throws {
         if isCopy {
-            // What others could cut short is not mapped, and the log is not put into the copy.
+            // Files that others could truncate must not be mapped, and the log is not merged into the copy.
             try run("PRAGMA locking_mode=EXCLUSIVE", doing: "Opening")
             _ = llvs_sqlite_configure(sqlite, handle, 1006, 1) // NO_CKPT_ON_CLOSE
         }
         for (option, isOn) in SQLiteConnection.switches { _ = llvs_sqlite_configure(sqlite, handle, option, isOn) }
         for (kind, most) in SQLiteConnection.limits { _ = sqlite.pointee.limit(handle, kind, most) }
         limitValues(to: isCopy ? min(SQLiteConnection.largestForeign, bytesOnDisk) : SQLiteConnection.largestValue)
-        // A mapped file that somebody cuts short ends the process.
+        // If a mapped file is truncated, the process ends.
         try run("PRAGMA mmap_size=0; PRAGMA cell_size_check=ON", doing: "Opening")
     }
 
-    /// For tables that a definition of the host's makes: what they need is bounded by that.
+    /// Raises the limits for tables that a definition of the host creates, which bounds their needs.
     func allowWideTables() {
         for (kind, most) in [
             (SQLITE_LIMIT_SQL_LENGTH, 100_000), (SQLITE_LIMIT_COLUMN, 200), (SQLITE_LIMIT_EXPR_DEPTH, 100), (SQLITE_LIMIT_VDBE_OP, 250_000),
@@ -41,42 +41,42 @@ extension SQLiteConnection {
         ] as [(Int32, Int32)] { _ = sqlite.pointee.limit(handle, kind, most) }
         limitValues(to: SQLiteConnection.largestRow)
     }
-    /// Of one statement of a projection.
+    /// The most parameters of one statement of a projection.
     static let mostParameters = 512
-    /// Of a table of a projection, about.
+    /// The approximate largest row of a projection's table.
     static let largestRow = 900_000_000
 
-    /// Of records and their chunks, with what a row has besides.
+    /// The largest record or chunk, with the overhead of its row.
     private static let largestValue = SQLiteStorage.chunkSize + 4_096
-    /// Of another implementation's databases.
+    /// The largest value in databases of another implementation.
     private static let largestForeign = 256 << 20
 
-    /// Values, and rows, of more bytes are neither read nor written: SQLite believes a row what it claims, and follows pages that lead
-    /// to themselves as far as that goes.
+    /// Sets the limit of values and rows that are read or written: SQLite believes the size that a row claims, and follows overflow pages
+    /// in a loop up to that size.
     private func limitValues(to bytes: Int) {
         _ = sqlite.pointee.limit(handle, SQLITE_LIMIT_LENGTH, Int32(clamping: min(bytes, 1_000_000_000)))
     }
 
-    /// Runs `body`, in which values may have as many bytes as the database can have for them.
+    /// Runs `body` with a limit up to the size of the database's files.
     func withLargeValues<R>(_ bytes: Int? = nil, _ body: () throws -> R) rethrows -> R {
         limitValues(to: bytes.map { $0 + 4_096 } ?? bytesOnDisk)
         defer { limitValues(to: SQLiteConnection.largestValue) }
         return try body()
     }
 
-    /// About so many bytes can be in the files that are there, however long they claim to be; file systems may compress them.
+    /// The approximate number of bytes that the existing files can hold, whatever length they claim. (File systems may compress them.)
     private var bytesOnDisk: Int {
         let there = System.allocated(file) &+ System.allocated(file + "-wal")
         return Int(clamping: there.multipliedReportingOverflow(by: 64).overflow ? .max : 64 &* there) &+ (1 << 20)
     }
 
-    /// Throws when files lie beside the database that SQLite would take for its own, and are not.
+    /// Throws if there are files beside the database that SQLite would take for its own, but must not.
     ///
-    /// A rollback journal can name a file, which SQLite deletes. The shared memory is mapped: whoever may write to it ends the process by
-    /// cutting it short.
+    /// A rollback journal can name a file, which SQLite deletes. The shared memory is mapped: any user who may write to it can end the
+    /// process by truncating it.
     ///
-    /// None of the files that are written may have a further name (hard link): what is written here would be written there. To the shared
-    /// memory those who read write, too.
+    /// No file that is written may have another name (hard link), since the other file would be written, too. Readers also write to the
+    /// shared memory.
     static func checkBeside(_ path: String, _ mode: Mode) throws {
         let database = DirectoryEntry(path)
         try checkJournal(database)
@@ -114,9 +114,10 @@ extension SQLiteConnection {
         }
     }
 
-    /// Where anybody may make files, what is there may be a database that somebody laid there to read what is put in, or a link to one.
+    /// Checks the owner of a database. In a folder where all users may create files, it may be a database that another user put there to
+    /// read what is stored, or a link to one.
     /// - Parameter advice: what to do, up to "a path in a folder of your own".
-    /// - Throws: `.permission` where it belongs to neither this process's user nor the owner of the folder, who could do anything.
+    /// - Throws: `.permission` if it belongs neither to this process's user nor to the owner of the folder, who could do anything.
     static func checkOwner(_ path: String, doing: String, _ advice: String) throws {
         let entry = DirectoryEntry(path)
         guard let status = try? entry.status(), let folder = try? System.status(Paths.parent(of: path)) else { return }
@@ -128,9 +129,9 @@ extension SQLiteConnection {
             path: path)
     }
 
-    /// Waits while another program holds a lease on one of the files, as file servers do. SQLite would wait for it without looking at
-    /// anything, for as long as the system lets it (45 s on Linux).
-    /// - Throws: `.busy` when that takes too long.
+    /// Waits while another program holds a lease on one of the files, as file servers do. SQLite would wait without checking for
+    /// cancellation, as long as the system lets it (45 s on Linux).
+    /// - Throws: `.busy` if that takes too long.
     static func awaitLeases(_ path: String, _ mode: Mode, _ patience: Patience) throws {
         var waited: Int32 = 0, pause: Int32 = 1
         while let file = OpenDatabases.leased(path, forWriting: mode == .write) {
@@ -169,29 +170,29 @@ extension SQLiteConnection {
         }
     }
 
-    /// Runs `body`; meanwhile what SQLite does and waits for looks at `control`.
+    /// Runs `body`. Meanwhile SQLite checks `control`, also while it waits.
     func watched<R>(by control: PacedControl, _ body: () throws -> R) throws -> R { try Waiting.looking(at: control, body) }
 }
 
-/// Has SQLite look at the control of the call that runs (`Waiting`): every few thousand steps of a statement, and while it waits for
-/// others.
+/// Makes SQLite check the control of the running call (`Waiting`): every few thousand steps of a statement, and while it waits for other
+/// connections.
 final class SQLiteWatch {
-    /// Milliseconds between two looks.
+    /// Milliseconds between two checks.
     static let longestPause: Int32 = 20
-    /// Steps of SQLite between two looks.
+    /// Steps of SQLite between two checks.
     private static let steps: Int32 = 4_000
     private var waited: Int32 = 0
     private var patience: Int32 = 0
-    /// Why a statement was ended.
+    /// The error by which a statement was ended.
     private var failure: StoreError?
     /// SQLite's result for the first value that could not be bound since a statement last ran.
     private var bindingFailure: Int32?
-    /// Whether the statement that runs changes nothing. From within one that does the host is not called: should it fork there, SQLite
-    /// would undo the transaction in the child, in the shared memory of the log that its parent goes on with. Cancelling reaches it all
-    /// the same.
+    /// Whether the running statement changes nothing. Within one that changes something, the host is not called: if it forked there,
+    /// SQLite would undo the transaction in the child, in the shared memory of the log that the parent uses. Cancelling works all the
+    /// same.
     var isReading = false
 
-    /// The connection lets go of both before it is gone.
+    /// The connection removes both hooks before it is closed.
     func attach(to connection: SQLiteConnection) {
         patience = connection.patience.milliseconds
         let own = Unmanaged.passUnretained(self).toOpaque()
@@ -207,7 +208,7 @@ final class SQLiteWatch {
             }, own)
     }
 
-    /// The failure, which counts for one statement.
+    /// Returns and clears the failure, which belongs to one statement.
     func takeFailure() -> StoreError? {
         defer { failure = nil }
         return failure
@@ -225,10 +226,10 @@ final class SQLiteWatch {
         do { try look(); return false } catch { failure = StoreError.of(error); return true }
     }
 
-    /// Within a statement.
+    /// Called within a statement.
     private func isOverWithin() -> Bool { isOver(isReading ? Waiting.look : Waiting.lookQuietly) }
 
-    /// Whether to try again. The first time of a wait `times` is 0.
+    /// Returns whether to try again. `times` is 0 at the beginning of a wait.
     private func wait(_ times: Int32) -> Bool {
         if times == 0 { waited = 0 }
         guard waited < patience, !isOver() else { return false }

@@ -2,24 +2,24 @@ import CSQLite
 
 /// One connection to a database and its prepared statements. Used by one thread at a time.
 final class SQLiteConnection {
-    /// For messages.
+    /// The path in messages.
     let path: String
-    /// Which is open.
+    /// The path of the opened file.
     let file: String
     let sqlite: SQLite
     private(set) var handle: OpaquePointer?
     private var statements: [String: OpaquePointer] = [:]
 
-    /// `copy`: a copy that is ours alone, for reading. Its log is read without a `-shm`.
+    /// `copy`: a private copy, for reading. Its log is read without a `-shm`.
     enum Mode { case write, read, immutable, copy }
-    /// Where it is among the open databases.
+    /// Its entries in `OpenDatabases`.
     private var files: [FileIdentity] = []
     private var isInside = true
 
-    /// For how long others are waited for.
+    /// How long to wait for other connections.
     struct Patience {
         let milliseconds: Int32
-        /// At most three weeks, at least a millisecond where there is any.
+        /// At most three weeks. At least a millisecond if it is not zero.
         init(seconds: Double) {
             milliseconds = seconds > 0 ? Int32(min(max(1, (seconds * 1_000).rounded()), 2_000_000_000)) : 0
         }
@@ -27,12 +27,11 @@ final class SQLiteConnection {
         var description: String { milliseconds % 1_000 == 0 ? "\(milliseconds / 1_000) s" : "\(milliseconds) ms" }
     }
     let patience: Patience
-    /// Looks at the control of the call that runs, while SQLite works or waits.
+    /// Checks the control of the running call while SQLite works or waits.
     let watch = SQLiteWatch()
 
-    /// - Throws: `.unsupported` when there is no SQLite that can be used; `.notFound`, `.notAStore`, `.permission`, ... as the system
-    ///   tells.
-    /// - Parameter of: for messages, what it is a copy of.
+    /// - Throws: `.unsupported` if there is no usable SQLite; `.notFound`, `.notAStore`, `.permission`, ... according to the system.
+    /// - Parameter of: the original's path in messages, if this is a copy.
     init(_ path: String, _ mode: Mode, _ patience: Patience = .standard, of original: String? = nil) throws {
         self.patience = patience
         self.path = original ?? path
@@ -54,7 +53,7 @@ final class SQLiteConnection {
             flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
             name = "file:" + SQLiteConnection.escaped(path) + "?immutable=1"
         }
-        // A path that begins with "file:" would be taken for a URI where the host's SQLite is built so.
+        // A path that begins with "file:" would be taken for a URI if the host's SQLite is built so.
         if mode != .immutable, !name.hasPrefix("/") { name = "./" + name }
         noteFile(path)
         let result = sqlite.pointee.open_v2(name, &handle, flags, nil)
@@ -63,7 +62,7 @@ final class SQLiteConnection {
             close()
             throw failure
         }
-        // It may have been replaced just now.
+        // The file may have been replaced just now.
         noteFile(path)
         _ = sqlite.pointee.extended_result_codes(handle, 1)
         watch.attach(to: self)
@@ -72,7 +71,7 @@ final class SQLiteConnection {
             throw error
         }
     }
-    /// The files of a database as they are: SQLite keeps each of them open while a connection is.
+    /// Returns the files of a database with their identities. SQLite has each of them open while a connection exists.
     static func files(_ path: String) -> [(path: String, identity: FileIdentity)] {
         ["", "-wal", "-shm"].compactMap { suffix in FileIdentity(path + suffix).map { (path + suffix, $0) } }
     }
@@ -82,7 +81,7 @@ final class SQLiteConnection {
         OpenDatabases.add(file, path)
         files.append(file)
     }
-    /// SQLITE_OPEN_NOFOLLOW, which older headers lack: a symbolic link anywhere in the path is refused, by an SQLite that can (3.31).
+    /// SQLITE_OPEN_NOFOLLOW, which older headers lack: SQLite from 3.31 on refuses a symbolic link anywhere in the path.
     private static let noFollow: Int32 = 0x0100_0000
 
     deinit { close() }
@@ -98,7 +97,7 @@ final class SQLiteConnection {
         isInside = false
     }
 
-    /// After a fork: the parent's locks and its write-ahead log must not be touched, so everything is left as it is.
+    /// Leaves everything as it is, after a fork: the parent's locks and write-ahead log must not be touched.
     func leak() {
         statements = [:]
         handle = nil
@@ -106,18 +105,18 @@ final class SQLiteConnection {
         isInside = false
     }
 
-    /// It was opened for writing, and SQLite could open the file for reading only. It says nothing of that, whatever the reason
-    /// was, and stays so.
+    /// Whether SQLite could open the file only for reading, although it was to be opened for writing. SQLite reports no error then,
+    /// whatever the reason, and it stays so.
     var isReadOnly: Bool { sqlite.pointee.db_readonly(handle, "main") == 1 }
 
-    /// Runs statements that return nothing of interest.
+    /// Runs statements whose results are not needed.
     func run(_ sql: String, doing: String) throws {
         let result = sqlite.pointee.exec(handle, sql, nil, nil, nil)
         if result != SQLITE_OK { throw error(doing, result) }
     }
 
-    /// Puts the database into WAL mode. While another process does the same, or closes it, SQLite refuses that at once, however
-    /// long it was told to wait.
+    /// Switches the database to WAL mode. While another process does the same or closes the database, SQLite refuses at once, whatever
+    /// its timeout.
     func useLog(doing: String) throws {
         var waited: Int32 = 0, pause: Int32 = 1
         while true {
@@ -131,7 +130,7 @@ final class SQLiteConnection {
         }
     }
 
-    /// Runs the statement once with what `bind` binds, and hands each row to `row`, which returns false to stop.
+    /// Runs the statement once with the values that `bind` binds, and calls `row` with each row until it returns false.
     func query(
         _ sql: String, doing: String, bind: (SQLiteStatement) -> Void = { _ in }, row: (SQLiteStatement) throws -> Bool = { _ in true }
     ) throws {
@@ -146,10 +145,10 @@ final class SQLiteConnection {
         }
     }
 
-    /// A statement that returns nothing, to be run many times; good as long as the connection.
+    /// Returns a statement without results, to be run many times. Valid as long as the connection.
     func statement(_ sql: String, doing: String) throws -> SQLiteStatement { try prepared(sql, doing: doing) }
 
-    /// Runs it once with what `bind` binds.
+    /// Runs it once with the values that `bind` binds.
     func run(_ statement: SQLiteStatement, doing: String, bind: (SQLiteStatement) -> Void) throws {
         bind(statement)
         let result = step(statement)
@@ -165,7 +164,7 @@ final class SQLiteConnection {
     }
 
     private func finish(_ statement: SQLiteStatement) {
-        // In a child of a fork the transaction is the parent's, and so are the files.
+        // In a forked child, the transaction and the files belong to the parent.
         guard !SQLiteLibrary.isForked else { return }
         _ = sqlite.pointee.reset(statement.handle)
         _ = sqlite.pointee.clear_bindings(statement.handle)
@@ -219,7 +218,7 @@ final class SQLiteConnection {
         return result
     }
 
-    /// The error for a result code.
+    /// Returns the error for a result code.
     func error(_ doing: String, _ result: Int32) -> StoreError {
         if let stopped = watch.takeFailure() { return stopped }
         let code: StoreError.Code
@@ -256,18 +255,18 @@ final class SQLiteConnection {
         return StoreError(code, "\(doing) \(path) failed: \(text(result)). \(advice)", path: path, systemCode: systemCode(result))
     }
 
-    /// SQLITE_IOERR_FSYNC: the bytes may be there all the same.
+    /// SQLITE_IOERR_FSYNC: the bytes may be written all the same.
     private static let syncFailed = SQLITE_IOERR | 4 << 8
 
-    /// The `errno` of the call that failed; SQLite keeps it for these alone.
+    /// Returns the `errno` of the failed call. SQLite reports it only for these results.
     private func systemCode(_ result: Int32) -> Int32 {
         result & 0xFF == SQLITE_IOERR || result & 0xFF == SQLITE_CANTOPEN ? handle.map { sqlite.pointee.system_errno($0) } ?? 0 : 0
     }
 
-    /// SQLite says one thing for all reasons; the system's own error, where it kept it, says which.
+    /// Returns the error for a failed opening. SQLite has one code for all reasons; the system's error, if it is known, tells which.
     private func cannotOpen(_ doing: String, _ result: Int32) -> StoreError {
         let system = systemCode(result)
-        // What is missing is not the database, then, but its log beside it, which could not be made.
+        // Then not the database is missing, but its log could not be created.
         if system == Errno.missing.code, (try? System.status(path)) != nil {
             return StoreError(
                 .readOnly,
@@ -284,7 +283,7 @@ final class SQLiteConnection {
         return "\(message) (SQLite \(result))"
     }
 
-    /// A path as a URI wants it.
+    /// Returns a path escaped for a URI.
     private static func escaped(_ path: String) -> String {
         let digits = Array("0123456789ABCDEF".utf8)
         var bytes: [UInt8] = []
@@ -298,33 +297,33 @@ final class SQLiteConnection {
     }
 }
 
-/// A statement being bound or at a row.
+/// A statement whose values are being bound, or whose current row is read.
 struct SQLiteStatement {
     fileprivate let sqlite: SQLite
     fileprivate let watch: SQLiteWatch
     fileprivate let handle: OpaquePointer
 
-    /// A value that could not be bound would be stored as NULL: the next step fails instead.
+    /// Without this, a value that could not be bound would be stored as NULL. Now the next step fails.
     private func note(_ result: Int32) { if result != SQLITE_OK { watch.noteBindingFailure(result) } }
 
     func bind(_ index: Int32, _ value: Int64) { note(sqlite.pointee.bind_int64(handle, index, value)) }
     func bind(_ index: Int32, _ text: String) { note(sqlite.pointee.bind_text(handle, index, text, -1, llvs_sqlite_transient())) }
     func bind(_ index: Int32, _ value: Double) { note(sqlite.pointee.bind_double(handle, index, value)) }
-    /// Text in UTF-8, which must stay until the statement was run.
+    /// Binds UTF-8 text, which must stay valid until the statement was run.
     func bind(_ index: Int32, utf8 text: UnsafeRawBufferPointer) {
         guard let start = text.baseAddress, text.count > 0 else { return bind(index, "") }
         note(
             sqlite.pointee.bind_text(
                 handle, index, start.assumingMemoryBound(to: CChar.self), Int32(clamping: text.count), llvs_sqlite_static()))
     }
-    /// Text in UTF-8.
+    /// Binds a copy of UTF-8 text.
     func bind(_ index: Int32, copying text: UnsafeRawBufferPointer) {
         guard let start = text.baseAddress, text.count > 0 else { return bind(index, "") }
         note(
             sqlite.pointee.bind_text(
                 handle, index, start.assumingMemoryBound(to: CChar.self), Int32(clamping: text.count), llvs_sqlite_transient()))
     }
-    /// The bytes must stay until the statement was run.
+    /// Binds bytes, which must stay valid until the statement was run.
     func bind(_ index: Int32, _ bytes: UnsafeRawBufferPointer) {
         if bytes.count == 0 {
             note(sqlite.pointee.bind_zeroblob(handle, index, 0))

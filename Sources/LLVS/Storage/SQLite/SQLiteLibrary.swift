@@ -1,10 +1,10 @@
 import CSQLite
 
-/// SQLite's functions; there for good.
+/// SQLite's functions, which are never unloaded.
 typealias SQLite = UnsafePointer<llvs_sqlite>
 
-/// The system's SQLite, opened when the first store in it is: hosts without such a store need none, and one that contains
-/// another SQLite keeps its symbols apart from this one.
+/// The system's SQLite, loaded when the first store in a database is opened. Hosts without such a store need no SQLite, and in a host
+/// with another SQLite the symbols stay apart.
 enum SQLiteLibrary {
     #if canImport(Darwin)
     private static let file = "/usr/lib/libsqlite3.dylib"
@@ -15,15 +15,15 @@ enum SQLiteLibrary {
         name: "SQLite", file: file, packages: "Debian's package libsqlite3-0, Fedora's sqlite-libs, Alpine's sqlite-libs",
         purpose: "Opening the database", spared: "The file storage needs no SQLite.", isForPath: true)
 
-    /// The first with all functions that are used (sqlite3_prepare_v3): 2017.
+    /// The first version with all functions that are used (sqlite3_prepare_v3): 2017.
     private static let oldest: Int32 = 3_020_000
 
-    /// Whether a connection was open, or just being opened or closed, at the fork that made this process. SQLite keeps in memory which
-    /// files it has open and locked, and has locks of its own that another thread may have held: a child that went on with these would
-    /// take no locks, and lose what it saves, or wait for ever.
+    /// Whether a connection was open, or was being opened or closed, when this process was forked. SQLite remembers which files it has
+    /// open and locked, and another thread may have held its mutexes. A child that used this state would take no locks and lose what it
+    /// saves, or wait forever.
     static var isForked: Bool { llvs_sqlite_is_forked() != 0 }
 
-    /// Before anything is done to a database.
+    /// Call this before anything is done to a database.
     /// - Throws: `.forked`.
     static func checkProcess(_ doing: String, _ path: String) throws {
         guard isForked else { return }
@@ -35,14 +35,14 @@ enum SQLiteLibrary {
             path: path)
     }
 
-    /// To be followed by `leave`, where it says true, once nothing is done by SQLite any more. Before what needs it: a fork looks at it.
+    /// Enters SQLite: a fork sees that this thread is in it. If it returns true, call `leave` once nothing is done by SQLite any more.
     static func enters() -> Bool { llvs_sqlite_enter() != 0 }
     static func enter(_ path: String) throws {
         if !enters() { try checkProcess("Opening the database", path) }
     }
     static func leave() { llvs_sqlite_leave() }
 
-    /// - Throws: `.unsupported` when there is none, or it cannot work; `.tooManyFiles`.
+    /// - Throws: `.unsupported` if there is no SQLite, or it cannot work; `.tooManyFiles`.
     static func functions(for path: String) throws -> SQLite {
         let sqlite = try library.functions(for: path) { llvs_sqlite_open($0, $1, $2) }
         let version = sqlite.pointee.libversion_number()

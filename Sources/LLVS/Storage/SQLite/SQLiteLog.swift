@@ -1,6 +1,5 @@
-/// The write-ahead log of a database, as SQLite reads it (https://www.sqlite.org/fileformat2.html#walformat): up to the first
-/// frame that is not whole, and of that up to the last commit. What lies behind was never written, says SQLite; a changed byte
-/// has the same effect.
+/// The write-ahead log of a database, as SQLite reads it (https://www.sqlite.org/fileformat2.html#walformat): up to the first invalid
+/// frame, and of that up to the last commit. SQLite regards what follows as never written. A changed byte has the same effect.
 struct SQLiteLog {
     static let headerSize = 32, frameHeaderSize = 24
     let file: OpenFile
@@ -11,8 +10,8 @@ struct SQLiteLog {
     private let headerIsWhole: Bool
     private var seed: (UInt32, UInt32)
 
-    /// Nil when there is no log, or an empty one.
-    /// - Parameter pageSize: of the database, for a log whose header is damaged.
+    /// Nil if there is no log, or it is empty.
+    /// - Parameter pageSize: the page size of the database, for a log whose header is damaged.
     init?(_ path: String, pageSize: Int?) {
         guard let file = try? OpenFile(DirectoryEntry(path), O_RDONLY), let status = try? System.status(file.descriptor),
             status.isRegularFile, status.size > 0
@@ -33,14 +32,14 @@ struct SQLiteLog {
         guard let pageSize = headerIsWhole ? Int(told) : pageSize else { return nil }
         self.pageSize = pageSize
         seed = sums
-        // Where the header does not tell it, the first frame does.
+        // If the header is damaged, the first frame has it, too.
         let at = headerIsWhole ? 16 : SQLiteLog.headerSize + 8
         salt = UInt64(SQLiteLog.word(head, at)) << 32 | UInt64(SQLiteLog.word(head, at + 4))
     }
 
     static func isPageSize(_ size: Int) -> Bool { size >= 512 && size <= 65_536 && size & (size - 1) == 0 }
 
-    /// Where bytes begin that belong to the log and that SQLite passes over; nil when there are none. Reads all of it.
+    /// Returns where bytes begin that belong to the log and that SQLite ignores; nil if there are none. Reads all of it.
     func unusedFrom() -> UInt64? {
         guard headerIsWhole else { return 0 }
         var used = UInt64(SQLiteLog.headerSize), at = used, sums = seed
@@ -54,14 +53,14 @@ struct SQLiteLog {
             at += UInt64(frame.count)
             if SQLiteLog.word(frame, 4) != 0 { used = at }
         }
-        // What an earlier round of the log left there has another salt. Without a single frame it may be this one's that is damaged.
+        // Frames of an earlier round of the log have another salt. If there is no valid frame, the header's own salt may be damaged.
         if used == UInt64(SQLiteLog.headerSize) { return used }
         return frameStart(from: used) == nil ? nil : used
     }
 
     private func saltOf(_ frame: [UInt8]) -> UInt64 { UInt64(SQLiteLog.word(frame, 8)) << 32 | UInt64(SQLiteLog.word(frame, 12)) }
 
-    /// Where the first frame of this round begins, at or behind an offset, by its salt: also where frames were moved.
+    /// Returns where the first frame of this round begins, at or after an offset. It is found by its salt, also if frames were moved.
     private func frameStart(from offset: UInt64) -> UInt64? {
         let wanted = withUnsafeBytes(of: salt.bigEndian) { Array($0) }, chunk = 1 << 18
         var buffer = [UInt8](repeating: 0, count: chunk), at = offset + 8
@@ -85,10 +84,10 @@ struct SQLiteLog {
         return nil
     }
 
-    /// Where an image of a page lies, in the log or in the database.
+    /// Where an image of a page is: in the log or in the database.
     struct PageImage { let isInLog: Bool; let offset: UInt64; let number: UInt32 }
 
-    /// The images of pages that transactions in the log committed, whether or not their checksums are right, oldest first.
+    /// Returns the images of pages that transactions in the log committed, oldest first, also those with wrong checksums.
     func committedImages() -> [PageImage] {
         var images: [PageImage] = [], committed = 0, at = UInt64(SQLiteLog.headerSize)
         var head = [UInt8](repeating: 0, count: SQLiteLog.frameHeaderSize)

@@ -1,9 +1,10 @@
-/// A database without records, as bytes (https://www.sqlite.org/fileformat2.html), and how it comes into the place of its name.
+/// The bytes of a database without records (https://www.sqlite.org/fileformat2.html), and how it is published under its name.
 ///
-/// SQLite itself would make one by way of a rollback journal, and who is killed meanwhile would leave that there, where a store
-/// never has one (`SQLiteConnection.checkBeside`). These pages are written aside, synced and renamed instead: the file is empty or whole.
+/// SQLite itself would create one with a rollback journal. A process that is killed meanwhile would leave the journal, which a store
+/// never has (`SQLiteConnection.checkBeside`). Instead, these pages are written to a temporary file, synced and renamed: the file is
+/// empty or complete.
 enum SQLiteNewDatabase {
-    /// What makes each table, in the words that SQLite keeps. The rest of the schema is the index of the key that is a text.
+    /// The statements that create the tables, as SQLite stores them. The rest of the schema is the index for the text key.
     static let tables = [
         (
             "records",
@@ -15,7 +16,7 @@ enum SQLiteNewDatabase {
     static let index = "sqlite_autoindex_caches_1"
     private static let pageSize = 4096
 
-    /// Five pages: the schema, the three tables and the index, all of them but the first without rows.
+    /// Five pages: the schema, the three tables and the index. All but the first have no rows.
     static var bytes: [UInt8] {
         var rows: [[UInt8]] = []
         for (i, table) in tables.enumerated() { rows.append(row("table", table.0, table.0, UInt8(i + 2), table.1)) }
@@ -23,7 +24,7 @@ enum SQLiteNewDatabase {
         return bytes(rows, SQLiteStorage.applicationID, SQLiteStorage.format)
     }
 
-    /// One page: no tables.
+    /// One page without tables.
     static func empty(_ applicationID: Int64, _ format: Int64) -> [UInt8] { bytes([], applicationID, format) }
 
     private static func bytes(_ rows: [[UInt8]], _ applicationID: Int64, _ format: Int64) -> [UInt8] {
@@ -34,7 +35,7 @@ enum SQLiteNewDatabase {
         }
         put("SQLite format 3\0".utf8, at: 0)
         put(pageSize, 2, at: 16)
-        put([2, 2, 0, 64, 32, 32], at: 18) // written and read by way of a log
+        put([2, 2, 0, 64, 32, 32], at: 18) // written and read through a log
         put(1, 4, at: 24) // changes
         put(rows.count + 1, 4, at: 28) // pages
         put(1, 4, at: 40) // changes of the schema
@@ -61,7 +62,7 @@ enum SQLiteNewDatabase {
         return file
     }
 
-    /// A row of the schema.
+    /// Returns a row of the schema.
     private static func row(_ type: String, _ name: String, _ table: String, _ page: UInt8, _ sql: String?) -> [UInt8] {
         let texts = [type, name, table]
         var types = texts.flatMap { varint(13 + 2 * $0.utf8.count) }
@@ -69,7 +70,7 @@ enum SQLiteNewDatabase {
         types += sql.map { varint(13 + 2 * $0.utf8.count) } ?? [0]
         return [UInt8(types.count + 1)] + types + texts.flatMap { Array($0.utf8) } + [page] + Array((sql ?? "").utf8)
     }
-    /// Of less than 16,384.
+    /// Encodes a number below 16,384.
     private static func varint(_ number: Int) -> [UInt8] {
         number < 128 ? [UInt8(number)] : [UInt8(number >> 7 & 127) | 128, UInt8(number & 127)]
     }
@@ -77,14 +78,14 @@ enum SQLiteNewDatabase {
     /// Files of databases that this process must never close: see `make`.
     private static let keptOpen = Guarded<[OpenFile]>([])
 
-    /// Makes the database at `path` where there is nothing, or an empty file; one of the effective user's keeps its permissions. Any number
-    /// of processes may do so at once.
+    /// Creates the database at `path` if there is no file or an empty one. An empty file of the effective user keeps its permissions. Any
+    /// number of processes may do so at once.
     ///
-    /// A database that is one already is not opened here: as soon as a process closes any descriptor of a file, the system takes all
-    /// locks from it that SQLite holds there for other connections (https://www.sqlite.org/howtocorrupt.html, 2.2).
+    /// An existing database is not opened here: when a process closes any descriptor of a file, the system releases all locks that SQLite
+    /// holds on it for other connections in this process (https://www.sqlite.org/howtocorrupt.html, 2.2).
     /// - Parameters:
-    ///   - mode: the permissions of one that is made, of which the process's mask takes some.
-    ///   - bytes: what it is made of; asked for when it is made.
+    ///   - mode: the permissions of a new database, restricted by the process's umask.
+    ///   - bytes: returns its content. Called when it is created.
     static func make(at path: String, mode: UInt32, _ patience: SQLiteConnection.Patience, _ bytes: () -> [UInt8] = { bytes }) throws {
         let place = DirectoryEntry(path)
         var waited: Int32 = 0, pause: Int32 = 1
@@ -95,7 +96,7 @@ enum SQLiteNewDatabase {
                 file = try OpenFile(place, O_RDWR | O_CREAT, mode: mode)
                 status = try System.status(file.descriptor)
             } catch {
-                // What can be read, and not be written, is for SQLite to open.
+                // A file that can be read but not written is for SQLite to open.
                 if (try? place.status())?.isRegularFile == true { return }
                 throw StoreError.posix(error, doing: "Making the database", path: path)
             }
@@ -105,7 +106,7 @@ enum SQLiteNewDatabase {
                 return
             }
             do throws(Errno) { try System.lockExclusively(file.descriptor) } catch {
-                // Where there are no locks SQLite does not work for several either.
+                // Without locks, SQLite does not work for several processes either.
                 if error.code == EWOULDBLOCK || error.code == EAGAIN {
                     guard waited < patience.milliseconds else {
                         throw StoreError(
@@ -121,15 +122,16 @@ enum SQLiteNewDatabase {
                     continue
                 }
             }
-            // Whoever had the lock before may have put a whole one in its place.
+            // The previous holder of the lock may have put a complete database in its place.
             let now: System.Status
             do throws(Errno) { now = try place.status() } catch {
-                // It was removed. What cannot be looked at now is not looked at again and again.
+                // It was removed. After any other error, do not try again and again.
                 if error.code == ENOENT { continue }
                 throw StoreError.posix(error, doing: "Making the database", path: path)
             }
             guard FileIdentity(now) == FileIdentity(status), now.size == 0 else { continue }
-            // Who lays an empty file there does not say who may write to the database, unless we did.
+            // The permissions of an empty file count only if this user created it. A user who plants one must not decide who may write
+            // the database.
             let permissions = now.owner == geteuid() ? now.permissions : nil
             try posix("Making the database", path) { () throws(Errno) in
                 try write(bytes(), in: place, mode: mode, permissions: permissions)
@@ -145,7 +147,7 @@ enum SQLiteNewDatabase {
             let file = try OpenFile(aside, O_WRONLY | O_CREAT | O_EXCL, mode: permissions == nil ? mode : 0o600)
             if let permissions {
                 do throws(Errno) { try System.setPermissions(file.descriptor, permissions) } catch {
-                    // FAT, exFAT and some network mounts have no permissions of their own. Else the file stays for its owner alone.
+                    // FAT, exFAT and some network mounts have no permissions of their own. Otherwise the file stays private to its owner.
                     guard [EPERM, EACCES, EINVAL, ENOSYS, ENOTSUP, EOPNOTSUPP].contains(error.code) else { throw error }
                 }
             }

@@ -1,16 +1,16 @@
-/// Connections for reading, so that readers wait neither for the writer nor, mostly, for each other.
+/// Connections for reading, so that readers do not wait for the writer and mostly not for each other.
 final class SQLiteReaders: @unchecked Sendable {
-    // Sendable: `lock` guards all that changes.
+    // Sendable: `lock` guards all mutable state.
     private let path: String
     private let mode: SQLiteConnection.Mode
     private let patience: SQLiteConnection.Patience
     private let lock = Lock(.descriptors)
     private let returned = Condition()
     private var idle: [SQLiteConnection] = []
-    /// Uses by `use`.
+    /// The number of running calls of `use`.
     private var uses = 0
     private var closed = false
-    /// Uses by `use` at a time, and connections that stay open, at most.
+    /// The most concurrent calls of `use`, and the most idle connections.
     static let limit = 6
 
     init(_ path: String, _ mode: SQLiteConnection.Mode, _ patience: SQLiteConnection.Patience, first: SQLiteConnection? = nil) {
@@ -20,9 +20,9 @@ final class SQLiteReaders: @unchecked Sendable {
         if let first { idle = [first] }
     }
 
-    /// Waits while as many as the limit are at it.
-    /// - Parameter body: neither uses the readers itself nor waits for anybody who does: it calls nothing of the store's. Nor is the host
-    ///   called meanwhile, which might.
+    /// Runs `body` with a connection. Waits while the limit is reached.
+    /// - Parameter body: must neither use the readers itself nor wait for a thread that does, so it must not call the store. The host,
+    ///   which might do so, is not called meanwhile.
     func use<R>(_ body: (SQLiteConnection) throws -> R) throws -> R {
         try lock.withLock {
             while !closed, uses >= SQLiteReaders.limit { returned.wait(lock) }
@@ -38,7 +38,7 @@ final class SQLiteReaders: @unchecked Sendable {
         return try Waiting.quietly { try withConnection(body) }
     }
 
-    /// For scans, which call the store: never waits for others, since they may wait for what the caller holds.
+    /// Runs a scan, which calls the store. Never waits for other readers, since they may wait for what the caller holds.
     func useForScan<R>(_ body: (SQLiteConnection) throws -> R) throws -> R { try withConnection(body) }
 
     private func withConnection<R>(_ body: (SQLiteConnection) throws -> R) throws -> R {
@@ -67,7 +67,7 @@ final class SQLiteReaders: @unchecked Sendable {
 
     private func checkOpen() throws { if closed { throw StorageRange.closed("the store in the database \(path)") } }
 
-    /// Waits for uses by `use`. Scans are not waited for, since it may be from within one that the host closes the store: they close their
+    /// Waits for running calls of `use`. Does not wait for scans, since the host may close the store within one: scans close their
     /// connections themselves.
     func close() {
         lock.withLock {

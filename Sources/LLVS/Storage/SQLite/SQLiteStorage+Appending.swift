@@ -1,6 +1,6 @@
-/// Adding records: a row each, and rows of 64 KiB for what is larger.
+/// Adds records: one row each, and further rows of 64 KiB for large ones.
 extension SQLiteStorage {
-    /// What places call the two tables.
+    /// The numbers of the two tables in places.
     static let inRecords: UInt32 = 0
     static let inChunks: UInt32 = 1
 
@@ -11,7 +11,7 @@ extension SQLiteStorage {
         do { return try append(records, to: writable("Adding versions to")) } catch let error as StoreError
             where error.code == .readOnly && !isReadOnly
         {
-            // Perhaps it is so no more: another connection is made when there can be one.
+            // The reason may be gone by now: reconnect when that is possible.
             writerRefuses = true
             return try append(records, to: writable("Adding versions to"))
         }
@@ -42,7 +42,7 @@ extension SQLiteStorage {
         noteLog()
         state.withLock {
             if lastSeen == range.lowerBound - 1 { lastSeen = range.upperBound } else { own.append(range) }
-            // A synced commit syncs the log, and with it all that others wrote there.
+            // A synced commit syncs the log, including what other processes wrote to it.
             needsSync = options.durability != .full
             counters.bytesWritten &+= bytes
             if options.durability == .full { counters.syncs &+= 1 }
@@ -121,7 +121,7 @@ extension SQLiteStorage {
         if !scratch.isEmpty { try flush() }
     }
 
-    /// Of a record in chunks: its row has no bytes to check, so the numbers are.
+    /// Returns the checksum for the row of a chunked record. The row has no bytes, so its numbers are checked.
     static func checksum(length: Int64, first: Int64) -> Int64 {
         withUnsafeBytes(of: (length.littleEndian, first.littleEndian)) { Int64(Bytes.crc32c($0)) }
     }

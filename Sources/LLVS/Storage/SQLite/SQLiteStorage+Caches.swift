@@ -1,4 +1,4 @@
-/// Caches, rows of a table of their own, and notes, files beside the database.
+/// Stores caches in rows of their own table, and notes in files beside the database.
 extension SQLiteStorage {
     public func cacheGet(_ name: String) throws -> [UInt8]? { try cache(name) { try Memory.copy($0, "Reading a cache") } }
     public func cacheOpen(_ name: String) throws -> OpenCache? {
@@ -8,7 +8,8 @@ extension SQLiteStorage {
         }
     }
 
-    /// What `body` makes of the bytes of a cache, which are good until it returns; nil when there are none, or wrong ones.
+    /// Returns the result of `body` for the bytes of a cache, which are valid until it returns; nil if there is no such cache, or it is
+    /// damaged.
     private func cache<R>(_ name: String, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R? {
         try CacheName.check(name)
         try checkOpen()
@@ -49,7 +50,7 @@ extension SQLiteStorage {
         }
     }
 
-    /// A file beside the database: a transaction for each save would take as long as the save.
+    /// Uses a file beside the database: a transaction for each save would take as long as the save.
     public func openNote(_ name: String) throws -> any StorageNote {
         try CacheName.check(name)
         try checkOpen()
@@ -70,7 +71,7 @@ extension SQLiteStorage {
         try changeCaches { try $0.query("DELETE FROM caches WHERE name = ?1", doing: "Deleting a cache from", bind: { $0.bind(1, name) }) }
     }
 
-    /// Caches need not wait for the disk: losing one costs making it again.
+    /// Changes caches without waiting for the disk: a lost cache is built again.
     private func changeCaches(_ body: (SQLiteConnection) throws -> Void) throws {
         try writing.withLock {
             let writer = try writable("Writing a cache to")

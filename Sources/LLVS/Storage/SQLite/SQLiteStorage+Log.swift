@@ -1,10 +1,10 @@
-/// Whether the log is as long as what SQLite believes to be in it. SQLite does not look: it goes on behind what somebody cut off, and
-/// says that all is well, until the database is opened again and nothing is found.
+/// Checks whether the log is as long as SQLite assumes. SQLite does not check: if the log was truncated, it appends after the gap and
+/// reports success, until the database is opened again and nothing is found.
 extension SQLiteStorage {
-    /// Bytes of a frame of the log besides its page, and of the log's header: https://www.sqlite.org/fileformat2.html#walformat
+    /// The bytes of a frame of the log besides its page, and of the log's header: https://www.sqlite.org/fileformat2.html#walformat
     private static let frameHeader: Int64 = 24, logHeader: Int64 = 32
 
-    /// Throws when the log was cut short since this storage last looked. Under `writing`, outside of a transaction.
+    /// Throws if the log was truncated since the last check. Precondition: `writing` is held, and no transaction is open.
     func checkLog(_ writer: SQLiteConnection, _ doing: String) throws {
         if logWasCut { throw cut(doing) }
         guard let size = logSizeOnDisk else { return }
@@ -15,15 +15,16 @@ extension SQLiteStorage {
         logSize = size
     }
 
-    /// What was just committed is in the log. Under `writing`.
+    /// Records the log's size after a commit. Precondition: `writing` is held.
     func noteLog() { logSize = logSizeOnDisk ?? logSize }
 
-    /// Nil when the system does not tell: a medium that fails says so by the save itself.
+    /// Nil if the system does not report it: a failing medium makes the save itself fail.
     private var logSizeOnDisk: UInt64? {
         do throws(Errno) { return try System.status(logPath).size } catch { return error.code == ENOENT ? 0 : nil }
     }
 
-    /// A log may become shorter when all of it is in the database: the database is asked how much it has there.
+    /// Returns whether the log was truncated. It may become shorter once all of it is in the database, so the database is asked how much
+    /// it has.
     private func isCut(_ writer: SQLiteConnection, _ size: Int64, _ doing: String) throws -> Bool {
         let page = try writer.integer("PRAGMA page_size", doing: doing)
         var frames: Int64 = 0
@@ -34,7 +35,7 @@ extension SQLiteStorage {
                     frames = $0.integer(1); return false
                 })
         } catch let error as StoreError where error.code == .io || error.code == .damaged {
-            // What it looked for is not there.
+            // What it looked for is missing.
             return true
         }
         guard frames > 0, page > 0, frames <= Int64(UInt32.max), page <= 65_536 else { return false }

@@ -1,4 +1,4 @@
-/// Reading bytes of records, by their places.
+/// Reads bytes of records by their places.
 extension SQLiteStorage {
     public func location(_ place: RecordPlace) -> (file: String, offset: UInt64) { (path, place.offset) }
 
@@ -38,8 +38,8 @@ extension SQLiteStorage {
         }
     }
 
-    /// Copies a part of the one row's bytes.
-    /// - Parameter checked: all of them must match their checksum.
+    /// Copies a part of a single row's bytes.
+    /// - Parameter checked: whether all bytes of the row must match their checksum.
     func copy(
         _ connection: SQLiteConnection, _ sql: String, _ seq: Int64, expecting length: UInt64, from offset: UInt64,
         into buffer: UnsafeMutableRawBufferPointer, checked: Bool = false

@@ -1,10 +1,9 @@
-/// Going on where an earlier process stopped reading.
+/// Continues where an earlier process stopped reading.
 ///
 ///     mark = seq varint · length varint · checksum varint      of the last row that was reported or appended
 ///
-/// Rows are only added, in the order of `seq`, so what comes later is behind that row. What the mark is kept with lies in
-/// the same database, and is there only if the rows before it are; the row is looked at all the same, in case
-/// something has put other rows there.
+/// Rows are only added, in the order of `seq`, so later rows follow that row. The mark is in the same database, and exists only if the
+/// rows before it do. The row is checked all the same, in case another program has put other rows there.
 extension SQLiteStorage {
     public func scanMark() -> [UInt8]? {
         guard let last = state.withLock({ closed || !damageList.isEmpty || !unreadable.isEmpty || lastSeen == 0 ? nil : lastSeen }),
@@ -31,7 +30,7 @@ extension SQLiteStorage {
         return state.withLock {
             guard !closed, lastSeen == 0 else { return nil }
             lastSeen = last
-            // Others may have left them unsynced.
+            // Other processes may have left them unsynced.
             needsSync = !isReadOnly
             return [SQLiteStorage.inRecords, SQLiteStorage.inChunks]
         }
@@ -44,7 +43,7 @@ extension SQLiteStorage {
         }
     }
 
-    /// What tells a row from another of its number; nil when there is none.
+    /// Returns what identifies a row besides its number; nil if there is no such row.
     private func identity(of seq: Int64) throws -> (length: Int64, checksum: Int64)? {
         try readers.use { connection in
             var found: (length: Int64, checksum: Int64)?

@@ -1,4 +1,4 @@
-/// Going through all rows: for what is new, and to verify them.
+/// Reads all rows: to find new ones, and to verify them.
 extension SQLiteStorage {
     public func scan(_ control: PacedControl, _ found: (ScannedRecord) throws -> Void) throws {
         try checkOpen()
@@ -30,7 +30,7 @@ extension SQLiteStorage {
         }
     }
 
-    /// Reports those of the rows that could not be read before, and can now.
+    /// Reports rows that could not be read before and can now.
     private func scanUnreadable(_ connection: SQLiteConnection, _ control: PacedControl, _ found: (ScannedRecord) throws -> Void) throws {
         for seq in state.withLock({ unreadable }).sorted() {
             try control.look()
@@ -42,7 +42,7 @@ extension SQLiteStorage {
                         try visit(
                             row, seq, connection, false,
                             { record in
-                                // Handed out before, when it was met first.
+                                // It was delivered when it was first read.
                                 if record.isDamaged { return }
                                 isWhole = true
                                 try found(record)
@@ -95,7 +95,7 @@ extension SQLiteStorage {
         }
     }
 
-    /// Where bytes begin in the log that SQLite passes over, when nobody is writing to it meanwhile.
+    /// Returns where bytes begin in the log that SQLite ignores; nil if another process is writing to it.
     private func unusedLog() -> UInt64? {
         let log = path + "-wal"
         for _ in 0..<3 {
@@ -107,9 +107,8 @@ extension SQLiteStorage {
 
     private static let columns = "SELECT seq, length, checksum, first, data FROM records WHERE seq"
 
-    /// Hands out the records after one, in order. Where SQLite meets a page that it cannot read, the rows
-    /// behind it are asked for one by one.
-    /// - Parameter looking: called for each row, also those that cannot be read; may end the walk.
+    /// Delivers the records after one, in order. If SQLite finds an unreadable page, the rows after it are read one by one.
+    /// - Parameter looking: called for each row, also unreadable ones. May throw to end the walk.
     private func walk(
         _ connection: SQLiteConnection, after: Int64, thorough: Bool, skipping: [ClosedRange<Int64>], looking: () throws -> Void = {},
         reached: (Int64) throws -> Void, found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void,
@@ -122,7 +121,7 @@ extension SQLiteStorage {
             let seq = row.integer(0)
             do {
                 try looking()
-                // They are numbered without gaps, in the order of their commits.
+                // Rows are numbered without gaps, in the order of their commits.
                 if seq - 1 > last { try damage(StorageDamage.rows(path, last + 1, seq - 1)) }
                 if !skipping.contains(where: { $0.contains(seq) }) {
                     try visit(row, seq, connection, thorough, found) {
@@ -148,7 +147,7 @@ extension SQLiteStorage {
         }
         guard let end = try? connection.integer("SELECT coalesce(max(seq), 0) FROM records", doing: "Reading versions from") else { return }
         var seq = last
-        // A damaged page can name any number as the last.
+        // A damaged page can have any number as the last.
         let limit = min(end, last &+ 10_000_000)
         while seq < limit {
             seq += 1
@@ -180,7 +179,7 @@ extension SQLiteStorage {
             damage.place = place
             return damage
         }
-        // It was whole once: it counts in the parts that match their own checksums.
+        // The record was complete once, so it counts if its parts match their own checksums.
         func lostInPart(_ prefix: UnsafeRawBufferPointer, _ place: RecordPlace, _ reader: RecordReader) throws {
             var met = lost(prefix, place), reader = reader
             guard met.version != nil, (try? reader.tellsVersion()) == true else { return try damage(met) }
@@ -204,7 +203,7 @@ extension SQLiteStorage {
         var chunk = [UInt8](repeating: 0, count: SQLiteStorage.chunkSize)
         var isWhole = true
         do {
-            // Within the snapshot that the rows come from, on the same connection.
+            // In the same snapshot as the rows, on the same connection.
             let load = { (number: UInt64) throws in
                 let count = Int(min(size, place.length - number * size))
                 try chunk.withUnsafeMutableBytes { target in
@@ -219,7 +218,7 @@ extension SQLiteStorage {
             isWhole = false
         }
         if isWhole { return try chunk.withUnsafeBytes { try found(ScannedRecord(place: place, prefix: $0)) } }
-        // The first bytes name the version when its header is whole, whatever else of them is not.
+        // If the header in the first bytes is valid, it names the version, even if the rest is damaged.
         let there = (try? chunk.withUnsafeMutableBytes { try copy(place, connection, from: 0, into: $0) }) != nil
         guard there else { return try damage(lost(nil, place)) }
         try chunk.withUnsafeBytes {

@@ -1,19 +1,19 @@
-/// What SQLite leaves undone for a commit to survive a power cut.
+/// Completes what SQLite does for a commit to survive a power cut.
 ///
-/// At `full` it syncs the log with each commit, and with it what others left unsynced there. But it takes a log that
-/// is there for one whose name is on the medium, also when a process at `normal` has just made it, and does not
-/// look whether the sync of the directory worked. And after a sync of the log that failed it writes its own part
-/// anew, but not what others wrote before it, which the system may have dropped by then: without that, the log ends there.
+/// At `full`, SQLite syncs the log with each commit, including what others left unsynced in it. But it assumes that the name of an
+/// existing log is durable, even if a process at `normal` has just created it, and it ignores a failed sync of the directory. After a
+/// failed sync of the log, it rewrites its own part, but not what others wrote before it, which the system may have dropped: then the log
+/// would end there.
 extension SQLiteStorage {
     private var log: String { path + "-wal" }
 
-    /// The log is synced by every commit at `full`; what others left unsynced there, or we at `normal`, is synced here.
+    /// Syncs the log: every commit at `full` does so, but not what other processes, or this one at `normal`, left unsynced.
     public func sync() throws {
         try checkOpen()
         guard !isReadOnly, state.withLock({ needsSync }) else { return }
         do {
             try writing.withLock { try settle(try writable("Syncing")) }
-            // Opening the log beside SQLite is safe: its locks are on the database and the shared memory alone.
+            // Opening the log beside SQLite is safe: its locks are only on the database and the shared memory.
             try posix("Syncing", log) { () throws(Errno) in
                 do throws(Errno) {
                     let file = try OpenFile(DirectoryEntry(log), O_RDONLY)
@@ -21,7 +21,7 @@ extension SQLiteStorage {
                     try System.fdatasync(file.descriptor)
                     state.withLock { counters.syncs &+= 1 }
                 } catch {
-                    // Without a log everything is in the database, synced.
+                    // Without a log, everything is in the database, and synced.
                     if error.code != ENOENT { throw error }
                 }
             }
@@ -37,7 +37,7 @@ extension SQLiteStorage {
         }
     }
 
-    /// A transaction after whose failure it is uncertain what of the log was synced. Under `writing`.
+    /// Runs a transaction. If it fails, it is uncertain what of the log was synced. Precondition: `writing` is held.
     func appending<R>(to writer: SQLiteConnection, _ doing: String, _ body: () throws -> R) throws -> R {
         do { return try writer.transaction(doing: doing, body) } catch let error as StoreError {
             if error.code == .unknownOutcome || error.code == .io { logSyncIsUncertain = true }
@@ -45,7 +45,7 @@ extension SQLiteStorage {
         }
     }
 
-    /// Makes certain of what a synced commit is not enough for. Under `writing`.
+    /// Does what a synced commit needs in addition. Precondition: `writing` is held.
     func settle(_ writer: SQLiteConnection) throws {
         if !directoryIsDurable {
             let directory = Paths.parent(of: path)
@@ -54,13 +54,13 @@ extension SQLiteStorage {
             directoryIsDurable = true
         }
         if logSyncIsUncertain {
-            // As long as we may write nobody else does, and the log is not begun anew.
+            // While this process holds the write lock, no other writes, and the log is not restarted.
             try writer.transaction(doing: "Writing anew the log of") { try rewriteLog() }
             logSyncIsUncertain = false
         }
     }
 
-    /// Writes the log's own bytes over it, and syncs that: the system has them still, and takes them for written.
+    /// Writes the log's own bytes over it and syncs them. The system still has them, but regards them as written.
     private func rewriteLog() throws {
         try posix("Writing anew", log) { () throws(Errno) in
             let file: OpenFile

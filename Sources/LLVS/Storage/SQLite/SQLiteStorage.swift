@@ -4,26 +4,26 @@
 ///     chunks(seq, checksum, data)                   others in pieces of 64 KiB, in rows `first`, `first` + 1, ...
 ///     caches(name, checksum, data)
 ///
-/// A batch is one transaction. Rows are only ever added, in the order in which transactions commit, so
-/// "what is new" is "what comes after the last seen". SQLite does not check what it reads, hence the
-/// checksums (CRC-32C) of every row. Not for network file systems: SQLite's locks do not work there.
+/// A batch is one transaction. Rows are only added, in the order in which transactions commit, so the new rows are those after the last
+/// one seen. SQLite does not check what it reads, so every row has a checksum (CRC-32C). Not for network file systems: SQLite's locks do
+/// not work there.
 public final class SQLiteStorage: Storage, @unchecked Sendable {
-    // Sendable: `writing` guards what is said to be under it, `state` the rest.
+    // Sendable: `writing` guards what is documented to be under it, `state` the rest.
     /// How a database is used.
     public struct Options: Sendable {
-        /// Makes the database where there is none.
+        /// Whether to create the database if there is none.
         public var create = true
-        /// Never writes anything.
+        /// Whether to never write anything.
         public var readOnly = false
         /// What a power cut may take.
         public var durability = Durability.full
-        /// Seconds for which others that write are waited for.
+        /// The seconds to wait for other writers.
         public var busyTimeout: Double = 10
-        /// The permissions of a database that is made, and thereby of its log, of which the process's mask takes some.
+        /// The permissions of a new database, and thereby of its log, restricted by the process's umask.
         public var fileMode: UInt32 = 0o600
         /// Names versions in damage reports.
         public var inspector: RecordInspector?
-        /// A durable database, which is made where there is none; others that write are waited for, 10 seconds at most.
+        /// Options of a durable database, which is created if there is none, with a timeout of 10 seconds for other writers.
         public init() {}
 
         var patience: SQLiteConnection.Patience { SQLiteConnection.Patience(seconds: busyTimeout) }
@@ -31,7 +31,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
 
     public let description: String
     public let isReadOnly: Bool
-    /// The log is written at each commit, and the database when the log is put into it.
+    /// The log is written at each commit, and the database when the log is merged into it.
     public var watchedPlaces: [WatchedDirectory] {
         let name = String(path[(path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex)...])
         return [WatchedDirectory(Paths.parent(of: path), names: { $0 == name || $0 == name + "-wal" })]
@@ -44,41 +44,41 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
     static let chunkSize = 65_536
 
     public let path: String
-    /// The log beside it, put together once: it is looked at in each save.
+    /// The path of its log, built once, since it is checked at each save.
     let logPath: String
     let options: Options
     let readers: SQLiteReaders
 
-    /// Held while writing; taken before `state`.
+    /// Held while writing. Taken before `state`.
     let writing = Lock(.writing)
-    /// Under `writing`: nil when read-only, or closed.
+    /// Nil if the storage is read-only, or closed. Guarded by `writing`.
     var writer: SQLiteConnection?
-    /// Under `writing`: it took the log for read-only.
+    /// Whether the writer took the log for read-only. Guarded by `writing`.
     var writerRefuses = false
-    /// Under `writing`: what the connection's `synchronous` is now.
+    /// The current `synchronous` of the connection. Guarded by `writing`.
     var writesAreSynced = false
-    /// Under `writing`: the names of the database and of its log are on the medium.
+    /// Whether the names of the database and of its log are durable. Guarded by `writing`.
     var directoryIsDurable = false
-    /// Under `writing`: a sync of the log failed, and the system may have dropped bytes that it was to write.
+    /// Whether a sync of the log failed, so that the system may have dropped bytes. Guarded by `writing`.
     var logSyncIsUncertain = false
-    /// Under `writing`: how long the log was when it was looked at last, and whether it was cut short since it was opened.
+    /// The size of the log at the last check, and whether it was truncated since it was opened. Guarded by `writing`.
     var logSize: UInt64 = 0
     var logWasCut = false
-    /// Under `writing`: a record or a piece of one, put together from its pieces.
+    /// A record, or a chunk of one, joined from its pieces. Guarded by `writing`.
     var scratch: [UInt8] = []
 
-    /// Guards what follows, for moments.
+    /// Guards everything below. Held briefly.
     let state = Lock(.storage)
     var closed = false
-    /// Everything up to here was reported, or appended here.
+    /// All rows up to this one were reported, or appended here.
     var lastSeen: Int64 = 0
-    /// Appended here, beyond `lastSeen`; ascending.
+    /// Rows after `lastSeen` that were appended here, ascending.
     var own: [ClosedRange<Int64>] = []
     var needsSync = false
-    /// The database's files as they were when it was opened; SQLite keeps each of them while a connection is open.
+    /// The database's files when it was opened. SQLite has each of them open while a connection exists.
     private var opened: [(path: String, identity: FileIdentity)] = []
-    /// Rows that `scan` could not read, or that were damaged. SQLite calls a read that fails damage as well, so they are looked at
-    /// again each time: a medium may recover.
+    /// Rows that `scan` could not read, or that were damaged. SQLite also reports a failed read as damage, so they are read again each
+    /// time: a medium may recover.
     var unreadable: Set<Int64> = []
     static let unreadableLimit = 1_000
     var memoryCaches: [String: [UInt8]?] = [:]
@@ -86,7 +86,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
     var damageSet: Set<StorageDamage> = []
     var counters = StorageStatistics()
 
-    /// Opens the database at `path`, or makes one there.
+    /// Opens the database at `path`, or creates one there.
     /// - Throws: `.notFound`, `.notAStore`, `.newerFormat`, `.permission`, `.noSpace`, `.readOnly`, `.busy`, `.io`.
     public init(path: String, options: Options = Options()) throws {
         guard !path.isEmpty, !path.utf8.contains(0) else {
@@ -95,7 +95,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
                 "The path of a database is \(path.isEmpty ? "empty" : "not a path: it holds a NUL"). Give the path of a file.", path: path)
         }
         var path = System.absolute(Paths.withoutTrailingSlashes(path))
-        // SQLite's other files are beside what a link leads to, which somebody may have laid as well.
+        // SQLite's other files are beside the target of a symbolic link, which another user may have put there.
         if options.create, !options.readOnly { try SQLiteStorage.checkOwner(path) }
         if (try? DirectoryEntry(path).status())?.isLink == true, let resolved = System.resolved(path) { path = resolved }
         self.path = path
@@ -130,15 +130,15 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
             "If it is the one that you mean, say that it must be there (must_exist; in Python create=False); else give")
     }
 
-    /// For what is made beside the database.
+    /// The permissions for files that are created beside the database.
     var fileSystem: FileSystem {
         var system = FileSystem()
         system.mode = options.fileMode
         return system
     }
 
-    /// Throws when the files are not those that were opened: SQLite would go on with these, and say nothing.
-    /// - Complexity: a look at each of three files.
+    /// Throws if the files are not those that were opened: SQLite would continue with these and report success.
+    /// - Complexity: a check of three files.
     public func checkPresence(_ doing: String) throws {
         for file in state.withLock({ opened }) where file.identity.isGone(from: file.path) {
             throw StoreError.gone(doing, description, path: file.path)
@@ -147,7 +147,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
 
     public var damages: [StorageDamage] { state.withLock { damageList } }
 
-    /// What is added goes to the log, and from there to the database: half of what is free can be records.
+    /// Bytes are written to the log, and from there to the database: half of the free space can hold records.
     public func room() -> StorageRoom? { System.room(path).map { StorageRoom(free: $0.free / 2, size: $0.size) } }
 
     public func statistics(_ control: PacedControl) throws -> StorageStatistics {
@@ -158,7 +158,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
 
     public func close(discarding: Bool) throws {
         if discarding {
-            // Nothing is waited for: another thread of the parent may have held the locks.
+            // Do not wait: another thread of the parent may have held the locks.
             if pthread_mutex_trylock(writing.raw) == 0 {
                 writer?.leak()
                 writer = nil
@@ -185,18 +185,18 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
 
     func checkOpen() throws { if state.withLock({ closed }) { throw StorageRange.closed(description) } }
 
-    /// The writing connection. Under `writing`.
+    /// Returns the connection for writing. Precondition: `writing` is held.
     func writable(_ doing: String) throws -> SQLiteConnection {
         try checkOpen()
         guard let writer else { throw StorageRange.readOnly(description) }
         try checkPresence(doing)
-        // What kept it from being opened for writing (too many open files, permissions) may be gone.
+        // The reason why it could not be opened for writing (too many open files, permissions) may be gone.
         if writer.isReadOnly || writerRefuses, let again = try? SQLiteStorage.connected(path, options.patience), !again.isReadOnly {
             writer.close()
             self.writer = again
             writesAreSynced = false
             writerRefuses = false
-            // The first for writing may have made the log.
+            // The first connection for writing may have created the log.
             state.withLock { opened = SQLiteConnection.files(path) }
             return again
         }
@@ -213,7 +213,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
         if isNew { Log.write(.warning, "\(damage.file): \(damage.message)") }
     }
 
-    /// A further connection for writing.
+    /// Opens another connection for writing.
     private static func connected(_ path: String, _ patience: SQLiteConnection.Patience) throws -> SQLiteConnection {
         let connection = try SQLiteConnection(path, .write, patience)
         try setUp(connection)
@@ -225,7 +225,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
         try connection.run("PRAGMA journal_size_limit=16777216; PRAGMA synchronous=NORMAL", doing: "Setting up")
     }
 
-    /// Whether commits wait for the disk from now on. Under `writing`, outside of a transaction.
+    /// Sets whether commits wait for the disk. Precondition: `writing` is held, and no transaction is open.
     func setSynced(_ synced: Bool) throws {
         guard synced != writesAreSynced, let writer else { return }
         try writer.run(synced ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL", doing: "Setting up")
@@ -240,7 +240,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
             guard status.isRegularFile else {
                 throw Errno(EISDIR)
             }
-            // SQLite takes a file that is shorter than its own header for an empty database, whatever it holds.
+            // SQLite takes a file that is shorter than its header for an empty database, whatever its content.
             guard status.size == 0 || status.size >= 100 else {
                 throw Errno(EILSEQ)
             }
@@ -280,7 +280,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
             try checkFormat(connection)
             return SQLiteReaders(path, .read, patience, first: connection)
         } catch let error as StoreError where [.io, .permission, .readOnly, .notFound].contains(error.code) {
-            // On a read-only medium a log cannot be shared. Without one there is nothing to share.
+            // On a read-only medium, a log cannot be shared. Without a log, there is nothing to share.
             if let log = try? System.status(path + "-wal"), log.size > 0 { throw error }
             let connection = try SQLiteConnection(path, .immutable, patience)
             try checkFormat(connection)
@@ -288,7 +288,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
         }
     }
 
-    /// Throws unless the database is a store that we can read.
+    /// Throws unless the database is a store that this library can read.
     private static func checkFormat(_ connection: SQLiteConnection) throws {
         let application = try connection.integer("PRAGMA application_id", doing: "Opening the database")
         let format = try connection.integer("PRAGMA user_version", doing: "Opening the database")
@@ -312,9 +312,9 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
         try checkSchema(connection)
     }
 
-    /// Throws unless the tables and the index are exactly those that they were made as, and there is nothing else. SQLite goes by
-    /// the text of definitions: with one changed letter in it a table can seem to be empty, and a trigger, a view, a check or a
-    /// computed column runs what somebody else wrote.
+    /// Throws unless the schema has exactly the tables and the index with their original definitions. SQLite executes the text of
+    /// definitions: with one changed letter a table can seem to be empty, and a trigger, a view, a check or a computed column runs
+    /// another's code.
     private static func checkSchema(_ connection: SQLiteConnection) throws {
         var expected: Set<[String]> = [["index", SQLiteNewDatabase.index, "caches", ""]]
         for (name, sql) in SQLiteNewDatabase.tables { expected.insert(["table", name, name, sql]) }
@@ -324,7 +324,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
                 "SELECT type, name, tbl_name, sql, rootpage FROM sqlite_master LIMIT 16", doing: "Opening the database",
                 row: { row in
                     var texts = (0..<4).map { String(decoding: row.bytes($0), as: UTF8.self) }
-                    // As the format page has them, on several lines.
+                    // The format's documentation has them on several lines.
                     if texts[3].utf8.contains(UInt8(ascii: "\n")) {
                         texts[3] = texts[3].split { $0 == " " || $0 == "\n" }.joined(separator: " ")
                     }
