@@ -1,4 +1,4 @@
-/// Names under which coordinators keep what they remember.
+/// The names of coordinators, under which they store their state.
 enum CoordinatorName {
     static func isNameByte(_ b: UInt8) -> Bool {
         switch b {

@@ -1,8 +1,8 @@
-/// Does something for the current version of a coordinator, whenever that has become another, on a thread of its own.
+/// Runs work for each new current version of a coordinator, on a thread of its own.
 final class CurrentVersionFollower: Sendable {
-    /// Seconds without a further change after which it begins, so that a burst of saves is one change, and the longest wait.
+    /// Seconds without a change before it begins, so that a burst of saves counts as one change, and the longest wait.
     private static let pause = 0.02, longestPause = 0.5
-    /// Seconds after which what failed is tried again: the first time, and at most.
+    /// The backoff in seconds before failed work is tried again: at first, and at most.
     private static let retry = 0.5, longestRetry = 60.0
 
     private let token: CancelToken
@@ -10,10 +10,10 @@ final class CurrentVersionFollower: Sendable {
     private let observations: Guarded<[any ExchangeObservation]>
 
     /// - Parameters:
-    ///   - coordinator: whose current version it is.
-    ///   - what: for the log, as in "A projection was not brought up to date".
-    ///   - failed: told of each failure, and with nil of each success.
-    ///   - work: false when nobody needs it any more.
+    ///   - coordinator: the coordinator whose current version is followed.
+    ///   - what: the beginning of a log message, such as "A projection was not brought up to date".
+    ///   - failed: called with each error, and with nil after each success.
+    ///   - work: returns false once it is no longer needed.
     init(
         _ coordinator: StoreCoordinator, ifNot what: String, failed: @escaping @Sendable (StoreError?) -> Void = { _ in },
         _ work: @escaping @Sendable (OperationControl) throws -> Bool
@@ -48,7 +48,7 @@ final class CurrentVersionFollower: Sendable {
 
     deinit { end() }
 
-    /// Cancels what runs, and waits until it is over.
+    /// Cancels the running work, and waits until it has ended.
     func end() {
         let told = observations.withLock { told in
             defer { told = [] }
@@ -59,7 +59,7 @@ final class CurrentVersionFollower: Sendable {
         thread.cancel()
     }
 
-    /// Waits for a change, or for the time of another try, and then until nothing more comes. False when it is over.
+    /// Waits for a change or for the next retry, and then until changes pause. Returns false if the follower has ended.
     private static func wait(_ state: ObservationThread.State, after failures: Int) -> Bool {
         if state.isInChild { return false }
         return state.lock.withLock {

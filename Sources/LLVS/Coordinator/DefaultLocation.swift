@@ -1,8 +1,8 @@
 extension StoreCoordinator {
-    /// Where the platform wants an app's data: on Linux `$XDG_DATA_HOME/<app>/store.llvs`, else
-    /// `~/.local/share/<app>/store.llvs`; on macOS `~/Library/Application Support/<app>/store.llvs`.
-    /// Source: XDG Base Directory Specification 0.8. The directories above it are not made here.
-    /// - Throws: `.invalidArgument` for a name that is no file name, `.notFound` when there is no home directory.
+    /// Returns the platform's path for an app's store: on Linux `$XDG_DATA_HOME/<app>/store.llvs`, or `~/.local/share/<app>/store.llvs`
+    /// if the variable is not set; on macOS `~/Library/Application Support/<app>/store.llvs`. Does not create the directories above it.
+    /// Source: XDG Base Directory Specification 0.8.
+    /// - Throws: `.invalidArgument` for a name that is not a file name, `.notFound` if there is no home directory.
     public static func defaultLocation(app: String) throws -> String {
         guard !app.isEmpty, app != ".", app != "..", !app.utf8.contains(UInt8(ascii: "/")), !app.utf8.contains(0) else {
             throw StoreError(
@@ -14,7 +14,7 @@ extension StoreCoordinator {
         #else
         let variable = getenv("XDG_DATA_HOME").map { String(cString: $0) }, below = "/.local/share"
         #endif
-        // The specification wants relative values ignored.
+        // The specification requires that relative values are ignored.
         if let variable, variable.utf8.first == UInt8(ascii: "/") { return "\(variable)/\(app)/store.llvs" }
         guard let home = getenv("HOME").map({ String(cString: $0) }), !home.isEmpty else {
             throw StoreError(

@@ -1,11 +1,11 @@
-/// Indexes of what a coordinator is at.
+/// Indexes that follow the current version of a coordinator.
 extension ValueIndex {
-    /// An index as bindings open it: by its name or by its definition.
+    /// Opens an index for bindings, by its name or by its definition.
     /// - Parameters:
-    ///   - name: nil: the definition is given.
-    ///   - definition: as JSON; empty: the name is given.
-    ///   - coordinator: whose current version counts; nil: the newest head does.
-    ///   - isWarm: whether it is prepared at each new current version of the coordinator, on a thread of the library.
+    ///   - name: the declared name; nil if the definition is given.
+    ///   - definition: JSON; empty if the name is given.
+    ///   - coordinator: queries without a version use its current version; nil for the newest head.
+    ///   - isWarm: whether the index is prepared at each new current version of the coordinator, on a thread of the library.
     /// - Throws: `.invalidArgument`, `.closed`.
     package convenience init(
         _ store: Store, named name: String?, definition: UnsafeRawBufferPointer, of coordinator: StoreCoordinator?, isWarm: Bool = false
@@ -16,13 +16,13 @@ extension ValueIndex {
         try self.init(store, name.map { .name($0) } ?? .definition(IndexDefinition(checking: definition)), of: coordinator, isWarm: isWarm)
     }
 
-    /// Which index: one that is declared, or one that is given.
+    /// A declared index, or a given definition.
     package enum Which {
         case name(String)
         case definition(IndexDefinition)
     }
 
-    /// The same, of a definition that is read.
+    /// The same, for a parsed definition.
     package convenience init(_ store: Store, _ which: Which, of coordinator: StoreCoordinator?, isWarm: Bool = false) throws {
         guard coordinator.map({ $0.store === store }) ?? true else {
             throw StoreError(.invalidArgument, "An index is opened with a coordinator of another store. Give the store of the coordinator.")
@@ -47,10 +47,10 @@ extension ValueIndex {
 }
 
 extension StoreCoordinator {
-    /// An index that the rules of the store declare; asked without a version it answers for the one that is current then.
+    /// Returns an index that the rules of the store declare. A query without a version uses the current version.
     /// - Parameters:
-    ///   - name: that of the declaration.
-    ///   - isWarm: whether it is prepared at each new current version, on a thread of the library, for as long as it is held.
+    ///   - name: the declared name.
+    ///   - isWarm: whether it is prepared at each new current version, on a thread of the library, as long as the index is held.
     public func index(named name: String, isWarm: Bool = false) throws -> ValueIndex {
         try ValueIndex(store, named: name, definition: UnsafeRawBufferPointer(start: nil, count: 0), of: self, isWarm: isWarm)
     }

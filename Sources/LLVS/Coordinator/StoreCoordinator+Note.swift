@@ -1,13 +1,13 @@
-/// The note in which the current version survives.
+/// The note that stores the current version.
 extension StoreCoordinator {
-    /// Writes down where the coordinator is.
-    /// - Parameter isAppended: the storage has just appended the version.
+    /// Writes the current version to the note.
+    /// - Parameter isAppended: whether the storage has just appended the version.
     func persist(_ id: VersionID, isAppended: Bool = false) throws {
         if !isReadOnly { try id.withASCII { try note.write($0, isBehindAppend: isAppended) } }
     }
 
-    /// Makes a stored version the current one. The caller holds `saveGate`.
-    /// A note that cannot be written is only a warning in the log: the version itself is saved.
+    /// Makes a stored version the current one. If the note cannot be written, this only logs a warning, since the version itself is
+    /// saved. Precondition: the caller holds `saveGate`.
     func move(to id: VersionID, isAppended: Bool = false) {
         guard current != id else { return }
         do { try persist(id, isAppended: isAppended) } catch {
@@ -22,7 +22,7 @@ extension StoreCoordinator {
         saveGate.runAlone {
             guard !isReleased else { return }
             isReleased = true
-            // The file is closed, and so unlocked, with the note.
+            // Releasing the note closes its file, which unlocks it.
             note = ClosedNote()
             store.releaseNote(ofCoordinator: options.name)
         }

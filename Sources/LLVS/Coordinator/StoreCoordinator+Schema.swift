@@ -1,23 +1,24 @@
-/// Rules for merging that the app brings along.
+/// Registers the app's rules for merging.
 extension StoreCoordinator {
-    /// What registering rules did.
+    /// The result of registering rules.
     public struct Registered: Sendable {
-        /// What is in the store now, and what contradicts it.
+        /// The rules in the store now, and the contradictions to them.
         public var schema: Store.Schema
-        /// The version that was made for it; nil when the store held all of it, or where nothing was saved yet.
+        /// The version that was stored for them; nil if the store had all of them, or nothing was saved yet.
         public var version: Version?
-        /// Where the current version was before, and is with the version that holds the rules.
+        /// The current version before and after. The latter has the rules.
         public var move: Move
     }
 
-    /// Adds rules to those of the store, in a version of its own on top of the current version. What the store holds stands where the two
-    /// say different things. Registering the same again does nothing.
+    /// Adds rules to those of the store, in a version of its own on top of the current version. If the two contradict each other, the
+    /// store's rules prevail. Registering the same rules again does nothing.
     ///
-    /// In a store in which nothing was saved yet the rules are remembered, and written before the first save, or as soon as the first
-    /// content is merged: devices that start apart with the same rules then have the same first version.
+    /// If nothing was saved in the store yet, the rules are only remembered. They are written before the first save, or as soon as the
+    /// first content is merged: devices that start apart with the same rules then have the same first version.
     ///
-    /// So they are where the store holds rules of a number that is not known here: these stand, and are the problem of the schema returned.
-    /// What was remembered is written once others prevail.
+    /// They are also only remembered if the store's rules have a number that this library does not know. Those rules prevail then, and
+    /// are the problem of the schema returned. The remembered rules are written once other rules prevail.
+    /// - Throws: the errors of `Store.schema(at:adding:)` for the given rules, and of `makeVersion`.
     /// - Throws: as `Store.schema(at:adding:)`, of the rules given, and what `makeVersion` throws.
     @discardableResult
     public func register(_ rules: [UInt8]) throws -> Registered {
@@ -39,11 +40,12 @@ extension StoreCoordinator {
         return Registered(schema: done.0, version: done.1, move: move)
     }
 
-    /// Writes the rules that were registered before there was a version to write them on, and moves there. The caller holds `saveGate`.
-    /// - Returns: why they are still remembered, where the store holds rules of a number that is not known here.
+    /// Writes the rules that were registered before there was a version to write them on, and makes that version current. Precondition:
+    /// the caller holds `saveGate`.
+    /// - Returns: why they are still remembered, if the store's rules have an unknown number.
     func writeRegistered() throws -> StoreError? {
         guard let rules = registered else { return nil }
-        // Those remembered were of a known number.
+        // The remembered rules have a known number, so this error is about the store's.
         do { _ = try write(store.schema(at: current, adding: rules)) } catch let error as StoreError where error.code == .unsupported {
             return error
         }
@@ -51,12 +53,12 @@ extension StoreCoordinator {
         return nil
     }
 
-    /// Makes the version that holds the rules, and moves there. The caller holds `saveGate`.
+    /// Stores a version with the rules, and makes it current. Precondition: the caller holds `saveGate`.
     private func write(_ schema: Store.Schema) throws -> Version? {
         guard schema.isChanged, let rules = schema.rules else { return nil }
         let isFirst = current == EmptyRoot.id
         let change = Value.Change.update(ValueID(unchecked: MergeSchema.idBytes), data: rules)
-        // On the empty root it says nothing of the device or of the time, so that it is the same version everywhere.
+        // On the empty root it does not contain the device or the time, so it is the same version everywhere.
         let version = try [change].withBorrowed {
             try store.makeVersion(
                 basedOn: isFirst ? current : base(), borrowing: $0, metadata: isFirst ? Metadata() : lock.withLock { metadata }, id: nil,

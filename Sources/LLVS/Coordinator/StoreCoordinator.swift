@@ -1,58 +1,58 @@
-/// A store, the version an app is at, exchanges and an arbiter: the five-line way to use all this.
+/// A store with a current version, exchanges and an arbiter: the simplest way to use the library.
 ///
-/// Saves move the current version; exchanges never touch it (but for the first content of a new store);
-/// `merge` folds what came into it, and `sync` does a whole round. The current version and what exchanges want to remember survive in
-/// the cache directory of the store, under the coordinator's name: two processes with two names may use one store,
-/// each at its own version. One name is open once at a time.
+/// Saves move the current version. Exchanges never move it, except for the first content of a new store; `merge` merges what they
+/// brought, and `sync` does a whole round. The current version and the state of exchanges are stored in the cache directory of the store,
+/// under the coordinator's name: two processes with two names may use one store, each at its own version. A name can only be open once at
+/// a time.
 ///
-/// Threads: all methods may be called from any thread. Saves and merges are serialised, each on the one before;
-/// so are exchanges, beside them. An arbiter may not save or merge, nor a progress callback exchange, through the
-/// coordinator that called it: they get `.busy`.
+/// Threads: all methods may be called from any thread. Saves and merges are serialised, each based on the one before. So are exchanges,
+/// which run beside them. An arbiter must not save or merge through the coordinator that called it, and a progress callback must not
+/// exchange through it: they get `.busy`.
 public final class StoreCoordinator: @unchecked Sendable {
-    // Sendable: `lock` guards what is said to be under it; `saveGate` and `exchangeGate` the rest.
+    // Sendable: `lock` guards what is documented to be under it; `saveGate` and `exchangeGate` guard the rest.
     /// How a coordinator works.
     public struct Options: Sendable {
         /// How its store is opened.
         public var store = Store.Options()
-        /// Under which the current version is kept: `[a-z0-9._-]{1,40}`.
+        /// The name under which the current version is stored: `[a-z0-9._-]{1,40}`.
         public var name = "main"
         /// Resolves conflicts in `merge`.
         public var arbiter: any MergeArbiter = RulesArbiter()
-        /// Given to every version that `save` makes, beside what the save itself gives.
+        /// Metadata for every version that `save` creates, in addition to that of the save itself.
         public var defaultMetadataForNewVersions = Metadata()
-        /// Names the device, or the person at it, whose saves `undo` takes back: saves then carry it in their metadata. The same each time
-        /// the coordinator is opened, and another on each device. Nil: nothing can be undone.
+        /// Identifies the device, or its user, whose saves `undo` reverts: saves then have it in their metadata. It must be the same each
+        /// time the coordinator is opened, and different on each device. If it is nil, nothing can be undone.
         public var device: String?
-        /// Whether exchanges put snapshots.
+        /// Whether exchanges store snapshots.
         public var snapshotPolicy = SnapshotPolicy.off
-        /// A coordinator named "main" that merges by the rules in the store and puts no snapshots.
+        /// Options of a coordinator named "main" that merges by the rules in the store and stores no snapshots.
         public init() {}
     }
 
-    /// When a snapshot is put beside the versions of an exchange.
+    /// When a snapshot is stored beside the versions of an exchange.
     public enum SnapshotPolicy: UInt32, Sendable {
         /// Only when `Snapshots.put` is called.
         case off = 0
-        /// After an exchange, when the last is at least 7 days and 20 versions old, is missing, or is broken.
+        /// After an exchange, if the last one is at least 7 days and 20 versions old, is missing, or is damaged.
         case auto
     }
 
-    /// Where a call moved the current version.
+    /// The current version before and after a call.
     public struct Move: Sendable, Hashable {
-        /// Where it was.
+        /// The version before.
         public var from: VersionID
-        /// Where it is now; the same when it stayed.
+        /// The version after; the same if it did not move.
         public var to: VersionID
-        /// A move between two versions; the same twice means that nothing moved.
+        /// Creates a move between two versions. If both are equal, nothing moved.
         public init(from: VersionID, to: VersionID) { self.from = from; self.to = to }
-        /// Whether it is another.
+        /// Whether the two versions differ.
         public var isMove: Bool { from != to }
 
-        /// With a later move, as one.
+        /// Returns this move and a later one as a single move.
         func followed(by later: Move) -> Move { Move(from: from, to: later.to) }
     }
 
-    /// The store; it may be used directly as well.
+    /// The store. It may also be used directly.
     public let store: Store
     let ownsStore: Bool
     let isReadOnly: Bool
@@ -60,33 +60,33 @@ public final class StoreCoordinator: @unchecked Sendable {
     /// Serialises saves and merges.
     let saveGate = Gate("coordinator")
     let exchangeGate = Gate("coordinator")
-    /// Of heads that were compared with the current version: an id in which each differs. Used by who is through `saveGate`.
+    /// For heads that were compared with the current version: an id in which each differs. Guarded by `saveGate`.
     var differences = KnownDifferences()
-    /// Keeps the current version. Used and replaced by who is through `saveGate`.
+    /// Stores the current version. Guarded by `saveGate`.
     var note: any StorageNote
-    /// Whether it is closed. Read and written by who is through `saveGate`.
+    /// Whether the coordinator is closed. Guarded by `saveGate`.
     var isReleased = false
     /// Guards the fields below.
     let lock = Lock(.leaf)
-    /// Written by who is through `saveGate`, and so may be read there without the lock.
+    /// Written with both `saveGate` and `lock` held, so the holder of `saveGate` may read it without `lock`.
     var current: VersionID
     var attached: [(name: String, exchange: Exchange, place: String)] = []
     /// The names of the exchanges whose other side could not be reached the last time.
     var unreachable: Set<String> = []
-    /// The names of the exchanges beside which bootstrapping met a damaged snapshot.
+    /// The names of the exchanges whose last snapshot was damaged when bootstrapping read it.
     var brokenSnapshots: Set<String> = []
     var metadata: Metadata
-    /// Rules that were registered before there was a version to write them on; nil: none. Used by who is through `saveGate`.
+    /// Rules that were registered before there was a version to write them on; nil if there are none. Guarded by `saveGate`.
     var registered: [UInt8]?
-    /// Saves of which nothing could be undone, and what that was judged by; nil: not read yet. Used by who is through `saveGate`.
+    /// Saves of which nothing could be undone, each with the state by which that was decided; nil if not read yet. Guarded by `saveGate`.
     var passedOver: [VersionID: [UInt8]]?
     let observers = Observers<VersionID>()
-    /// Told when an exchange was attached or detached.
+    /// Notified when an exchange was attached or detached.
     let attachments = Observers<Void>()
-    /// Told when it is closed, and when it is let go of.
+    /// Notified when the coordinator is closed, and when it is released.
     package let ended = Observers<Void>()
 
-    /// Opens or makes the store at `path`, and takes up where the coordinator of that name left off.
+    /// Opens or creates the store at `path`, and continues where the coordinator of that name stopped.
     public convenience init(path: String, options: Options = Options()) throws {
         let store = try Store(path: path, options: options.store)
         var options = options
@@ -97,7 +97,7 @@ public final class StoreCoordinator: @unchecked Sendable {
         }
     }
 
-    /// Works on a store that stays the caller's.
+    /// Uses a store that the caller owns.
     public convenience init(store: Store, options: Options = Options()) throws {
         try self.init(store: store, options: options, ownsStore: false)
     }
@@ -135,9 +135,9 @@ public final class StoreCoordinator: @unchecked Sendable {
         ended.tell(())
     }
 
-    /// Where to be without knowing better: the most recent head of what carries no branch, else the most recent head.
+    /// Returns the version to start at without a note: the most recent head without a branch, else the most recent head.
     func startingVersion() throws -> VersionID? {
-        // A version of which a cache told may turn out damaged: then it is none of the heads any more.
+        // A version from the cache may turn out to be damaged. Then it is no longer a head.
         while let id = try store.mostRecentHeadIDToMerge(options.arbiter) ?? store.headIDs().first {
             if try store.lock.withRead({ store.caches.rows }) == 0 || store.readableVersion(id) != nil { return id }
         }
@@ -146,14 +146,15 @@ public final class StoreCoordinator: @unchecked Sendable {
 
     func isEmpty() throws -> Bool { try store.mostRecentHead() == nil }
 
-    /// Closes the exchanges, and the store when the coordinator opened it. Waits for a save or merge of another thread, whose version
-    /// is noted then; what follows is `.closed`. From within a callback of a save or merge it does not wait for that.
+    /// Closes the exchanges, and the store if the coordinator opened it. Waits for a running save or merge of another thread, whose
+    /// version is still written to the note. Later calls throw `.closed`. Within a callback of a save or merge, this does not wait for
+    /// it.
     public func close() throws {
         let exchanges = lock.withLock { () -> [Exchange] in
             defer { attached = [] }
             return attached.map(\.exchange)
         }
-        // Before anything waits: the round of a syncer is cancelled, as by its own end.
+        // Before waiting: a running round of a syncer must be cancelled.
         ended.tell(())
         for exchange in exchanges { exchange.close() }
         releaseNote()
@@ -162,14 +163,14 @@ public final class StoreCoordinator: @unchecked Sendable {
 
     // MARK: The current version
 
-    /// Where the coordinator was when it was last used, when the store had not got that version as it was opened: lost, or waiting
-    /// for something that is missing. It went on elsewhere.
+    /// The last current version if the store did not have it on opening: it was lost, or waits for a missing version. Then the
+    /// coordinator started elsewhere.
     public private(set) var missingVersion: VersionID?
 
-    /// The version that the app is at; the empty root in a new store.
+    /// The current version. In a new store it is the empty root.
     public var currentVersion: VersionID { lock.withLock { current } }
 
-    /// Moves the current version, for instance back in time or to a branch.
+    /// Moves the current version, for example to an earlier one or to a branch.
     /// - Throws: `.unknownVersion`.
     public func setCurrentVersion(_ id: VersionID) throws {
         if try store.version(id) == nil {
@@ -186,17 +187,17 @@ public final class StoreCoordinator: @unchecked Sendable {
         }
     }
 
-    /// Calls back with the new current version after each change of it, on the thread that made it, until cancelled.
-    /// The callback may save and merge.
+    /// Calls back with the new current version after each change, on the thread that made the change, until cancelled. The callback may
+    /// save and merge.
     public func observe(_ changed: @escaping @Sendable (VersionID) -> Void) -> any ExchangeObservation { observers.add(changed) }
 
-    /// Metadata that `save` gives to versions, beside its own.
+    /// Metadata that `save` adds to versions, in addition to its own.
     public var defaultMetadataForNewVersions: Metadata {
         get { lock.withLock { metadata } }
         set { lock.withLock { metadata = newValue } }
     }
 
-    /// Runs what may move the current version, one at a time; observers hear of it when the next may run.
+    /// Runs a call that may move the current version, one at a time. Observers are called when the next one may run.
     func moving<R>(_ what: String, _ control: OperationControl? = nil, _ body: () throws -> R) throws -> (result: R, move: Move) {
         var told: VersionID?
         defer { if let told { observers.tell(told) } }
@@ -209,6 +210,6 @@ public final class StoreCoordinator: @unchecked Sendable {
         }
     }
 
-    /// A branch name that nobody else has: `base_UUID`.
+    /// Returns a unique branch name: `base_UUID`.
     public static func randomBranchName(_ base: String) -> String { "\(base)_\(VersionID.random())" }
 }

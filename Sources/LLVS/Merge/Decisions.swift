@@ -1,13 +1,13 @@
-/// What an arbiter has decided so far: one change for each id, the last one that it named.
+/// An arbiter's decisions so far: the last change for each id.
 package struct Decisions {
-    /// In the order in which their ids were named first.
+    /// In the order in which the ids were first decided.
     package private(set) var changes: [Value.Change] = []
-    /// Where in `changes` each id is decided.
+    /// The index in `changes` for each id.
     private var places: [ValueID: Int] = [:]
-    /// Nothing is decided yet.
+    /// Creates an empty collection.
     package init() {}
 
-    /// Decides, also again, what the changes are about.
+    /// Adds changes, which replace earlier ones of the same ids.
     package mutating func add(_ added: [Value.Change]) {
         for change in added {
             if let i = places[change.id] {
@@ -19,14 +19,15 @@ package struct Decisions {
         }
     }
 
-    /// These, and what the other arbiter decides of everything else.
+    /// Returns these decisions, and the other arbiter's for all other ids.
     package func completed(by other: any MergeArbiter, _ merge: Merge, in store: Store) throws -> [Value.Change] {
         changes + (try other.resolve(merge, in: store)).filter { places[$0.id] == nil }
     }
 
-    /// What they say of one value that a value merger was asked about.
-    /// - Parameter passes: whether nothing is an answer, too: as if nobody had been asked.
-    /// - Throws: `.unresolvedConflict` unless they are one change of this id, `.invalidReference` for one without bytes of its own.
+    /// Returns the answer for the one value that a value merger was asked about.
+    /// - Parameter passes: whether no change is an answer, too: `.pass`.
+    /// - Throws: `.unresolvedConflict` unless there is exactly one change, of this id; `.invalidReference` for a change without bytes of
+    ///   its own.
     package func answer(for id: ValueID, passes: Bool) throws -> ValueAnswer {
         if passes, changes.isEmpty { return .pass }
         guard changes.count == 1, let change = changes.first, change.id == id else {

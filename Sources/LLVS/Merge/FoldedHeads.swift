@@ -1,60 +1,61 @@
-/// What a fold of heads remembers of those it has merged, so that the next one need not be compared with all that the result holds.
+/// Remembers the heads that a fold has merged, so that the next head need not be compared with everything that the result holds.
 ///
-/// Where two heads have the same common ancestors with the result, what the second one holds as the first one did comes to the same once
-/// more: either the result took it over, or what the result holds stood against it, and does so again. So the second one matters only
-/// where it differs from the first one, and where merges since have changed something. This holds for merges that a built-in arbiter
-/// decided id by id; where one state stands as a whole nothing was weighed. Rules that merge inside values may count the same twice: for
-/// them also each id matters in which one of the two heads differs from the one common ancestor. (For an id that the second one holds as
-/// the ancestor does nothing is merged: it comes to what the first side holds, or to the ancestor's, where both are the same bytes.)
+/// Suppose two heads have the same common ancestors with the result. An id that the second head holds as the first did comes to the same
+/// again: either the result adopted that entry, or the result's own entry prevailed, and does so again. So the second head matters only
+/// where it differs from the first, and where merges since have changed something. This holds for merges that a built-in arbiter decided
+/// id by id. It does not hold where one state was adopted as a whole, since nothing was compared then. Rules that merge inside values may
+/// count the same edit twice. For them, each id in which one of the two heads differs from the single common ancestor matters, too. (An
+/// id that the second head holds as the ancestor is not merged: the result has the first side's entry, or the ancestor's if both have the
+/// same bytes.)
 ///
-/// It holds as well where their common ancestors stand on the same lines of versions with one predecessor each, one by one, for all ids
-/// that no version between them changed. For what is behind such an ancestor and not behind the other one are versions of the line, and
-/// none of them is behind a further ancestor (the lower one would be, too, and would be no best one). So the ancestors of the ancestors,
-/// by which it is told what these come to where they disagree, are the same.
+/// It also holds if the common ancestors of the two heads are pairwise on the same lines of versions with one predecessor each, for all
+/// ids that no version between them changed. What is reachable from one such ancestor and not from the other are versions of the line.
+/// None of these is reachable from a further ancestor, since then the lower ancestor would be, too, and would not be a best one. So the
+/// ancestors of the ancestors, which decide where these disagree, are the same.
 final class FoldedHeads {
-    /// A head that was merged over some common ancestors.
+    /// A head that was merged, and its common ancestors with the result.
     private struct Merged {
         var bases: [UInt32]
         var head: UInt32
-        /// How many steps had changed something then, that of the head itself not counted; which side was `ours`.
+        /// How many steps had changed something before this head, and which side was `ours`.
         var steps: Int
         var oursSide: Fork.Side
         var byRules: Bool
-        /// What the common ancestors come to.
+        /// The virtual base from the common ancestors.
         var fold: FoldedVersions
     }
-    /// What was merged before a head, and what changed since.
+    /// An earlier merged head, and what changed since.
     struct Near {
         var head: UInt32
-        /// Whether rules merged it, rather than a built-in arbiter.
+        /// Whether rules merged it, instead of a built-in arbiter.
         var byRules: Bool
-        /// Whose changes matter: those of the steps since, and of the versions between its common ancestors and those of the next head.
+        /// The versions whose changes matter: the steps since, and those between its common ancestors and the next head's.
         var changed: [UInt32]
-        /// What its common ancestors come to.
+        /// The virtual base from its common ancestors.
         fileprivate var fold: FoldedVersions
 
-        /// What those of the next head come to.
+        /// Returns the virtual base for the next head's common ancestors.
         func fold(of bases: [UInt32]) -> FoldedVersions { bases == fold.versions ? fold : FoldedVersions(bases, as: fold) }
     }
-    /// The last one over the same ancestors, in the order of these, the largest first.
+    /// The last head for each set of ancestors, in the order of these, the largest first.
     private var merged: [Merged] = []
-    /// The merges that changed something, each on one before, and how much they and those before them changed together.
+    /// The merges that changed something, each based on the one before, with the total number of changes up to it.
     private var steps: [(ordinal: UInt32, changes: Int)] = []
     private var top = History.none
-    /// What was decided id by id, and is no step yet.
+    /// The last head that was decided id by id and is not a step yet.
     private var decided: Merged?
-    /// An id under which the result and a head differed.
+    /// An id in which the result and a head differed.
     var differing: ValueID?
-    /// Heads of more common ancestors are not remembered. Of so many heads every other one is forgotten.
+    /// Heads with more common ancestors are not remembered. When there are `mostHeads`, every other one is forgotten.
     private static let mostBases = 64, mostHeads = 4_096
 
-    /// A built-in arbiter, or rules, decide a merge with a head id by id.
+    /// Records that a built-in arbiter, or rules, decide a merge with a head id by id.
     func decide(_ head: UInt32, _ bases: [UInt32], _ oursSide: Fork.Side, _ fold: FoldedVersions, byRules: Bool = false) {
         guard bases.count <= FoldedHeads.mostBases else { return }
         decided = Merged(bases: bases, head: head, steps: 0, oursSide: oursSide, byRules: byRules, fold: fold)
     }
 
-    /// A merge is a step of the fold: `first` and what it changed.
+    /// Records that a merge is a step of the fold: it consists of `first` and its changes.
     func add(_ step: UInt32, changes: Int, on first: UInt32) {
         let known = decided
         if top != first { restart() }
@@ -72,13 +73,13 @@ final class FoldedHeads {
         if i < merged.count, merged[i].bases == known.bases {
             merged[i] = known
         } else {
-            // Newest down, of a line, it comes last.
+            // On a line from the newest down, this inserts at the end.
             merged.insert(known, at: i)
         }
         if merged.count > FoldedHeads.mostHeads { merged = stride(from: merged.count & 1 ^ 1, to: merged.count, by: 2).map { merged[$0] } }
     }
 
-    /// Where heads over these ancestors are, or would be.
+    /// Returns where heads with these ancestors are, or would be inserted.
     private func place(of bases: [UInt32]) -> Int {
         var low = 0, high = merged.count
         while low < high {
@@ -88,7 +89,7 @@ final class FoldedHeads {
         return low
     }
 
-    /// What comes next is no merge on top of the one before.
+    /// Forgets everything: the next merge is not on top of the one before.
     func restart() {
         merged = []
         steps = []
@@ -96,8 +97,8 @@ final class FoldedHeads {
         decided = nil
     }
 
-    /// Of the heads that were merged over these ancestors, or over such as stand on the same lines, the nearest; nil when there is none, or
-    /// when more than so much changed since.
+    /// Returns the nearest head that was merged with these ancestors, or with ancestors on the same lines; nil if there is none, or more
+    /// than `limit` changed since.
     fileprivate func near(_ first: UInt32, _ bases: [UInt32], _ oursSide: Fork.Side, atMost limit: Int, in dag: History) -> Near? {
         guard top == first, bases.count <= FoldedHeads.mostBases else { return nil }
         var found: Near?, least = limit
@@ -117,8 +118,8 @@ final class FoldedHeads {
 }
 
 extension History {
-    /// Adds the versions from one of two back to the other one, without the latter, and to the cost how many they are and what they
-    /// changed; false when they are not on a line of versions with one predecessor each, or when it costs more than so much.
+    /// Adds the versions from one of two back to the other one, without the latter, and adds their number and changes to the cost.
+    /// Returns false if they are not on one line of versions with one predecessor each, or if the cost exceeds the limit.
     fileprivate func addLine(_ a: UInt32, _ b: UInt32, to line: inout [UInt32], _ cost: inout Int, atMost limit: Int) -> Bool {
         let (from, to) = rows[Int(a)].generation >= rows[Int(b)].generation ? (a, b) : (b, a)
         guard Int(rows[Int(from)].generation) - Int(rows[Int(to)].generation) <= limit - cost else { return false }
@@ -138,16 +139,16 @@ extension History {
 }
 
 extension Store {
-    /// Of a first side that holds so many times what the others do, the ids that the others hold are looked up.
+    /// If the first side holds so many times the others' ids, the others' ids are looked up in it.
     private static let muchLarger = 4
 
-    /// A head that was merged before this one, nearby; nil when there is none.
+    /// Returns a head that was merged before this one and is near it; nil if there is none.
     func nearHead(_ first: UInt32, _ bases: [UInt32], _ oursSide: Fork.Side, _ heads: FoldedHeads) -> FoldedHeads.Near? {
         lock.withRead { heads.near(first, bases, oursSide, atMost: MapPolicy.mostComparedWithMaps, in: dag) }
     }
 
-    /// The ids that a merge of two versions has to look at once another head was merged, in byte order, some of which may be equal in both.
-    /// There are no more of them than the two heads differ in, and than limits allow that changed since.
+    /// Returns the ids that a merge of two versions must compare after another head was merged, in byte order. Some may be equal in both.
+    /// They are at most those in which the two heads differ, and those that changed since, which limits bound.
     func idsToMerge(
         _ first: UInt32, _ second: UInt32, _ near: FoldedHeads.Near, into arena: ByteArena, _ control: PacedControl
     ) throws -> [UnsafeRawBufferPointer] {
@@ -161,8 +162,8 @@ extension Store {
         return keys
     }
 
-    /// The ids that a merge by rules has to look at, none of which stands for a value that is gone: the others come to what they came to
-    /// when the head before was merged, or are none of the second side's. Nil when those that differ are found with less work.
+    /// Returns the ids that a merge by rules must compare. None of them is of a removed value. All other ids come to the same as when the
+    /// previous head was merged, or are absent on the second side. Returns nil if finding all differences is less work.
     func idsToMerge(
         _ first: UInt32, _ second: UInt32, _ near: FoldedHeads.Near?, byRulesOver bases: [UInt32], _ control: PacedControl
     ) throws -> (keys: [UnsafeRawBufferPointer], arena: ByteArena)? {
@@ -174,7 +175,7 @@ extension Store {
                 try forEachDifference(bases[0], head, control) { try add($0.key, to: &keys, arena, control) }
             }
             sortOnce(&keys)
-            // Other rules may weigh what was weighed.
+            // Other rules may decide differently.
             if !keys.contains(where: isSchema) { return (keys, arena) }
         }
         guard let (others, arena) = try idsToMerge(first, second, without: bases, control) else { return nil }
@@ -186,14 +187,14 @@ extension Store {
         return (keys, arena)
     }
 
-    /// The ids that a merge of two versions has to look at which parted long ago, or have nothing in common, where the first side holds
-    /// much more than the others do; nil when those that differ are found with less work.
+    /// Returns the ids that a merge of two versions must compare if the versions diverged long ago, or have no common ancestor, and the
+    /// first side holds far more than the others. Returns nil if finding all differences is less work.
     func idsToMerge(
         _ first: UInt32, _ second: UInt32, without bases: [UInt32], _ control: PacedControl
     ) throws -> (keys: [UnsafeRawBufferPointer], arena: ByteArena)? {
         let most = MapPolicy.mostComparedWithMaps
         guard lock.withRead({ dag.meeting(first, second, leftAtMost: most, rightAtMost: most) }) == nil else { return nil }
-        // An id that neither the second side nor any ancestor holds is the first side's alone, which stays.
+        // An id that neither the second side nor any ancestor holds is only on the first side, and stays.
         var keys: [UnsafeRawBufferPointer] = []
         let arena = ByteArena()
         var left = try (maps.map(first, control)?.count ?? 0) / Store.muchLarger
@@ -216,7 +217,7 @@ extension Store {
         keys.append(arena.copy(key))
     }
 
-    /// In byte order, each once.
+    /// Sorts keys in byte order and removes duplicates.
     private func sortOnce(_ keys: inout [UnsafeRawBufferPointer]) {
         keys.sort { Bytes.compare($0, $1) < 0 }
         var count = 0
@@ -227,7 +228,7 @@ extension Store {
         keys.removeSubrange(count...)
     }
 
-    /// What two versions hold under some ids, where it differs. The ids are borrowed.
+    /// Returns the differences of two versions at some ids. The ids are borrowed.
     func differences(
         _ first: UInt32, _ second: UInt32, under keys: [UnsafeRawBufferPointer], _ control: PacedControl
     ) throws -> [Difference] {

@@ -13,14 +13,14 @@
 ///     o         -      y        removedAndUpdated(removedOn: first)    yes
 ///     o         x      -        removedAndUpdated(removedOn: second)   yes
 ///
-/// x and y have other bytes than o; - is absent. A value that was stored anew with the bytes of o, or changed and put back, is o. Sides
-/// that have the same bytes are no fork.
+/// x and y have other bytes than o; - is absent. A value that was stored again with the bytes of o, or changed and reverted, counts as o.
+/// If both sides have the same bytes, there is no fork.
 public struct Fork: Hashable, Sendable {
     /// The rows of the table above.
     public enum Kind: UInt8, Sendable {
-        /// Not at the ancestor, on one side now.
+        /// Absent at the ancestor, present on one side.
         case inserted = 1
-        /// Not at the ancestor, different on both sides; conflicting.
+        /// Absent at the ancestor, different on both sides; conflicting.
         case twiceInserted
         /// Changed on one side.
         case updated
@@ -50,34 +50,34 @@ public struct Fork: Hashable, Sendable {
         /// The other one.
         public var other: Side { self == .first ? .second : .first }
     }
-    /// Which row of the table.
+    /// The row of the table.
     public var kind: Kind
-    /// The side that inserted, updated or removed; nil where both did.
+    /// The side that inserted, updated or removed; nil if both did.
     public var side: Side?
-    /// What prevails on the first side; nil where nothing does.
+    /// The value that prevails on the first side; nil if none does.
     public var first: Value.Reference?
-    /// What prevails on the second side; nil where nothing does.
+    /// The value that prevails on the second side; nil if none does.
     public var second: Value.Reference?
-    /// What prevails at the common ancestor; nil where nothing does, and when several best common ancestors disagree about the id.
+    /// The value that prevails at the common ancestor; nil if none does, or several best common ancestors disagree about the id.
     public var ancestor: Value.Reference?
-    /// What the best common ancestors hold of the id, each reference once: the ancestor alone, or, where they disagree, what each of them
-    /// does. Versions that were merged across each other have such ancestors: a part of a value was then changed on a side only if it
-    /// is none that one of these holds.
+    /// The values of the best common ancestors, without duplicates: the ancestor's alone, or all if the ancestors disagree. Such
+    /// ancestors come from versions that were merged across each other. A part of a value was changed on a side only if none of these
+    /// holds it.
     public var ancestors: [Value.Reference] = []
 
     /// Whether an arbiter must decide.
     public var isConflicting: Bool { kind.isConflicting }
-    /// What prevails on that side.
+    /// Returns the value that prevails on a side.
     public func reference(on side: Side) -> Value.Reference? { side == .first ? first : second }
 }
 
 /// One merge as an arbiter sees it.
 public final class Merge: Sendable {
-    /// The newer of the two versions, whatever the order of the arguments; the merge's first predecessor.
+    /// The newer of the two versions, whatever the order of the arguments. It is the merge's first predecessor.
     public let first: Version
-    /// The older.
+    /// The older of the two versions.
     public let second: Version
-    /// The arguments as given: which of first and second `ours` is.
+    /// The side of the first argument, `ours`.
     public let oursSide: Fork.Side
     /// The best common ancestors, newest first; empty for a two-way merge.
     public let bases: [Version]
@@ -92,7 +92,7 @@ public final class Merge: Sendable {
     /// The second argument of the merge.
     public var theirs: Version { oursSide == .first ? second : first }
 
-    /// The fork of an id. O(log forks).
+    /// Returns the fork of an id. O(log forks).
     public func fork(_ id: ValueID) -> Fork? {
         var low = 0, high = forks.count
         while low < high {

@@ -1,21 +1,21 @@
-/// Heads that were compared with the version that a coordinator is at, and one id of each in which the two differ: a save that does not
-/// change it leaves them different.
+/// Heads that were compared with the current version of a coordinator, and for each an id in which it differs. A save that does not
+/// change this id leaves them different.
 struct KnownDifferences {
     private(set) var version: VersionID?
     private(set) var heads: [VersionID: ValueID] = [:]
-    /// Heads that would take too long to compare. They are left to the next merge.
+    /// Heads that would take too long to compare. The next merge decides about them.
     private(set) var passedOver: Set<VersionID> = []
 
-    /// Forgets what is known of another version than this.
+    /// Forgets the differences from any other version.
     mutating func begin(at version: VersionID) {
         if self.version != version { heads = [:] }
         self.version = version
     }
     mutating func passOver(_ head: VersionID) { passedOver.insert(head) }
-    /// Keeps in mind those that were asked about last.
+    /// Replaces the known differences with the latest.
     mutating func keep(_ known: [VersionID: ValueID]) { heads = known }
 
-    /// The version was saved on the one that is known of.
+    /// Updates the differences for a version that was saved on top of the known one.
     mutating func go(to version: VersionID, changed: borrowing BorrowedChanges, _ others: [ValueSource]) {
         self.version = version
         if !heads.isEmpty { forget(Set(changed.map { ValueID(unchecked: $0.id) }).union(others.map(\.id))) }

@@ -1,25 +1,24 @@
 /// Resolves the conflicts of a merge.
 ///
-/// Returns changes to apply to the first side. Every conflicting fork must be covered by one; other ids may
-/// be changed, too; what is left alone, the store brings over from the second side. Called without any lock
-/// of the store held: it may read the store, also at `merge.first` and `merge.second`. An error that it throws
-/// surfaces unchanged from the merge, and nothing is stored.
+/// It returns changes to apply to the first side. They must cover every conflicting fork, and may change other ids. For all other forks,
+/// the store adopts the second side's values. It is called without any lock of the store: it may read the store, also at `merge.first`
+/// and `merge.second`. If it throws, the merge throws the same error, and nothing is stored.
 public protocol MergeArbiter: Sendable {
     /// Decides a merge.
     /// - Parameters:
-    ///   - merge: the two versions, what they have in common, and how each value differs.
-    ///   - store: to read values of any version by.
+    ///   - merge: the two versions, their common ancestors, and how each value differs.
+    ///   - store: for reading values of any version.
     /// - Returns: changes to the first side, at most one for each id, with one for each conflicting fork.
     func resolve(_ merge: Merge, in store: Store) throws -> [Value.Change]
 }
 
 /// The arbiters that come with the store.
 public enum BuiltInArbiter: UInt32, MergeArbiter {
-    /// Every conflict goes to the newer of the two versions; a removal there wins, too.
+    /// The newer of the two versions wins every conflict, also with a removal.
     case mostRecentBranch = 1
-    /// Per conflict the change stored in the later version wins; an update beats a removal whatever their times.
+    /// For each conflict, the change stored in the later version wins. An update beats a removal whatever their times.
     case mostRecentChange
-    /// The first argument's side wins. Such merges depend on who makes them.
+    /// The first argument's side wins. The result of such merges depends on which device makes them.
     case ours
     /// The second argument's side wins.
     case theirs
@@ -31,7 +30,7 @@ public enum BuiltInArbiter: UInt32, MergeArbiter {
         }
     }
 
-    /// The side that wins a conflict between what prevails on the first side and on the second.
+    /// Returns the side that wins a conflict between the first and the second side's values.
     func winner<Reference>(
         _ first: Reference?, _ second: Reference?, oursSide: Fork.Side, isStoredLater: (Reference, Reference) throws -> Bool
     ) rethrows -> Fork.Side {
@@ -49,7 +48,7 @@ public enum BuiltInArbiter: UInt32, MergeArbiter {
     }
 }
 
-/// What a merge asks of the two versions' relation.
+/// The relation of the two versions that a merge requires.
 public enum MergeRelation: UInt32, Sendable {
     /// Three-way when they have a common ancestor, else two-way.
     case any = 0
@@ -61,18 +60,18 @@ public enum MergeRelation: UInt32, Sendable {
 
 /// Which heads `mergeHeads` folds.
 public enum HeadSelection: Sendable {
-    /// Every head, on whatever branch.
+    /// All heads, on any branch.
     case all
     /// The default: versions without a branch that no other such version has among its ancestors.
     case unbranched
-    /// Those of `unbranched`, and the newest head of each of these branches.
+    /// The heads of `unbranched`, and the newest head of each of these branches.
     case unbranchedAnd([String])
-    /// The heads of these branches alone.
+    /// Only the heads of these branches.
     case branches([String])
 }
 
 extension Store {
-    /// Later by (timestamp, id).
+    /// Returns whether a version is later than another by (timestamp, id).
     func isLater(_ a: VersionID, _ b: VersionID) throws -> Bool {
         let x = try requireOrdinal(a), y = try requireOrdinal(b)
         return lock.withRead { dag.isNewer(x, y) }

@@ -1,14 +1,14 @@
-/// What the ancestor of a merge holds for one key.
+/// The state of the ancestor of a merge for one key.
 enum BaseState {
     case absent
     case present(MapEntry)
-    /// The best common ancestors disagree: what each holds.
+    /// The best common ancestors disagree. These are their entries.
     case conflicting([MapEntry?])
 
     init(_ entry: MapEntry?) { self = entry.map { .present($0) } ?? .absent }
 }
 
-/// Whether both are what one version stored, or both are absent.
+/// Returns whether both were stored by the same version, or both are absent.
 func isSame(_ a: MapEntry?, _ b: MapEntry?) -> Bool {
     switch (a, b) {
     case (nil, nil): true
@@ -19,22 +19,21 @@ func isSame(_ a: MapEntry?, _ b: MapEntry?) -> Bool {
 
 /// The ancestor of a merge, key by key.
 ///
-/// With one best common ancestor it is that. Several are folded in canonical order into a virtual one, as
-/// git's recursive strategy does: the state of a key in the fold of two versions is the outcome of merging
-/// them over the fold of their own bases, recursively. Keys that the versions agree on go no deeper, so a
-/// ladder of criss-crosses costs what differs. An explicit stack, since a ladder may be ten thousand high;
-/// bases are memoised by the versions folded, states by key as well. One key after the other is asked for, so no more maps are
-/// made than pay: all of a ladder may not fit into memory at once, and would be made anew for each key.
+/// A single best common ancestor is used as it is. Several are folded in canonical order into a virtual one, as git's recursive strategy
+/// does: the state of a key in the fold of two versions is the result of merging them over the fold of their own bases, recursively. Keys
+/// on which the versions agree go no deeper, so a chain of criss-crosses costs only what differs. The stack is explicit, since a chain
+/// may be ten thousand levels high. Bases are memoised by the versions folded, states also by key. Keys are queried one after another, so
+/// only maps that pay off are built: all of a chain may not fit into memory at once, and would be rebuilt for each key.
 struct MergeBase {
     let store: Store
     let bases: [UInt32]
     private var folds: [[UInt32]: FoldedVersions] = [:]
-    /// Of the one base.
+    /// The map of a single base.
     private var onOnly: Prevailing?
 
     private let control: PacedControl
 
-    /// - Parameter fold: of the bases, where some of it is known.
+    /// - Parameter fold: the fold of the bases, if a part of it is known.
     init(store: Store, bases: [UInt32], fold: FoldedVersions? = nil, _ control: PacedControl = .none) {
         self.store = store; self.bases = bases; self.control = control
         if let fold { folds[bases] = fold }
@@ -44,9 +43,9 @@ struct MergeBase {
         let fold: FoldedVersions
         var versions: [UInt32] { fold.versions }
         var next = 1
-        /// Of the versions so far, unless those disagree.
+        /// The state of the versions so far, unless they disagree.
         var state: BaseState
-        /// Where they disagree: what each holds, once.
+        /// If they disagree: their entries, without duplicates.
         var candidates: [MapEntry?] = []
         var candidateVersions: Set<UInt32> = []
 
@@ -59,7 +58,7 @@ struct MergeBase {
         }
     }
 
-    /// What the ancestor holds for a key.
+    /// Returns the state of the ancestor for a key.
     mutating func state(_ key: UnsafeRawBufferPointer) throws -> BaseState {
         guard let first = bases.first else { return .absent }
         if bases.count == 1 {
@@ -116,8 +115,8 @@ struct MergeBase {
         return Frame(fold: fold, state: BaseState(try versions.first.flatMap { try store.maps.entry(key, at: $0) }))
     }
 
-    /// Whether both were stored in versions that are no ancestors of these, and none of these holds the bytes of either. The fold of these
-    /// holds what some of these hold, so it does not matter then which.
+    /// Returns whether both were stored in versions that are no ancestors of these, and none of these holds the bytes of either. The fold
+    /// of these holds entries of some of these, so its details do not matter then.
     private func areNew(_ x: MapEntry, _ y: MapEntry, above versions: [UInt32], _ key: UnsafeRawBufferPointer) throws -> Bool {
         let areStoredAbove = store.lock.withRead {
             let highest = versions.map { store.dag.rows[Int($0)].generation }.max()
@@ -132,7 +131,7 @@ struct MergeBase {
         return true
     }
 
-    /// The state of a key after merging `x` and `y`, which differ, over `base`.
+    /// Returns the state of a key after merging `x` and `y`, which differ, over `base`.
     private func combine(_ base: BaseState, _ x: MapEntry?, _ y: MapEntry?, _ key: UnsafeRawBufferPointer) throws -> BaseState {
         switch try store.unchangedSide(base, x, y, key) {
         case .first: BaseState(y)
@@ -142,18 +141,19 @@ struct MergeBase {
     }
 }
 
-/// Versions that are folded in order, and the bases of the folds on the way: of the first and the second, of both and the third, and so
-/// on. Of many versions each is walked over once.
+/// Versions that are folded in order, and the bases of each fold: of the first and the second, of both and the third, and so on. If there
+/// are many versions, each is walked only once.
 final class FoldedVersions {
     let versions: [UInt32]
-    /// Those of more versions are found together.
+    /// For more versions, all bases are found together.
     private static let few = 8
     private var found: [[UInt32]] = []
 
-    /// - Parameter other: a fold of as many versions, in which the bases are the same.
+    /// - Parameter other: a fold of as many versions with the same bases.
     init(_ versions: [UInt32], as other: FoldedVersions? = nil) { self.versions = versions; found = other?.found ?? [] }
 
-    /// The bases, newest first, of the fold of `versions[..<count]` and the next one; that one itself where it is behind those.
+    /// Returns the bases, newest first, of the fold of `versions[..<count]` and the next version; only that version if it is an ancestor
+    /// of those.
     func bases(upTo count: Int, in store: Store, _ control: PacedControl) throws -> [UInt32] {
         if versions.count > FoldedVersions.few, found.isEmpty {
             found = try zip(versions, store.walk(FoldedBases(versions), control.look)).dropFirst().map { $1 ?? [$0] }
@@ -167,8 +167,8 @@ final class FoldedVersions {
 }
 
 extension Store {
-    /// Whether two references of one id name the same bytes: by length, then by digest for large ones, then by bytes.
-    /// Fingerprints, where they are known, spare reading bytes that differ.
+    /// Returns whether two references of one id have the same bytes: by length, then by digest for large values, then by bytes. Known
+    /// fingerprints save reading bytes that differ.
     func haveSameBytes(
         _ a: MapEntry, _ b: MapEntry, _ id: UnsafeRawBufferPointer, _ aFingerprint: UInt32? = nil, _ bFingerprint: UInt32? = nil
     ) throws -> Bool {
@@ -181,7 +181,7 @@ extension Store {
         }
         guard let p = try located(a, id), let q = try located(b, id), p.size == q.size else { return false }
         let (x, y) = lock.withRead { (dag.rows[Int(a.version)].place, dag.rows[Int(b.version)].place) }
-        // Small ones are compared as they are; large ones by digests, when their records have them.
+        // Compare small values as they are, and large ones by digest if their records have it.
         if Int(p.size) > RecordTable.digestThreshold, let d = try records.findChange(x, id)?.body.digest,
             let e = try records.findChange(y, id)?.body.digest
         {
@@ -192,8 +192,8 @@ extension Store {
         }
     }
 
-    /// Which of two sides, whose references differ, alone has the bytes that the base has, or has nothing as the base has; nil if both or
-    /// none have. A value that was stored anew, or changed and put back, is unchanged.
+    /// Returns which of two sides with different references is the only one that equals the base; nil if both or neither do. A value that
+    /// was stored again, or changed and reverted, is unchanged.
     func unchangedSide(
         _ base: BaseState, _ first: MapEntry?, _ second: MapEntry?, _ id: UnsafeRawBufferPointer, _ firstFingerprint: UInt32? = nil,
         _ secondFingerprint: UInt32? = nil
@@ -205,7 +205,7 @@ extension Store {
             case .conflicting(let candidates): candidates
             }
         let (isFirst, isSecond) = (held.contains { isSame($0, first) }, held.contains { isSame($0, second) })
-        // Of one entry that is enough: if the bytes of the other side are the same, the sides are equal, which is told before.
+        // For a single entry this suffices: if the other side had the same bytes, the sides would be equal, which was checked before.
         if held.count == 1, isFirst || isSecond { return isFirst ? .first : .second }
         func hasBytes(_ side: MapEntry?, _ fingerprint: UInt32?) throws -> Bool {
             guard let side else { return false }
@@ -216,11 +216,11 @@ extension Store {
         return firstIsHeld == secondIsHeld ? nil : firstIsHeld ? .first : .second
     }
 
-    /// The same entry, with the size of the value; nil when its version stored none.
+    /// Returns the entry with the size of the value; nil if its version did not store it.
     private func located(_ entry: MapEntry, _ id: UnsafeRawBufferPointer) throws -> MapEntry? {
         entry.size != MapEntry.unknownSize ? entry : try maps.stored(id, in: entry.version)
     }
 
-    /// Whether the bytes of `a` were stored in a later version than those of `b`.
+    /// Returns whether the bytes of `a` were stored in a later version than those of `b`.
     func isStoredLater(_ a: MapEntry, _ b: MapEntry) -> Bool { lock.withRead { dag.isNewer(a.version, b.version) } }
 }

@@ -1,16 +1,16 @@
-/// The changes of a merge version, in byte order of the ids, with all that they borrow from.
+/// The changes of a merge version, in byte order of the ids, and the owners of their bytes.
 struct MergeChanges {
     private(set) var changes: [RecordChange] = []
-    /// For each, where the bytes are that it preserves, as far as that is known.
+    /// For each change, the place of the bytes that it preserves, if that is known.
     private(set) var located: [MapEntry?] = []
-    /// SHA-256 of the values that carry theirs in the record, one after another, once the id is known.
+    /// SHA-256 of the values that are in the record, one after another, once the id is known.
     var digests: [UInt8] = []
-    /// Holds keys and bytes.
+    /// Retains keys and bytes.
     private var owners: [Any] = []
 
     var traits: History.Traits { changes.contains { $0.kind == .preserve } ? [.changeKindsVerified, .preserves] : .changeKindsVerified }
 
-    /// Makes room for so many changes more.
+    /// Reserves room for `count` more changes.
     /// - Throws: `.outOfMemory`.
     mutating func preallocate(_ count: Int) throws {
         try Memory.grow(&changes, by: count, "A merge of \(count) changes")
@@ -19,7 +19,7 @@ struct MergeChanges {
 
     init() {}
 
-    /// The changes of both, which have no id in common.
+    /// Joins the changes of both, which have no id in common.
     init(_ a: consuming MergeChanges, _ b: consuming MergeChanges) throws {
         if a.changes.isEmpty || b.changes.isEmpty {
             let others = a.changes.isEmpty ? a.owners : b.owners
@@ -38,7 +38,7 @@ struct MergeChanges {
         }
     }
 
-    /// Keeps what the changes borrow from.
+    /// Retains an object that changes borrow from.
     mutating func keep(_ owner: Any) { owners.append(owner) }
 
     mutating func append(_ change: RecordChange) {
@@ -46,19 +46,19 @@ struct MergeChanges {
         located.append(nil)
     }
 
-    /// Brings over what prevails on the second side: bytes, or their absence.
+    /// Adopts the second side's value, or its absence.
     mutating func append(_ key: UnsafeRawBufferPointer, preserving stored: VersionID?) {
         append(RecordChange(kind: stored == nil ? .preserveRemoval : .preserve, id: key, storedVersion: stored))
     }
 
-    /// The same, with where it is. Only for records that are stored: those of a fold's steps may move.
+    /// The same, with the entry. Only for records that are stored: those of a fold's steps may move.
     mutating func append(_ key: UnsafeRawBufferPointer, preserving stored: (version: VersionID, entry: MapEntry)?) {
         append(key, preserving: stored?.version)
         if let stored { located[located.count - 1] = stored.entry }
     }
 }
 
-/// How one id differs between the sides of a merge and their ancestor: a fork, with entries for references.
+/// How one id differs between the sides of a merge and their ancestor: a fork with map entries instead of references.
 struct MergeFork {
     var key: UnsafeRawBufferPointer
     var kind: Fork.Kind
@@ -66,15 +66,15 @@ struct MergeFork {
     var first: MapEntry?
     var second: MapEntry?
     var ancestor: MapEntry?
-    /// What the ancestors hold where they disagree.
+    /// The ancestors' entries if they disagree.
     var candidates: [MapEntry] = []
 
     var isConflicting: Bool { kind.isConflicting }
 
-    /// The table of `Fork`. `first` and `second` differ.
+    /// Classifies a difference by the table of `Fork`. `first` and `second` differ.
     /// - Parameters:
-    ///   - unchanged: the side that has what the ancestor has.
-    ///   - areBasesAtOdds: there are several ancestors, and none, or more than one, has what one side has.
+    ///   - unchanged: the side that equals the ancestor.
+    ///   - areBasesAtOdds: whether there are several ancestors, and not exactly one of them equals one side.
     init(
         _ key: UnsafeRawBufferPointer, first p: MapEntry?, second q: MapEntry?, ancestor o: MapEntry?, unchanged: Fork.Side?,
         areBasesAtOdds: Bool = false
@@ -96,7 +96,7 @@ struct MergeFork {
         }
     }
 
-    /// What both sides removed.
+    /// A value that both sides removed.
     init(removedTwice key: UnsafeRawBufferPointer, ancestor: MapEntry) {
         self.key = key
         kind = .twiceRemoved

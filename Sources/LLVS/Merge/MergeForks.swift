@@ -1,25 +1,23 @@
-/// All forks of a merge, and what becomes of them.
+/// All forks of a merge, and their resolution.
 struct MergeForks {
     private let store: Store
     private let control: PacedControl
     /// In byte order of the ids.
     private(set) var forks: [MergeFork] = []
-    /// What the second side brings although it is no fork, and what the first has: bytes that are equal, but were
-    /// stored later.
+    /// Values of the second side that are no fork, with the first side's: their bytes are equal, but were stored later.
     private var brought: [(key: UnsafeRawBufferPointer, first: MapEntry, second: MapEntry)] = []
-    /// Differences under ids that rules are for: these become no forks.
+    /// Differences at ids that rules cover. These are no forks.
     private(set) var covered: [Difference] = []
-    /// Holds the keys.
+    /// Retains the keys.
     let arena: ByteArena
 
-    /// Nil when the two hold the same references.
-    /// - Parameter areShown: whether somebody looks at the forks. A built-in arbiter does not care for what both sides removed,
-    ///   nor, of an id that one side alone changed to bytes stored later, whether they are other bytes: then nothing is
-    ///   read to find that out.
-    /// - Parameter rules: what merges ids that it covers.
-    /// - Parameter counted: ids of which the same bytes on both sides are a fork.
-    /// - Parameter matter: of a merge that nobody looks at, the ids that matter for it, which the arena holds; all when nil.
-    /// - Parameter fold: of the bases, where some of it is known.
+    /// Returns nil if both versions hold the same references.
+    /// - Parameter areShown: whether an arbiter sees the forks. A built-in arbiter needs neither the values that both sides removed, nor,
+    ///   for an id that only one side changed, whether the bytes differ. Then nothing is read to find that out.
+    /// - Parameter rules: the rules that merge the ids that they cover.
+    /// - Parameter counted: ids for which equal bytes on both sides are a fork.
+    /// - Parameter matter: for a merge that is not shown, the ids that matter, which the arena holds; nil for all.
+    /// - Parameter fold: the fold of the bases, if a part of it is known.
     init?(
         _ first: UInt32, _ second: UInt32, _ bases: [UInt32], areShown: Bool, rules: RulesMerge? = nil, counted: CountedIDs? = nil,
         among matter: (keys: [UnsafeRawBufferPointer], arena: ByteArena)? = nil, fold: FoldedVersions? = nil, in store: Store,
@@ -70,7 +68,7 @@ struct MergeForks {
         if areShown { try addRemovedTwice(first, second, &base, control) }
     }
 
-    /// The fork of an id whose references differ.
+    /// Returns the fork of an id whose references differ.
     private static func fork(_ difference: Difference, _ base: inout MergeBase) throws -> MergeFork {
         let (key, p, q) = (difference.key, difference.before, difference.after)
         let state = try base.state(key)
@@ -87,7 +85,7 @@ struct MergeForks {
         }
     }
 
-    /// What both sides removed shows in no difference of the two.
+    /// Adds values that both sides removed, which are no difference between the two.
     private mutating func addRemovedTwice(_ first: UInt32, _ second: UInt32, _ base: inout MergeBase, _ control: PacedControl) throws {
         var removed: Set<ValueID> = []
         for (i, ancestor) in base.bases.enumerated() {
@@ -96,7 +94,7 @@ struct MergeForks {
             if i == 0 {
                 try store.forEachDifference(ancestor, first, control) { if $0.after == nil { gone.append(arena.copy($0.key)) } }
             } else {
-                // What the one before holds was looked at with that: so it costs by what the ancestors differ in.
+                // The previous ancestor's keys were checked already. So only the differences between the ancestors are read.
                 let onFirst = try store.maps.prevailing(at: first)
                 try store.forEachDifference(base.bases[i - 1], ancestor, control) { difference in
                     guard difference.before == nil, try onFirst.lookup(difference.key) == nil else { return }
@@ -113,7 +111,7 @@ struct MergeForks {
         if !removed.isEmpty { forks = try forks.sorted(by: { Bytes.compare($0.key, $1.key) < 0 }, looking: control.look) }
     }
 
-    /// As arbiters see them.
+    /// Returns the forks as arbiters see them.
     func described() throws -> [(id: ValueID, fork: Fork)] {
         try Memory.expect(forks.count * MemoryLayout<(id: ValueID, fork: Fork)>.stride, "The \(forks.count) forks of a merge")
         return try forks.map { fork in
@@ -133,7 +131,7 @@ struct MergeForks {
 
     // MARK: Changes
 
-    /// The changes of the merge version when a built-in arbiter decides.
+    /// Returns the changes of the merge version if a built-in arbiter decides.
     func changes(_ arbiter: BuiltInArbiter, _ oursSide: Fork.Side) throws -> MergeChanges {
         var out = MergeChanges()
         try out.preallocate(forks.count + brought.count)
@@ -158,8 +156,8 @@ struct MergeForks {
         return out
     }
 
-    /// The changes of the merge version: the arbiter's, and what the second side brings; those that leave the first
-    /// side as it is dropped, labels true, in byte order of the ids.
+    /// Returns the changes of the merge version: the arbiter's, and those adopted from the second side. Drops changes that leave the
+    /// first side unchanged, corrects the kinds, and sorts by id in byte order.
     func changes(_ resolved: [Value.Change], _ first: UInt32, _ second: UInt32) throws -> MergeChanges {
         let resolved = try sortedAndChecked(resolved)
         var out = MergeChanges(), ancestry = KnownAncestry()
@@ -198,7 +196,7 @@ struct MergeForks {
         return Bytes.compare(a, b) <= 0 ? a : b
     }
 
-    /// What an arbiter returned, by id: one change of each, and one of each conflict.
+    /// Returns an arbiter's changes sorted by id. Checks that there is at most one for each id, and one for each conflict.
     private func sortedAndChecked(_ resolved: [Value.Change]) throws -> [Value.Change] {
         for change in resolved {
             try control.step(0)
@@ -223,7 +221,7 @@ struct MergeForks {
         return sorted
     }
 
-    /// Adds an arbiter's change unless it leaves the first side, where `p` prevails, as it is.
+    /// Adds an arbiter's change, unless it leaves the first side unchanged.
     private func append(
         _ change: Value.Change, _ key: UnsafeRawBufferPointer, _ first: (version: UInt32, entry: MapEntry?),
         _ second: (version: UInt32, entry: MapEntry?),
@@ -246,7 +244,7 @@ struct MergeForks {
         case .remove, .preserveRemoval:
             if first.entry != nil { out.append(RecordChange(kind: second.entry == nil ? .preserveRemoval : .remove, id: key)) }
         case .preserve(let reference):
-            // What prevails on a side is there, and in the ancestry.
+            // A value that prevails on a side exists, in the ancestry.
             if let p = first.entry, store.versionID(p.version) == reference.version { return }
             if let q = second.entry, store.versionID(q.version) == reference.version {
                 return out.append(key, preserving: reference.version)

@@ -1,10 +1,10 @@
-/// What merge versions say in their metadata of how they came to be.
+/// Records in the metadata of merge versions how they were decided.
 enum MergeMarks {
-    /// Which answer stands where two merges of the same versions came to different ones: the higher.
+    /// If two merges of the same versions have different results, the one with the higher rank wins.
     enum Rank: Int {
         case builtIn, rules, host
 
-        /// As it is written: JSON. Merges by built-in arbiters say nothing.
+        /// The rank as JSON. Merges by built-in arbiters record nothing.
         fileprivate var text: [UInt8]? {
             switch self {
             case .builtIn: nil
@@ -14,16 +14,16 @@ enum MergeMarks {
         }
     }
 
-    /// The rank of the answer: `"rules"` or `"host"`.
+    /// The key of the rank: `"rules"` or `"host"`.
     static let arbiterKey = Array("__llvs_arbiter".utf8)
-    /// A digest of the conflicts that rules decided: `{"hash":"…","ids":[…],"n":…}`.
+    /// The key of a digest of the conflicts that rules decided: `{"hash":"…","ids":[…],"n":…}`.
     static let conflictsKey = Array("__llvs_conflicts".utf8)
-    /// So many ids are named.
+    /// The most ids that are named.
     private static let mostIDs = 64
 
-    /// The metadata with the marks of a merge.
+    /// Returns the metadata with the marks of a merge.
     /// - Parameter conflicts: in byte order of the ids.
-    /// - Throws: `.invalidMetadata` when that is too much.
+    /// - Throws: `.invalidMetadata` if that exceeds the limit.
     static func marked(
         _ metadata: Metadata, _ rank: Rank, _ conflicts: [(id: [UInt8], records: ConflictRecords)] = []
     ) throws -> Metadata {
@@ -44,7 +44,7 @@ enum MergeMarks {
         return out + Array("],\"n\":\(count)}".utf8)
     }
 
-    /// All ids that have conflicts, by what a merge version says of them; nil when it does not name all.
+    /// Returns all ids with conflicts according to the mark of a merge version; nil if it does not name all.
     static func namedIDs(_ mark: [UInt8]) throws -> Set<[UInt8]>? {
         try mark.withUnsafeBytes { bytes in
             guard let text = try JSONTreeParser.parse(bytes, work: DocumentControl()) else { return nil }
@@ -56,19 +56,19 @@ enum MergeMarks {
         }
     }
 
-    /// SHA-256 of all records as canonical JSON, in hexadecimal.
+    /// Returns the SHA-256 of all records as canonical JSON, in hexadecimal.
     static func hash(_ conflicts: [(id: [UInt8], records: ConflictRecords)]) -> String {
         ConflictRecords.digest(conflicts)
     }
 
-    /// The metadata of a merge of two versions for which nobody was asked: the rank of the higher answer goes on.
+    /// Returns the metadata of a merge that no arbiter decided: it has the higher of both ranks.
     static func settled(_ first: Rank, _ second: Rank) throws -> Metadata {
         try marked(Metadata(), first.rawValue >= second.rawValue ? first : second)
     }
 }
 
 extension Store {
-    /// The rank that a merge claims; versions that are no merges have none.
+    /// Returns the rank that a merge claims. Versions that are no merges have the lowest.
     func rank(of version: UInt32) throws -> MergeMarks.Rank {
         guard lock.withRead({ dag.rows[Int(version)].second != History.none }) else { return .builtIn }
         let mark = try self.version(version).metadata[MergeMarks.arbiterKey]
@@ -76,7 +76,7 @@ extension Store {
     }
 }
 
-/// Ids of which the same bytes on both sides are two events, since rules count them. The rules are looked at when somebody asks.
+/// Ids for which equal bytes on both sides are two edits, since rules have counters there. The rules are read on first use.
 struct CountedIDs {
     private let store: Store
     private let versions: (UInt32, UInt32)
@@ -84,7 +84,7 @@ struct CountedIDs {
     private var known: (schemas: [MergeSchema], areAll: Bool)?
 
     /// - Parameters:
-    ///   - a: at which there may be rules, as at `b`.
+    ///   - a: a version whose rules count, like those at `b`.
     ///   - given: other rules that count.
     init(_ store: Store, _ a: UInt32, _ b: UInt32, given: MergeSchema?) {
         self.store = store
@@ -103,7 +103,7 @@ struct CountedIDs {
         for version in [versions.0, versions.1] {
             guard let entry = try store.schemaEntry(at: version) else { continue }
             if let problem = try store.problem(ofSchema: entry), problem.isUnknownMerge {
-                // Nobody knows what they count.
+                // It is not known what they count.
                 areAll = true
             } else if let schema = try store.countingSchema(entry) {
                 found.append(schema)

@@ -1,50 +1,51 @@
-/// Finds out what became of an edit where its line was merged with others that changed the same. If it won against another edit there and
-/// is undone, the other edit is due again.
+/// Finds out what happened to an edit when its line was merged with others that changed the same value. If it won against another edit
+/// and is undone, the other edit must take effect again.
 ///
-/// Each such merge is made again without the edit. What the two results differ in is what undoing has to change. Used by one thread.
+/// Each such merge is repeated without the edit. The difference of the two results is what undoing must change. Used by one thread.
 final class MergedEdits {
-    /// A merge of a line that has the edited version and a line that has not.
+    /// A merge of a line with the edited version and a line without it.
     fileprivate struct Join {
         let merge: UInt32, with: UInt32, without: UInt32
-        /// What the common ancestors of the two lines hold; made when it is first needed.
+        /// The values of the common ancestors of both lines. Created on first use.
         var base: ContentBase?
     }
 
-    /// What undoing is merged from.
+    /// The inputs for undoing an edit.
     enum Undoing {
         /// Both results of the last merge, with the edit and without it.
-        /// - `records`: what merging without it had to decide.
-        /// - `lost`: what the merges left out of the edit, the last merge first.
-        /// - `isSure`: false if more may have lost against the edit than is known.
+        /// - `records`: the decisions of the merge without it.
+        /// - `lost`: what the merges dropped of the edit, the last merge first.
+        /// - `isSure`: false if more edits may have lost against the edit than are known.
         case merged(Part, records: ConflictRecords, lost: [Part], isSure: Bool)
-        /// The edit lost, and nobody changed the value since: there is nothing to undo.
+        /// The edit lost, and the value was not changed since: there is nothing to undo.
         case lost
-        /// A host took the other line's value, so the edit has no part in what is there. `added` is what is there, with it.
+        /// An arbiter chose the other line's value, so the edit has no part in the current one. `added` is the current value with the
+        /// edit.
         case dropped(added: SideValue?)
-        /// A merge that both lines had a part in was not made by the rules, so what lost in it is not known.
+        /// A merge of both lines' edits was not decided by rules, so it is not known what lost in it.
         case unknown
     }
 
-    /// The value with an edit, and without it.
+    /// A value with an edit, and without it.
     typealias Part = (edited: SideValue?, before: SideValue?)
 
-    /// A merge of values in which the edit could have had a part.
+    /// A merge of values in which the edit may have had a part.
     private struct Step {
         let base: ContentBase.Found, x: SideValue, y: SideValue?, merged: SideValue?
-        /// The value of the line with the edit and without it, and the result with it and without it.
+        /// The edit's line with and without the edit, and the result with and without it.
         let edit: Part, result: Part
     }
 
-    /// What came of the edit in one merge.
+    /// What happened to the edit in one merge.
     private enum Outcome {
         case nothingLost
         case step(Step, ConflictRecords)
-        /// The result is the other line's value, by somebody's decision.
+        /// The result is the other line's value, by an arbiter's decision.
         case dropped(merged: SideValue?)
         case unknown
     }
 
-    /// Of more merges of one value nothing is kept: each takes up to two values.
+    /// If a value has more merges, none is retained: each takes up to two values.
     private static let mostSteps = 64
     private let store: Store
     private let control: PacedControl
@@ -54,7 +55,7 @@ final class MergedEdits {
 
     /// - Parameters:
     ///   - version: the version that is undone.
-    ///   - head: where it is undone.
+    ///   - head: the version on which it is undone.
     /// - Complexity: O(versions stored since that version).
     init(by version: UInt32, upTo head: UInt32, in store: Store, _ control: PacedControl) throws {
         self.store = store
@@ -62,23 +63,23 @@ final class MergedEdits {
         joins = try store.walk(JoiningMerges(of: version, upTo: head), control.look)
     }
 
-    /// Returns what undoing an edit of a value is merged from; nil if no other line changed the same, so that the edit itself tells it.
+    /// Returns the inputs for undoing an edit of a value; nil if no other line changed the value, so that the edit itself suffices.
     /// - Parameters:
     ///   - original: the value before the edit.
     ///   - edited: the value after it.
     ///   - now: the value where the edit is undone.
-    /// - Complexity: for each merge of such lines a few lookups, and a walk to the common ancestors once. If the other line changed the
-    ///   value, it is merged up to four times; seven times if the value was changed after the last merge.
+    /// - Complexity: a few lookups for each merge of such lines, and one walk to the common ancestors. If the other line changed the
+    ///   value, it is merged up to four times, or seven times if the value was changed after the last merge.
     func undoing(
         _ key: UnsafeRawBufferPointer, from original: SideValue?, to edited: SideValue?, now: SideValue?, _ held: HeldMerge
     ) throws -> Undoing? {
         var found: (part: Part, records: ConflictRecords)?, line: Line?, lost: SideValue?
-        // Each on top of the one before, or nil: they are on several lines.
+        // The merges, each on top of the one before; nil if they are on several lines.
         var steps: [Step]? = [], stepLine: Line?, lastMerged: SideValue?, dropped: SideValue??, isUnknown = false
         for i in joins.indices {
             try control.step()
             let join = joins[i], y = SideValue(try store.maps.entry(key, at: join.without))
-            // Most often the other line left the value alone.
+            // Mostly the other line did not change the value.
             if SideValue.isSameReference(y, original) { continue }
             let base = try base(i, held)
             guard try !held.areSame(base.held, y), let x = SideValue(try store.maps.entry(key, at: join.with)) else { continue }
@@ -115,11 +116,11 @@ final class MergedEdits {
         return isUnknown ? .unknown : nil
     }
 
-    /// Makes a merge again, with the edit and without it.
+    /// Repeats a merge, with the edit and without it.
     private func outcome(
         _ base: ContentBase.Found, _ x: SideValue, _ y: SideValue?, _ merged: SideValue?, edit: Part, _ held: HeldMerge
     ) throws -> Outcome {
-        // It stays the newer or the older side, as it was.
+        // Its times must stay, so that it is the newer or the older side as before.
         func reverted() throws -> SideValue? {
             try held.dated(held.undone(edit, in: x), as: x)
         }
@@ -133,7 +134,7 @@ final class MergedEdits {
             return .step(step(outcome.value(newer: without, older: y)), outcome.records)
         }
         if try held.areSame(base.held, x) { return .nothingLost }
-        // Others decided it, by the whole value.
+        // Then it was not decided inside the value, but for the whole value.
         if try held.areSameDocument(merged, x) {
             let without = try reverted()
             return .step(step(try held.areSameDocument(without, base.held) ? y : without), ConflictRecords())
@@ -142,17 +143,17 @@ final class MergedEdits {
         return with.records.isEmpty ? .nothingLost : .unknown
     }
 
-    /// Makes the merges again as if what was changed since the last one had been changed on the line of the edit before the first one; with
-    /// the edit, and without it. So another edit of that line that is undone by now has no part in them. Returns nil if nothing was changed
-    /// since, if the merges do not give what is there now, or if it is the same without the edit.
+    /// Repeats the merges as if the changes since the last one had been made on the edit's line before the first one, with the edit and
+    /// without it. So other edits of that line that are already undone have no part in them. Returns nil if nothing was changed since, if
+    /// the repeated merges do not result in the current value, or if the result is the same without the edit.
     private func undoneSince(_ steps: [Step], _ now: SideValue?, from original: SideValue?, to edited: SideValue?, _ held: HeldMerge) throws
         -> Undoing?
     {
         guard let last = steps.last, try !held.areSameDocument(last.merged, now) else { return nil }
-        // The values of one merge and the next; what undoing is merged from, on top of each.
+        // The value between two merges, and the inputs for undoing on top of each.
         var made: Part = (now, now), before = last.merged, edit: Part = (edited, original), records = ConflictRecords()
         for step in steps {
-            // What was changed since, on the line of the edit.
+            // Apply the later changes to the edit's line.
             let x = try held.dated(held.undone((before, step.x), in: made.edited), as: step.x)
             let without = try held.dated(held.undone(edit, in: x), as: step.x)
             let outcome = try held.merge(step.base.held, without, step.y, contested: step.base.contested)
@@ -164,7 +165,7 @@ final class MergedEdits {
         return .merged((now, made.before), records: records, lost: [], isSure: true)
     }
 
-    /// The value of the line with the edit, and the same without what the merge left out of it.
+    /// Returns the value of the edit's line, and the same without what the merge dropped of it.
     private static func lostPart(of step: Step, _ held: HeldMerge) throws -> Part {
         (step.edit.edited, try held.undone((step.result.before, step.edit.before), in: step.result.edited))
     }
@@ -172,14 +173,14 @@ final class MergedEdits {
     /// Merges on top of one another.
     private struct Line {
         let start: UInt32
-        /// The last one that was met.
+        /// The last merge of the line so far.
         var last: UInt32
 
         init(start: UInt32) { (self.start, last) = (start, start) }
     }
 
-    /// Whether a merge is on top of a line. Then it is added to the line. Most often it is on top of the last merge, which takes no walk to
-    /// see.
+    /// Returns whether a merge is on top of a line, and adds it to the line then. Mostly it is directly on top of the last merge, which
+    /// takes no walk.
     private func goesOn(_ line: inout Line?, with join: Join) throws -> Bool {
         guard let known = line else { return true }
         guard try isBehind(join.with, known.last) || isBehind(join.with, known.start) else { return false }
@@ -187,7 +188,7 @@ final class MergedEdits {
         return true
     }
 
-    /// Whether a version is an earlier one, or stands on it.
+    /// Returns whether a version equals an earlier one or descends from it.
     private func isBehind(_ version: UInt32, _ earlier: UInt32) throws -> Bool {
         try version == earlier || store.walk(AncestorSearch(earlier, of: version), control.look)
     }
@@ -202,14 +203,14 @@ final class MergedEdits {
 }
 
 extension HeldMerge {
-    /// Returns a value without an edit, which leads from what was before to what is edited.
+    /// Returns a value without an edit. `part` is the value before and after that edit.
     fileprivate func undone(_ part: MergedEdits.Part, in value: SideValue?) throws -> SideValue? {
         try undo(part.edited, to: part.before, in: value).value(newer: value, older: part.before)
     }
 }
 
 extension HeldMerge.Outcome {
-    /// The value that came out of a merge of two values.
+    /// Returns the result of a merge of two values.
     func value(newer: SideValue?, older: SideValue?) -> SideValue? {
         switch result {
         case .a: newer
@@ -220,10 +221,10 @@ extension HeldMerge.Outcome {
     }
 }
 
-/// Finds the common ancestors of a line and others that are merged into it, one after the other. After a few of them it notes all
-/// ancestors of the line, so that each version is walked over once.
+/// Finds the common ancestors of a line and others that are merged into it, one after another. After a few of them, it records all
+/// ancestors of the line, so that each version is walked only once.
 private struct LineAncestors {
-    /// For so many each is walked back alone.
+    /// Up to so many lines are walked one by one.
     private static let few = 16
     private var known = MergedAncestry(), tip = History.none, asked = 0
 
@@ -232,7 +233,7 @@ private struct LineAncestors {
         asked += 1
         guard asked > Self.few else { return try store.walk(CommonAncestors([line], [other]), control.look) }
         if tip != line {
-            // Of another line all is noted anew.
+            // For another line, record everything again.
             let goesOn = try tip != History.none && store.walk(AncestorSearch(tip, of: line), control.look)
             let before = goesOn ? known.taken() : MergedAncestry()
             (known, tip) = (try store.walk(MergedAncestry.Adding(line, to: before), control.look), line)
@@ -242,7 +243,7 @@ private struct LineAncestors {
     }
 }
 
-/// Where the ancestors of a version meet others: those among them that no walk passes another one to reach. O(versions before these).
+/// Finds where the ancestors of a version meet others: those that a walk reaches without passing another. O(versions before these).
 private struct CommonPlaces: HistoryPass {
     private let others: MergedAncestry
     private var stack: [UInt32], seen: Set<UInt32> = [], found: [UInt32] = []
@@ -264,7 +265,8 @@ private struct CommonPlaces: HistoryPass {
     }
 }
 
-/// Merges, up to a version, of a line that has a certain version and a line that has not; oldest first. O(versions since that version).
+/// Finds the merges, up to a version, of a line that has a certain version and a line that does not; oldest first. O(versions since that
+/// version).
 private struct JoiningMerges: HistoryPass {
     private let version: UInt32
     private var later: LaterVersions, descendants: LaterVersions.Found?

@@ -1,30 +1,29 @@
-/// The chain of first predecessors of the version that others are merged into, and how old the bytes are that versions on
-/// it preserve.
+/// The chain of first predecessors of the version into which others are merged, and how old the bytes are that its versions preserve.
 ///
-/// Kept while heads are folded: each merge of a fold goes on top of the one before, and what is below was walked already.
-/// So each version of the line is looked at once, however many heads there are.
+/// It is retained while heads are folded: each merge of a fold goes on top of the one before, and the versions below were walked already.
+/// So each version of the line is read once, however many heads there are.
 final class MergedLine {
-    /// A version of the line, and the oldest version, in canonical order, whose bytes those above it preserve, down from
-    /// the first link; `History.none` when they preserve none.
+    /// A version of the line. Also the oldest version, in canonical order, whose bytes the versions above it preserve, down from the
+    /// first link; `History.none` if they preserve none.
     private struct Link {
         var ordinal: UInt32
         var generation: UInt32
         var oldestAbove = History.none
     }
-    /// From the version that it began with back, as far as was asked for.
+    /// From the first version back, as far as it was needed.
     private var links: [Link] = []
-    /// The version that it ends with, and what those on top of the first link preserve, itself included.
+    /// The version on top, and the oldest version that those above the first link preserve, the top included.
     private var top = History.none
     private var oldestOnTop = History.none
-    /// A version that is known to hold no rules, and whether the merge that was prepared last is one.
+    /// A version that is known to hold no rules, and whether the last prepared merge is one.
     var withoutRules = History.none, hasFoundNoRules = false
-    /// How recent values are that its merges stored.
+    /// How recent the values are that its merges stored.
     let recencies = Recencies()
     /// The heads that were merged into it.
     let heads = FoldedHeads()
 
-    /// Whether all that versions of the line of `first` preserve behind `base` was stored later than that; false when
-    /// `base` is not on the line.
+    /// Returns whether everything that versions of the line from `base` up to `first` preserve was stored after `base`; false if `base`
+    /// is not on the line.
     func preservesNothingOlder(than base: UInt32, behindItUpTo first: UInt32, in store: Store, _ control: PacedControl = .none) throws
         -> Bool
     {
@@ -36,13 +35,13 @@ final class MergedLine {
             let middle = (low + high) / 2
             if links[middle].generation > generation { low = middle + 1 } else { high = middle }
         }
-        // A merge on top is a base of nothing that a fold merges.
+        // A merge on top is not the base of a merge in a fold.
         guard low < links.count, links[low].ordinal == base else { return false }
         let oldest = store.older(oldestOnTop, links[low].oldestAbove)
         return oldest == History.none || store.lock.withRead { store.dag.isNewer(oldest, base) }
     }
 
-    /// Puts the versions on top that lead to `first`, or begins anew with it.
+    /// Adds the versions that lead to `first` on top, or restarts with it.
     private func go(to first: UInt32, in store: Store, _ control: PacedControl) throws {
         if first == top { return }
         let more = store.lock.withRead { () -> [UInt32]? in
@@ -57,7 +56,7 @@ final class MergedLine {
             return more
         }
         if let more {
-            // Stopped half-way, it begins anew the next time.
+            // If this is interrupted, the next call restarts.
             top = History.none
             for ordinal in more {
                 try control.step(0)
@@ -89,14 +88,14 @@ final class MergedLine {
 }
 
 extension Store {
-    /// The older of two versions, in canonical order, either of which may be none.
+    /// Returns the older of two versions in canonical order, either of which may be none.
     fileprivate func older(_ a: UInt32, _ b: UInt32) -> UInt32 {
         if a == History.none || b == History.none { return min(a, b) }
         return lock.withRead { dag.isNewer(a, b) } ? b : a
     }
 
-    /// The oldest version whose bytes a version preserves; `History.none` when it preserves none. Its changes are not read:
-    /// its header names them.
+    /// Returns the oldest version whose bytes a version preserves; `History.none` if it preserves none. Reads its header, which names
+    /// them, and not its changes.
     fileprivate func oldestPreserved(by ordinal: UInt32) throws -> UInt32 {
         let (preserves, place) = lock.withRead { (dag.rows[Int(ordinal)].traits.contains(.preserves), dag.rows[Int(ordinal)].place) }
         guard preserves else { return History.none }

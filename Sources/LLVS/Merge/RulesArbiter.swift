@@ -1,21 +1,21 @@
-/// Merges inside values, by rules: those that are given here, or those that a store holds under `__llvs_schema`.
+/// Merges inside values by rules: the given ones, or those that a store holds under `__llvs_schema`.
 ///
-/// Values that no rules are for, and all values of a store without rules, are decided as `mostRecentChange` does.
+/// Values without rules, and all values in a store without rules, are decided like `mostRecentChange`.
 public struct RulesArbiter: MergeArbiter {
-    /// Instead of the store's.
+    /// Rules to use instead of the store's.
     let given: MergeSchema?
-    /// Merges values that no rules are for, and what rules leave to it.
+    /// Merges values without rules, and places that rules leave to it.
     let merger: (any ValueMerger)?
 
     /// - Parameters:
-    ///   - rules: by which to merge, whatever the store holds; nil: by the store's.
-    ///   - merger: merges values that no rules are for, and places that rules leave to it (`"pick":"arbiter"`); nil: nobody does.
+    ///   - rules: the rules to merge by, whatever the store holds; nil for the store's.
+    ///   - merger: merges values without rules, and places that rules leave to it (`"pick":"arbiter"`); nil for none.
     public init(_ rules: MergeSchema? = nil, merger: (any ValueMerger)? = nil) {
         given = rules
         self.merger = merger
     }
 
-    /// What an arbiter of the host leaves to this one. Conflicts are not recorded then.
+    /// Decides what a host's arbiter leaves to this one. Conflicts are not recorded then.
     public func resolve(_ merge: Merge, in store: Store) throws -> [Value.Change] {
         let first = try store.requireOrdinal(merge.first.id), second = try store.requireOrdinal(merge.second.id)
         let bases = try merge.bases.map { try store.requireOrdinal($0.id) }

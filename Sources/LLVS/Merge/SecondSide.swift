@@ -1,16 +1,16 @@
-/// Merging by what the second side did alone.
+/// Merges by the changes of the second side alone.
 extension Store {
-    /// The changes of a merge that a built-in arbiter decides, from what the second side recorded since the base: what
-    /// the first side did since needs no look then, however much it is. Nil when that cannot be told, or when the two
-    /// may have equal states.
+    /// Returns the changes of a merge that a built-in arbiter decides, from the changes of the second side since the base. The first
+    /// side's changes since need not be read, however many they are. Returns nil if this is not possible, or if the two may have equal
+    /// states.
     ///
-    /// It can when both sides are behind the base on their chains of first predecessors; when timestamps never ran
-    /// backwards (what prevails at the base is not newer than the base then, and what was stored since is newer); and
-    /// when the first side brought over nothing that is older than the base. So an entry of the first side is the
-    /// base's if, and only if, it is not newer than the base, and what the first side alone changed stays.
+    /// It is possible if three conditions hold. Both sides reach the base on their chains of first predecessors. Timestamps never ran
+    /// backwards, so values at the base are not newer than the base, and values stored since are newer. The first side adopted nothing
+    /// older than the base. Then an entry of the first side is the base's if, and only if, it is not newer than the base, and changes of
+    /// the first side alone stay.
     /// - Parameters:
-    ///   - onFirst: what prevails at the first, when that is known.
-    ///   - passed: an id; nil as well when the second side gave it a value.
+    ///   - onFirst: the map of the first side, if it is known.
+    ///   - passed: an id. The result is also nil if the second side changed it.
     func changesOfSecond(
         _ first: UInt32, _ second: UInt32, _ base: UInt32, _ arbiter: BuiltInArbiter, _ oursSide: Fork.Side, _ line: MergedLine,
         onFirst known: Prevailing? = nil, passing passed: [UInt8] = [], _ control: PacedControl = .none
@@ -21,7 +21,7 @@ extension Store {
         guard areOrdered, let chain = try walk(ChainBehind(from: second, behind: base), control.look),
             try line.preservesNothingOlder(than: base, behindItUpTo: first, in: self, control)
         else { return nil }
-        // Of many versions that change the same again and again, maps tell it in less memory.
+        // If many versions change the same ids again and again, maps need less memory.
         let isShort = MapPolicy.looksAtEach(versions: chain.versions.count, changes: chain.changes)
         let changed =
             isShort ? try ChainChanges(chain.versions, in: self, control) : try ChainChanges(from: base, to: second, in: self, control)

@@ -1,14 +1,14 @@
-/// Merging two versions that answered one question twice: both sides hold nothing but merges since their common ancestors.
+/// Merges two versions that hold only merges since their common ancestors, that is, two answers to the same question.
 ///
-/// One of the two states stands, as a whole: that of the higher rank, which `MergeMarks` tells, or, where both are of one rank, the larger
-/// one. At the first id, in byte order, under which they hold different references the larger state has the reference that was stored
-/// later; none is smaller than any. This orders all states, and no merge changes which of two is the larger, as it would were the newer
-/// version's to stand: each device makes its own answer the newer one by merging it once more. So devices that go on merging their answers
-/// come to the largest of them, in whatever order they do it.
+/// One of the two states wins as a whole: the one of the higher rank (see `MergeMarks`), or, if both have the same rank, the larger one.
+/// The larger state is the one whose reference was stored later at the first id, in byte order, where they hold different references; an
+/// absent value is smaller than any. This is a total order of states, and no merge changes which of two is larger. If the newer version's
+/// state won instead, each device could make its own answer the newer one by merging again. So devices that repeatedly merge their
+/// answers converge to the largest, in whatever order they do it.
 extension Store {
-    /// The changes of the merge version: none when the first version's state stands, else all that the second one's differs in.
+    /// Returns the changes of the merge version: none if the first version's state wins, else everything in which the second one differs.
     ///
-    /// Both states are compared also where they hold the same bytes: what one merge calls equal another may tell apart by references.
+    /// States with the same bytes are compared, too: what one merge treats as equal may have different references for another.
     func changesOfLarger(
         _ first: UInt32, _ second: UInt32, _ ranks: (MergeMarks.Rank, MergeMarks.Rank), _ control: PacedControl = .none
     ) throws -> MergeChanges {
@@ -31,14 +31,14 @@ extension Store {
 
     private struct FirstStands: Error {}
 
-    /// Of different references.
+    /// Compares different references.
     private func isLarger(_ a: MapEntry?, than b: MapEntry?) -> Bool {
         guard let a else { return false }
         return b.map { isStoredLater(a, $0) } ?? true
     }
 
-    /// As `forEachDifference`. Where both maps are in memory, or are made of few changes, nothing is looked at behind the id at which
-    /// `body` throws; nor are the merges of a long fold gone back over for each head.
+    /// The same as `forEachDifference`. If both maps are in memory, or have few changes, nothing is read after the id at which `body`
+    /// throws, and the merges of a long fold are not walked again for each head.
     private func forEachDifferenceByMaps(_ a: UInt32, _ b: UInt32, _ control: PacedControl, _ body: (Difference) throws -> Void) throws {
         guard haveMaps(a, b) else { return try forEachDifference(a, b, control, body) }
         try MapNode.forEachDifference(maps.map(a, control), maps.map(b, control)) { try body(Difference(key: $0, before: $1, after: $2)) }
@@ -46,7 +46,7 @@ extension Store {
 
     private func haveMaps(_ a: UInt32, _ b: UInt32) -> Bool {
         if maps.slot(a) != nil, maps.slot(b) != nil { return true }
-        // Nearby, what was recorded since is all that needs a look.
+        // For near versions, only the changes recorded since need to be read.
         let near = MapPolicy.manyUses, few = MapPolicy.mostComparedWithMaps
         if lock.withRead({ dag.meeting(a, b, leftAtMost: near, rightAtMost: near) != nil }) { return false }
         return maps.isWithin(few, toMakeMapOf: a) && maps.isWithin(few, toMakeMapOf: b)

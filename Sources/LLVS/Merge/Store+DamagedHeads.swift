@@ -1,11 +1,11 @@
-/// Merging heads where some of them are damaged here, or hold rules that nobody knows: the others are merged without them.
+/// Merges heads without those that are damaged or hold rules of an unknown number.
 extension Store {
-    /// The heads without those that are a damaged version, or are built on one. What they bring beside `target` is looked at once, so that
-    /// any number of damaged ones costs no more than the merge did.
+    /// Returns the heads without damaged versions and their descendants. What the heads add to `target` is read once, so that any number
+    /// of damaged ones costs no more than the merge did.
     /// - Parameters:
-    ///   - error: what a merge of all of them met.
-    ///   - withValues: whether their values are read as well. Mostly a merge needs none.
-    /// - Throws: that error when none can be left out, or the damage is behind `target`.
+    ///   - error: the error of a merge of all heads.
+    ///   - withValues: whether to read their values, too. Mostly a merge needs none.
+    /// - Throws: that error if no head can be left out, or the damage is in the history of `target`.
     func withoutDamaged(
         _ heads: [UInt32], _ target: UInt32, _ error: StoreError, withValues: Bool, _ control: PacedControl
     ) throws -> [UInt32] {
@@ -27,9 +27,9 @@ extension Store {
         return try keeping(target, in: kept, control)
     }
 
-    /// The heads without those that hold rules of a number that is not known here. Anybody can make such a version: it is not to keep the
-    /// others from merging.
-    /// - Throws: the error that the merge of all of them met, when that is not why, or when `target` holds such rules.
+    /// Returns the heads without those that hold rules of an unknown number. Any device can store such a version, which must not prevent
+    /// the others from merging.
+    /// - Throws: the error of the merge of all heads, if there are no such rules, or `target` holds some.
     func withoutUnknownRules(_ heads: [UInt32], _ target: UInt32, _ error: StoreError, _ control: PacedControl) throws -> [UInt32] {
         func areUnknown(_ head: UInt32) throws -> Bool {
             try control.step(0)
@@ -41,8 +41,8 @@ extension Store {
         return try keeping(target, in: kept, control)
     }
 
-    /// The newest version without a branch that no other such version has among its ancestors; nil when there is none. One that could not
-    /// be merged with others, since it holds rules of a number that is not known here, only when all do.
+    /// Returns the newest version without a branch that no other such version has among its ancestors; nil if there is none. A version
+    /// with rules of an unknown number, which cannot be merged, is returned only if all have such rules.
     func mostRecentHeadIDToMerge(_ arbiter: any MergeArbiter) throws -> VersionID? {
         let heads = try newestFirst(
             lock.withRead {
@@ -51,19 +51,19 @@ extension Store {
         ) {}
         guard let byRules = arbiter as? RulesArbiter, byRules.given == nil else { return heads.first.map(versionID) }
         let known = heads.first { head in
-            // What cannot be read is looked at by whoever takes it.
+            // If it cannot be read, the caller finds out when using it.
             (try? schemaEntry(at: head).flatMap { try problem(ofSchema: $0) })??.isUnknownMerge != true
         }
         return (known ?? heads.first).map(versionID)
     }
 
-    /// These, and `target` unless one of them is built on it: it may have been left to a head that is not among them. Newest first.
+    /// Returns these heads, and `target` unless one of them descends from it: such a head may have been left out. Newest first.
     private func keeping(_ target: UInt32, in heads: [UInt32], _ control: PacedControl) throws -> [UInt32] {
         let isHeld = try isVirtual(target) || heads.contains(target) || !walk(Descendants(of: target, among: heads), control.look).isEmpty
         return try newestFirst(isHeld ? heads : heads + [target], control.look)
     }
 
-    /// Whether the changes that a record tells of can be read, and their values when asked for.
+    /// Returns whether the changes of a record can be read, and on request their values.
     private func isReadable(_ place: RecordPlace, withValues: Bool) throws -> Bool {
         if withValues { return try records.isWhole(place, withBlobs: true) }
         do { try records.forEachChange(place) { _, _ in } } catch let error as StoreError where error.code.isDamage { return false }

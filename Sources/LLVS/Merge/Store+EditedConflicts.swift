@@ -1,27 +1,27 @@
-/// A conflict of which what its merge made stands at a version.
+/// A conflict whose merge result still stands at a version.
 struct StandingConflict {
     let conflict: Conflict
     let merge: UInt32
-    /// Whether the value is the merge's still, so that nobody edited it since.
+    /// Whether the value is still the merge's, so that it was not edited since.
     let isUnchanged: Bool
 }
 
-/// Which places of conflicts were edited since, though what the merges made stands there again.
+/// Finds places of conflicts that were edited since, though they hold the merge's result again.
 extension Store {
-    /// The values whose later versions are read together: of one id, read by the same rules.
+    /// Values whose later versions are read together: of one id, and by the same rules.
     private struct Group: Hashable {
         let id: ValueID
         let schema: UInt32?
     }
 
-    /// Reads what one id is at versions; keeps what was read last.
+    /// Reads the value of one id at versions. Caches the last ones.
     private struct TablesReader {
         let store: Store
         let id: ValueID
         let rules: ValueRules
         let control: PacedControl
         private var last: [(stored: UInt32?, tables: DocumentTables)] = []
-        /// Of all that was read.
+        /// The total size of what was read.
         private(set) var bytes = 0
 
         init(_ store: Store, _ id: ValueID, _ rules: ValueRules, _ control: PacedControl) {
@@ -45,7 +45,7 @@ extension Store {
                 }
                 bytes += count
                 let found = DocumentTables(text, rules, bytes: arena, work: DocumentControl(check))
-                // A value after a change, and before it: what both sides of a merge began with is read once.
+                // Three suffice: a value after a change, the one before it, and the one from which both sides of a merge began.
                 if last.count == 3 { last.removeFirst() }
                 last.append((entry?.version, found))
                 return found
@@ -53,11 +53,11 @@ extension Store {
         }
     }
 
-    /// What the merges made whose places are looked at in one pass: at most so many, and so many bytes, unless it is one.
+    /// The limits for the merge results whose places are checked in one pass: their number, and their bytes if there are several.
     private static let mostMergesAtOnce = 64, mostBytesAtOnce = 1 << 20
 
-    /// Which of these conflicts, by index, are of places that somebody edited since, up to a version. What was edited beside a merge is no
-    /// answer to it.
+    /// Returns the indexes of the conflicts whose places were edited since, up to a version. An edit beside a merge does not resolve its
+    /// conflict.
     func edited(_ found: [StandingConflict], upTo head: UInt32, _ control: PacedControl) throws -> Set<Int> {
         var groups: [Group: [Int]] = [:], order: [Group] = []
         for (i, one) in found.enumerated() where !one.isUnchanged {
@@ -115,8 +115,8 @@ extension Store {
         return edited
     }
 
-    /// The versions with one predecessor that may have changed a value, behind a version or that one, newest first; not those that were
-    /// there before another.
+    /// Returns the versions with one predecessor that may have changed a value, up to a version, newest first, without those before
+    /// `oldest`.
     private func changes(of id: ValueID, since oldest: UInt32, upTo head: UInt32, _ control: PacedControl) throws -> [UInt32] {
         // Predecessors have lower ordinals.
         let all = try versionsThatMayHaveChanged(id).filter { $0 > oldest && $0 <= head }

@@ -1,22 +1,22 @@
-/// Merging versions and heads.
+/// Merges versions and heads.
 extension Store {
-    /// Merges two versions and returns the result: the newer of the two when one is an ancestor of the other
-    /// (nothing is stored), else a merge version.
+    /// Merges two versions and returns the result: the newer of the two if one is an ancestor of the other (nothing is stored), else a
+    /// merge version.
     ///
-    /// The order of the arguments does not matter but for the `ours` and `theirs` arbiters. Replicas that
-    /// resolve alike make the same version. When both sides hold only merges since their common ancestors, the arbiter is not asked: the
-    /// larger of the two states stands (`SettledMerge`). Nor is it when the two have equal states (the same bytes under each id): the
-    /// newer's stands then, and the version is empty. Neither carries the metadata given.
+    /// The order of the arguments does not matter, except for the `ours` and `theirs` arbiters. Replicas that decide in the same way
+    /// create the same version. The arbiter is not asked in two cases. If both sides hold only merges since their common ancestors, the
+    /// larger of the two states wins (`SettledMerge`). If both have equal states (the same bytes for each id), the newer one's wins, and
+    /// the version is empty. In both cases the given metadata is not used.
     /// - Parameters:
-    ///   - a: one version; "ours" to the arbiters that tell the sides apart.
-    ///   - b: the other.
-    ///   - arbiter: decides what stands under ids that both sides changed.
-    ///   - metadata: of the new version.
-    ///   - relation: what to do about versions without a common ancestor.
-    ///   - control: told of the ids compared, with stage `.reading`. Cancelled, nothing is stored.
-    /// - Throws: `.unknownVersion`, `.unresolvedConflict`, `.noCommonAncestor` (with `.related`), what the arbiter
-    ///   throws, and what `makeVersion` throws. Nothing is stored when a merge fails.
-    /// - Complexity: by the ids that differ between the two, not by the size of the store or dag.
+    ///   - a: one version, which is "ours" for arbiters that distinguish the sides.
+    ///   - b: the other version.
+    ///   - arbiter: decides about ids that both sides changed.
+    ///   - metadata: the metadata of the new version.
+    ///   - relation: how to treat versions without a common ancestor.
+    ///   - control: called with the compared ids, with stage `.reading`. If it cancels, nothing is stored.
+    /// - Throws: `.unknownVersion`, `.unresolvedConflict`, `.noCommonAncestor` (with `.related`), the errors of the arbiter, and those of
+    ///   `makeVersion`. If a merge fails, nothing is stored.
+    /// - Complexity: grows with the ids that differ between the two, not with the size of the store or of the history.
     @discardableResult
     public func merge(
         _ a: VersionID, with b: VersionID, arbiter: any MergeArbiter, metadata: Metadata = Metadata(), relation: MergeRelation = .any,
@@ -28,14 +28,14 @@ extension Store {
         let paced = control.paced(.reading, doing: "Merging versions \(a) and \(b) of \(self.description)")
         try paced.look()
         let x = try requireOrdinal(a, toBuildOn: true), y = try requireOrdinal(b, toBuildOn: true)
-        // There is nothing to bring over from the empty root, and nothing that is stored can be built on what is not.
+        // The empty root has nothing to merge, and a stored version cannot have an unstored predecessor.
         if isVirtual(x) { return try version(y) }
         if isVirtual(y) { return try version(x) }
         switch try prepareMerge(x, y, arbiter: arbiter, metadata: metadata, relation: relation, paced) {
         case .fastForward(let ordinal): return try version(ordinal)
         case .version(let version, let first, let second, let changes):
             try checkWritable("Merging")
-            // From here on it is stored, whoever cancels.
+            // From here on it is stored, even if the call is cancelled.
             try paced.look()
             commits.inFlight.begin(version.id)
             defer { commits.inFlight.end(version.id) }
@@ -53,24 +53,24 @@ extension Store {
         }
     }
 
-    /// Folds heads into one: `into` and the selected heads, less any that is an ancestor of another, in canonical
-    /// order from the newest down, whatever `into` is. All steps are stored as one batch, or none.
+    /// Folds heads into one: `into` and the selected heads, except ancestors of others, in canonical order from the newest down, whatever
+    /// `into` is. All steps are stored as one batch, or none.
     ///
-    /// When all of them have equal states, nothing is stored: the newest is the one to be at. Where only some have, those are
-    /// merged with each other first, newest down, into a version of that state that is the same everywhere.
+    /// If all of them have equal states, nothing is stored, and the newest one is the result. If only some have equal states, those are
+    /// merged with each other first, newest first, into a version of that state that is the same everywhere.
     ///
-    /// A head that cannot be merged, since its record or one that it is built on is damaged here, stays a head, and the log says so: it is
-    /// merged once a retrieve has repaired it. Where the damage is behind `into` as well, that is an error. So does one that holds rules of
-    /// a number that is not known here, where rules of the store merge: that is an error where `into` holds such.
+    /// A head that cannot be merged, since its record or one of an ancestor is damaged, stays a head, and this is logged. It is merged
+    /// once a retrieve has repaired it. If the damage is also in the history of `into`, this is an error. The same applies to a head that
+    /// holds rules of an unknown number, if the store's rules merge: it is an error if `into` holds such rules.
     /// - Parameters:
-    ///   - into: the version that the result descends from, even where it is no head any more.
-    ///   - arbiter: decides what stands under ids that both sides of a step changed.
+    ///   - into: the version that the result descends from, even if it is no longer a head.
+    ///   - arbiter: decides about ids that both sides of a step changed.
     ///   - selection: which heads take part.
-    ///   - metadata: of the versions that are made.
-    ///   - control: called with stage `.adding`, before each head is folded in. Cancelled, nothing is stored.
-    /// - Returns: the resulting version, or nil when it is `into` itself.
-    /// - Complexity: with a built-in arbiter, by what the heads recorded since they parted, and the versions of the
-    ///   history once.
+    ///   - metadata: the metadata of the new versions.
+    ///   - control: called with stage `.adding` before each head is folded in. If it cancels, nothing is stored.
+    /// - Returns: the resulting version, or nil if it is `into` itself.
+    /// - Complexity: with a built-in arbiter, grows with the changes of the heads since they diverged, plus one walk over the history's
+    ///   versions.
     @discardableResult
     public func mergeHeads(
         into: VersionID, arbiter: any MergeArbiter, selection: HeadSelection = .unbranched, metadata: Metadata = Metadata(),
@@ -79,7 +79,7 @@ extension Store {
         try mergeHeads(into: into, arbiter: arbiter, selection: selection, metadata: metadata, control) { _ in }
     }
 
-    /// - Parameter leftOut: told why heads were left out that hold rules which nobody here knows.
+    /// - Parameter leftOut: called with the reason if heads were left out that hold rules of an unknown number.
     func mergeHeads(
         into: VersionID, arbiter: any MergeArbiter, selection: HeadSelection, metadata: Metadata, _ control: OperationControl,
         leftOut: (StoreError) -> Void
@@ -94,7 +94,7 @@ extension Store {
         while let newest = candidates.first {
             do {
                 let groups = try groupedByState(candidates, given: (arbiter as? RulesArbiter)?.given, paced)
-                // They stand for one state.
+                // They have one state.
                 if groups.count == 1 { return newest == target ? nil : try version(newest) }
                 return try folding(groups, into: target, arbiter: arbiter, metadata: metadata, control)
             } catch let error as StoreError where error.code == .damaged {
@@ -108,14 +108,14 @@ extension Store {
         return nil
     }
 
-    /// Merges heads of equal states into the version of that state that is the same everywhere; there are several, newest first.
+    /// Merges heads of equal states, newest first, into the version of that state that is the same everywhere.
     func joinEqualHeads(_ heads: [UInt32]) throws -> Version? {
         guard let newest = heads.first else { return nil }
         return try folding([heads], into: newest, arbiter: BuiltInArbiter.mostRecentChange, metadata: Metadata(), OperationControl())
     }
 
-    /// Folds the heads of each group, which have equal states, into one, and then those.
-    /// - Returns: the resulting version, or nil when it is `target` itself.
+    /// Folds the heads of each group, which have equal states, into one, and then folds those.
+    /// - Returns: the resulting version, or nil if it is `target` itself.
     private func folding(
         _ groups: [[UInt32]], into target: UInt32, arbiter: any MergeArbiter, metadata: Metadata, _ control: OperationControl
     ) throws -> Version? {
@@ -129,13 +129,13 @@ extension Store {
             if !fold.isStored { for step in fold.steps { lock.withWrite { dag.drop(step.ordinal) }; maps.drop(step.ordinal) } }
         }
         func look() throws { try control.check(.adding, 0, of: 0, doing: "Merging heads") }
-        // Which of the heads hold `into`: that side is `ours`.
+        // Which of the heads descend from `into`: that side is `ours`.
         let heads = groups.flatMap { $0 }
         fold.holders =
             heads.contains(target)
             ? [target] : try walk(Descendants(of: target, among: heads)) { try control.check(.adding, 0, of: 0, doing: "Merging heads") }
         let preparing = control.within(.adding, 0, of: 0)
-        // Of all groups at once: each would walk over the same history.
+        // For all groups at once: each would walk the same history.
         var joined: [UInt32] = [], told = try areSettled(groups.filter { $0.count > 1 }, preparing)[...]
         for group in groups {
             let settled = group.count > 1 ? told.prefix(group.count) : []
@@ -159,11 +159,11 @@ extension Store {
         try checkWritable("Merging heads")
         for id in steps.map(\.draft.version.id).sorted() { commits.inFlight.begin(id) }
         defer { for step in steps { commits.inFlight.end(step.draft.version.id) } }
-        // Maps of steps that store bytes point into the provisional records, and so do those made from them.
+        // Maps of steps that store bytes refer to the provisional records, and so do maps built from them.
         let pointing = steps.drop { !$0.storesBytes }
         for step in pointing { maps.drop(step.ordinal) }
         let made = try withExtendedLifetime(steps) { () -> [VersionID] in
-            // Somebody else who folded the same heads may have stored a step meanwhile: then theirs stands.
+            // Another thread or process that folded the same heads may have stored a step meanwhile. Then use its version.
             var theirs: [UInt32: UInt32] = [:]
             lock.withWrite {
                 maps.folds.removeAll { $0 === keys }
@@ -199,24 +199,24 @@ extension Store {
         return try steps.first { $0.ordinal == result }?.draft.version ?? version(result)
     }
 
-    /// Merges being made that are not stored yet.
+    /// Merges that are prepared and not stored yet.
     private struct Fold {
         var steps: [Step] = []
         var places: [RecordPlace] = []
         var isStored = false
-        /// The heads that are, or are behind, the version into which all goes.
+        /// The heads that equal or descend from the version into which all is merged.
         var holders: Set<UInt32> = []
         let keys = FoldedKeys()
     }
 
-    /// Which steps of some folds bring together versions that differ in merges only: for each version of each of them.
+    /// Returns, for each version of some folds, whether the step with it merges versions that differ only in merges.
     private func areSettled(_ groups: [[UInt32]], _ control: OperationControl) throws -> [Bool] {
         if groups.isEmpty { return [] }
         return try walk(SettledSteps(groups)) { try control.check(.adding, 0, of: 0, doing: "Merging heads") }
     }
 
-    /// Merges versions that are no ancestors of each other, newest down; nil when there are none.
-    /// - Parameter areEqual: they are heads that hold the same, so nobody asks for their common ancestors.
+    /// Merges versions that are no ancestors of each other, newest first; nil if there are none.
+    /// - Parameter areEqual: whether they are heads with equal states, whose common ancestors are not needed.
     private func fold(
         _ versions: [UInt32], areSettled: ArraySlice<Bool>, areEqual: Bool, _ fold: inout Fold, arbiter: any MergeArbiter,
         metadata: Metadata, _ control: OperationControl = OperationControl()
@@ -227,7 +227,7 @@ extension Store {
         let line = MergedLine(), folded = FoldedVersions(versions)
         for (i, next) in versions.dropFirst().enumerated() {
             try control.check(.adding, i, of: versions.count - 1, doing: "Merging heads")
-            // What it tells is the heads.
+            // Progress is reported in heads.
             let paced = control.within(.adding, i, of: versions.count - 1).paced(.adding, doing: "Merging heads")
             let bases = areEqual ? [] : try folded.bases(upTo: i + 1, in: self, paced)
             if bases.contains(next) { continue }
@@ -239,7 +239,7 @@ extension Store {
                 result = next
                 continue
             }
-            // Where they have nothing in common, their roots are no merges that one of them holds alone.
+            // If they have no common ancestor, the roots are no merges of one side.
             let isSettled = areSettled[areSettled.startIndex + i + 1]
             line.hasFoundNoRules = false
             let outcome = try prepareMerge(
@@ -264,16 +264,16 @@ extension Store {
         return result
     }
 
-    /// One merge of a fold, staged: to be stored with the others.
+    /// One staged merge of a fold, to be stored with the others.
     private struct Step {
         var ordinal: UInt32
         var draft: Draft
-        /// Holds what the draft borrows.
+        /// Retains what the draft borrows.
         var changes: MergeChanges
         var storesBytes: Bool { draft.changes.contains(where: \.hasData) }
     }
 
-    /// Makes a merge that is not stored yet readable by those who know its id.
+    /// Makes an unstored merge readable by its id.
     private func stage(_ draft: inout Draft) throws -> (ordinal: UInt32, RecordPlace) {
         let ordinal = try lock.withWrite {
             try dag.preallocate(); return appendHidden(&draft)
@@ -289,7 +289,7 @@ extension Store {
             }
             lock.withWrite { dag.stage(ordinal, place, checksum) }
             if !draft.changes.contains(where: \.hasData) {
-                // What it names lies elsewhere, and stays what it is when the merge is stored.
+                // The bytes that it names are elsewhere, and do not move when the merge is stored.
                 maps.keepChanges(ordinal, draft.changes, mapped)
                 if let behind = maps.slot(draft.first) {
                     maps.cache.store(ordinal, try MapNode.applying(mapped[...], to: behind.root), changes: mapped.count, on: behind)
@@ -302,8 +302,8 @@ extension Store {
         }
     }
 
-    /// The live version of a step's id.
-    /// - Throws: `.versionMismatch` when it is not a merge of these two: its state would not hold what they hold.
+    /// Returns the live version with the id of a step.
+    /// - Throws: `.versionMismatch` if it is not a merge of these two: its state would not be that of the merge.
     private func existingStep(_ version: Version) throws -> UInt32? {
         guard let found = lock.withRead({ dag.ordinal(of: version.id).map { ($0, dag.predecessors($0).map(dag.id)) } }) else { return nil }
         guard found.1 == version.predecessors else {
@@ -317,7 +317,7 @@ extension Store {
         return found.0
     }
 
-    /// Throws when a branch is named of which there was never a version.
+    /// Throws if a named branch never had a version.
     private func checkBranches(_ selection: HeadSelection) throws {
         let named: [String]
         switch selection {
@@ -332,13 +332,13 @@ extension Store {
         )
     }
 
-    /// Whether `mergeHeads` has heads to merge into a version beside it.
+    /// Returns whether `mergeHeads` has heads to merge into a version, besides that one.
     func hasOtherHeads(than id: VersionID, _ selection: HeadSelection) throws -> Bool {
         let target = try requireOrdinal(id, toBuildOn: true)
         return try selectedHeads(target, selection, .none) != [target]
     }
 
-    /// `target` and the selected heads without those that are ancestors of others, newest first.
+    /// Returns `target` and the selected heads without ancestors of others, newest first.
     private func selectedHeads(_ target: UInt32, _ selection: HeadSelection, _ control: PacedControl) throws -> [UInt32] {
         try checkBranches(selection)
         var (chosen, buried) = lock.withRead { () -> ([UInt32], [UInt32]) in
@@ -353,12 +353,12 @@ extension Store {
                 return (chosen, buried)
             }
         }
-        // A head of what carries no branch may be behind one that carries a branch, and so behind `target`.
+        // A head without a branch may be an ancestor of one with a branch, and so of `target`.
         if !buried.isEmpty {
             let behind = try walk(Ancestors(of: chosen + [target], among: buried), control.look)
             chosen.removeAll(where: behind.contains)
         }
-        // Heads are no ancestors of each other; only `target` can be one of theirs.
+        // Heads are no ancestors of each other. Only `target` can be an ancestor of one.
         if !isVirtual(target), !chosen.contains(target), try walk(Descendants(of: target, among: chosen), control.look).isEmpty {
             chosen.append(target)
         }

@@ -1,16 +1,16 @@
-/// Conflicts that merges decided and that nobody has looked at since, and deciding them.
+/// Finds conflicts that merges decided and that were not reviewed since, and resolves them.
 extension Store {
-    /// What decides a conflict.
+    /// The choice that resolves a conflict.
     public enum Choice: UInt32, Sendable {
-        /// What the more recent side had.
+        /// The value of the more recent side.
         case newer = 1
-        /// What the less recent side had.
+        /// The value of the less recent side.
         case older
-        /// What stands.
+        /// The current value.
         case result
     }
 
-    /// Under which it is kept that somebody looked at a conflict and let stand what stands: this and a digest of the record.
+    /// The prefix of ids that record that a user reviewed a conflict and accepted the result. A digest of the record follows.
     static let chosenPrefix = Array("__llvs_chosen/".utf8)
 
     private static func chosenID(_ conflict: Conflict) throws -> ValueID {
@@ -18,12 +18,13 @@ extension Store {
         return ValueID(unchecked: chosenPrefix + Array(hash.utf8))
     }
 
-    /// The conflicts that merges by rules among the ancestors of a version (and itself) decided, and of which what the merge made still
-    /// stands there: nobody edited that place since, and nobody chose. Oldest merge first; one that several merges decided is there once.
-    /// - Throws: `.unknownVersion`, and as `explain`.
-    /// - Complexity: looks at the metadata of all merges among the ancestors, and merges those again that recorded conflicts. Of a value
-    ///   in which something of that stands, the later versions are read once for each 64 such merges, and the places that are left are
-    ///   looked at in each of them.
+    /// Returns the open conflicts at a version: those that merges by rules among its ancestors (and the version itself) decided, if the
+    /// place still holds the merge's result, was not edited since, and no choice was made. Oldest merge first. A conflict that several
+    /// merges decided is listed once.
+    /// - Throws: `.unknownVersion`, and the errors of `explain`.
+    /// - Complexity: reads the metadata of all merges among the ancestors, and repeats the merges that recorded conflicts. If results
+    ///   still stand in a value, its later versions are read once for each 64 such merges, and the remaining places are checked in each
+    ///   of them.
     public func openConflicts(
         at version: VersionID, _ query: ConflictQuery = ConflictQuery(), _ control: OperationControl = OperationControl()
     ) throws -> [Conflict] {
@@ -31,7 +32,7 @@ extension Store {
         let paced = control.paced(.reading, doing: "Looking for open conflicts at version \(version) of \(self.description)")
         try paced.look()
         let head = try requireOrdinal(version)
-        // Other rules may find more than was recorded.
+        // Other rules may find more conflicts than were recorded.
         let isByStore = query.arbiter.given == nil && query.arbiter.merger == nil
         var standing: [StandingConflict] = []
         for (merge, named) in try recordingMerges(head, paced) {
@@ -47,8 +48,7 @@ extension Store {
         return open
     }
 
-    /// The merges that recorded conflicts, among the ancestors of a version and itself, oldest first; with the ids that these name, where
-    /// they name all.
+    /// Returns the merges with recorded conflicts among a version and its ancestors, oldest first, each with its ids if it names all.
     private func recordingMerges(_ head: UInt32, _ control: PacedControl) throws -> [(merge: UInt32, named: Set<[UInt8]>?)] {
         var found: [(merge: UInt32, named: Set<[UInt8]>?)] = [], stack = [head], seen: Set<UInt32> = [head]
         while let at = stack.popLast() {
@@ -62,8 +62,7 @@ extension Store {
         return lock.withRead { found.sorted { dag.isNewer($1.merge, $0.merge) } }
     }
 
-    /// Of the conflicts of a merge, in order of the ids, those that nobody chose about and of which what the merge made stands at a
-    /// version.
+    /// Returns the conflicts of a merge, in order of the ids, whose result still stands at a version and about which no choice was made.
     private func stillStanding(_ conflicts: [Conflict], _ merge: UInt32, at head: UInt32, _ control: PacedControl) throws
         -> [StandingConflict]
     {
@@ -72,7 +71,7 @@ extension Store {
             let entry = try Self.chosenID(conflict).bytes.withUnsafeBytes { try maps.entry($0, at: head) }
             return entry?.version == merge ? nil : entry?.version
         }
-        // A mark that was there before this merge was made is about another one like it.
+        // A mark from before this merge is about another conflict with the same record.
         let before = try walk(Ancestors(of: [merge], among: chosen.compactMap(\.self)), control.look)
         let left = zip(conflicts, chosen).filter { $1.map(before.contains) ?? true }.map(\.0)
         var found: [StandingConflict] = [], next = 0
@@ -84,7 +83,7 @@ extension Store {
         return found
     }
 
-    /// Of conflicts of one id those of which what the merge made stands at a version.
+    /// Returns the conflicts of one id whose result stands at a version.
     private func standing(_ conflicts: ArraySlice<Conflict>, _ merge: UInt32, at head: UInt32, _ control: PacedControl) throws
         -> [StandingConflict]
     {
@@ -110,13 +109,13 @@ extension Store {
         }
     }
 
-    /// The rules for an id that a merge followed.
+    /// Returns the rules for an id that a merge used.
     func valueRules(for id: ValueID, at version: UInt32) throws -> ValueRules {
         guard let entry = try schemaEntry(at: version), let schema = try countingSchema(entry) else { return ValueRules() }
         return id.bytes.withUnsafeBytes { schema.rules(for: $0) } ?? ValueRules()
     }
 
-    /// Calls with the value of an id as it is at a version, and its bytes.
+    /// Calls with the value of an id at a version, and its bytes.
     private func withTables<R>(
         _ key: UnsafeRawBufferPointer, at version: UInt32, _ rules: ValueRules, _ control: PacedControl = .none,
         _ body: (DocumentTables, UnsafeRawBufferPointer?) throws -> R
@@ -131,7 +130,7 @@ extension Store {
         return try records.withBody(place(of: entry.version), entry, id: key, stored: versionID(entry.version)) { try found($0) }
     }
 
-    /// Puts into the records of a merge what stands there at the version, where it is not what rules come to: under these ids.
+    /// Replaces the results in the records of a merge with the current values, for ids whose values are not the result of the rules.
     func tellStanding(_ conflicts: inout [Conflict], of ids: Set<ValueID>, at merge: UInt32, _ control: PacedControl) throws {
         var next = 0
         while next < conflicts.count {
@@ -145,7 +144,7 @@ extension Store {
                         try control.step()
                         let record = conflicts[i].record
                         guard !conflicts[i].isPart, record.kind != .moveMove else { continue }
-                        // (An element that has no key is found as what it may be.)
+                        // (The place of an element without a key is searched for each of its possible values.)
                         let found = try [record.result, record.newer, record.older].compactMap(\.self).lazy.map {
                             try DocumentPlace(record.path, in: now, expected: $0).json()
                         }.first { $0 != nil }
@@ -158,18 +157,17 @@ extension Store {
         }
     }
 
-    /// Whether what the merge made still stands there.
+    /// Returns whether the place still holds the merge's result.
     private func holds(_ conflict: Conflict, _ now: DocumentTables, made: DocumentTables) throws -> Bool {
         try DocumentPlace(of: conflict.record, at: conflict.place, in: now, made: made)
             .holds(conflict.record, isPart: conflict.isPart)
     }
 
-    /// The changes that decide a conflict at a version: the value with what was chosen in the place of the conflict; where that is what
-    /// stands there already, a value that says that somebody looked. To be saved on that version.
-    /// Of a part of a text both, where what stood there is a part of what was chosen.
-    /// - Throws: `.invalidArgument` when the conflict names no merge, is of a kind of which that side cannot be chosen, or lacks a side,
-    ///   `.moved` when something else than the merge made stands there by now, or a side of a part of a text was chosen,
-    ///   `.unknownVersion`.
+    /// Returns the changes that resolve a conflict at a version. They set the value with the choice at the conflict's place. If the
+    /// choice is already there, they set a value that records the review. If the old part of a text is contained in the chosen text, they
+    /// do both. Save them on that version.
+    /// - Throws: `.invalidArgument` if the conflict names no merge, its kind does not allow choosing that side, or it lacks that side;
+    ///   `.moved` if the place no longer holds the merge's result, or a side of a part of a text was already chosen; `.unknownVersion`.
     public func choose(_ conflict: Conflict, _ choice: Choice, at version: VersionID) throws -> [Value.Change] {
         try checkOpen()
         guard let made = conflict.version else {
@@ -184,7 +182,7 @@ extension Store {
         return try conflict.id.bytes.withUnsafeBytes { key in
             try withTables(key, at: merge, rules) { made, _ in
                 let standing = try withTables(key, at: head, rules, .none) { now, _ in try places.first { try holds($0, now, made: made) } }
-                // (A part of a text may stand in what was chosen.)
+                // (A part of a text may be contained in the chosen text.)
                 guard let conflict = standing, try choice == .result || !conflict.isPart || !isMarked(conflict, merge, at: head) else {
                     throw StoreError(
                         .moved,
@@ -197,7 +195,7 @@ extension Store {
                     case .older: record.older
                     case .result: record.result
                     }
-                // (What both sides added to a counter is in it: a side that is chosen on two devices would be added up twice.)
+                // (A counter contains both sides' increments: a side that two devices choose would be added twice.)
                 let isCounted = record.kind == .bound || record.kind == .deleteEdit && rules.isCounter(record.rule)
                 let hasSides = record.kind != .moveMove && !isCounted
                 let mark = Value.Change.update(try Self.chosenID(conflict), data: record.json(id: conflict.id.bytes))
@@ -218,11 +216,11 @@ extension Store {
                 guard let data else { return [.remove(conflict.id)] }
                 let change = Value.Change.update(conflict.id, data: data)
                 guard conflict.isPart else { return [change] }
-                // What stood there may stand in what was chosen, so that nothing else tells that it was.
+                // The old part may be contained in the chosen text, so the text alone does not show that a choice was made.
                 let text = try data.withUnsafeBytes { try DocumentMerge(rules: rules).parsed($0) }
                 let tables = DocumentTables(text, rules)
                 guard try holds(conflict, tables, made: made) else { return [change] }
-                // The mark would be about another part with the same record as well.
+                // The mark would also apply to another part with the same record.
                 if try places.contains(where: { try $0.place != conflict.place && holds($0, tables, made: made) }) {
                     throw unclear(conflict)
                 }
@@ -231,7 +229,8 @@ extension Store {
         }
     }
 
-    /// Whether somebody chose about a conflict of a merge. (A mark that was there before the merge is about another one like it.)
+    /// Returns whether a choice was made about a conflict of a merge. (A mark from before the merge is about another conflict with the
+    /// same record.)
     private func isMarked(_ conflict: Conflict, _ merge: UInt32, at head: UInt32) throws -> Bool {
         guard let mark = try Self.chosenID(conflict).bytes.withUnsafeBytes({ try maps.entry($0, at: head)?.version }), mark != merge else {
             return false
@@ -239,8 +238,8 @@ extension Store {
         return !walk(Ancestors(of: [merge], among: [mark])).contains(mark)
     }
 
-    /// With the place that it has in what the merge made, where its path has elements: these may stand elsewhere there than in the base.
-    /// Two parts of one text may have the same record.
+    /// Returns the conflict with its place in the merge's result, if its path has elements: their indexes may differ from those in the
+    /// base. Two parts of one text may have the same record.
     private func placed(_ conflict: Conflict, _ merge: UInt32) throws -> [Conflict] {
         let record = conflict.record
         let isSought = record.isOfText || record.kind == .contested || record.path.contains(UInt8(ascii: "{"))
@@ -249,7 +248,7 @@ extension Store {
         return found.isEmpty ? [conflict] : found
     }
 
-    /// The value with something else in the place of a conflict; nil where it is gone then.
+    /// Returns the value with something else at the place of a conflict; nil if nothing is left.
     private func changed(
         _ conflict: Conflict, _ chosen: [UInt8]?, _ key: UnsafeRawBufferPointer, at head: UInt32, _ rules: ValueRules,
         _ made: DocumentTables
@@ -268,7 +267,7 @@ extension Store {
                 }
                 guard let part = try record.result.flatMap({ try place.part($0) }) else { throw unclear(conflict) }
                 whole = try place.text(with: text, inPlaceOf: part)
-                // Text as a whole is no JSON.
+                // A whole text is not JSON.
                 if record.isWhole, rules.top?.kind == .text { return whole }
             }
             guard let bytes = try place.replaced(isAbsent: chosen == nil, text: whole) else { throw unclear(conflict) }
@@ -283,7 +282,7 @@ extension Store {
             valueID: conflict.id)
     }
 
-    /// The bytes of a side of a merge that records show so.
+    /// Returns the bytes of a merge's side that records show as this JSON.
     private func bytes(_ json: [UInt8], _ key: UnsafeRawBufferPointer, of merge: UInt32, _ rules: ValueRules) throws -> [UInt8]? {
         let reader = DocumentMerge(rules: rules)
         for side in lock.withRead({ dag.predecessors(merge) }) {

@@ -1,26 +1,26 @@
-/// The rules that a store holds.
+/// The rules of a store.
 extension Store {
-    /// What a store holds under `__llvs_schema` at a version, and what registering more comes to.
+    /// The rules that a store holds under `__llvs_schema` at a version, and the result of registering more.
     public struct Schema: Sendable {
-        /// The rules that count, with what is to be registered added; nil where there are none.
+        /// The rules that apply, with the registered ones added; nil if there are none.
         public var rules: [UInt8]?
-        /// The version that stored those that count before anything is added; nil where there are none.
+        /// The version that stored the rules that apply before anything is added; nil if there are none.
         public var storedVersion: VersionID?
-        /// Why what prevails does not count, when it does not.
+        /// Why the prevailing rules do not apply, if they do not.
         public var problem: InvalidRules?
-        /// Whether `rules` are others than those that prevail: they are to be saved under `__llvs_schema`.
+        /// Whether `rules` differ from the prevailing ones. Then save them under `__llvs_schema`.
         public var isChanged = false
-        /// Where what was to be registered says something else than the store: `newer` is what the store holds and what stands, `older`
-        /// what was given.
+        /// Contradictions between the registered rules and the store's. In each, `newer` is the store's rule, which prevails, and `older`
+        /// the given one.
         public var contradictions: [ConflictRecord] = []
     }
 
-    /// The rules of the store at a version.
+    /// Returns the rules of the store at a version.
     /// - Parameters:
-    ///   - version: where they are read.
-    ///   - given: rules to be added to them. Nothing is stored.
-    /// - Throws: `.unknownVersion`; `.invalidArgument` with the pointer to what is wrong as its path when the rules given are not valid;
-    ///   `.unsupported` when they, or with rules given those of the store, are of a number that is not known.
+    ///   - version: the version at which they are read.
+    ///   - given: rules to add to them. Nothing is stored.
+    /// - Throws: `.unknownVersion`; `.invalidArgument` if the given rules are not valid, with a pointer to the error as its path;
+    ///   `.unsupported` if they have an unknown number, or if rules are given and the store's have one.
     public func schema(at version: VersionID, adding given: [UInt8]? = nil) throws -> Schema {
         try checkOpen()
         let entry = try schemaEntry(at: requireOrdinal(version))
@@ -50,7 +50,7 @@ extension Store {
         return found
     }
 
-    /// The rules at a version; nil when there are none.
+    /// Returns the entry of the rules at a version; nil if there are none.
     func schemaEntry(at version: UInt32) throws -> MapEntry? {
         try schemaEntry(maps.prevailing(at: version))
     }
@@ -64,7 +64,7 @@ extension Store {
         }
     }
 
-    /// What is wrong with rules; nil when nothing is.
+    /// Returns what is wrong with rules; nil if they are valid.
     func problem(ofSchema entry: MapEntry) throws -> InvalidRules? {
         do {
             _ = try schema(entry)
@@ -72,7 +72,7 @@ extension Store {
         } catch let problem as InvalidRules { return problem }
     }
 
-    /// The rules that count: those that prevail, or when these are not valid the newest valid ones before them, with a record.
+    /// Returns the rules that apply: the prevailing ones, or if these are not valid, the newest valid ones before them, with a record.
     func prevailingSchema(
         _ entry: MapEntry?, _ sides: [MapEntry], _ records: ConflictRecords
     ) throws -> (MergeSchema?, ConflictRecords) {
@@ -90,14 +90,14 @@ extension Store {
         return (try valid.map { try schema($0) }, try ConflictRecords(records + [record]))
     }
 
-    /// The rules at a version, or when these are not valid the newest valid ones before.
+    /// Returns the rules of an entry, or if these are not valid, the newest valid ones before.
     func countingSchema(_ entry: MapEntry) throws -> MergeSchema? { try validSchema(before: [entry]).map { try schema($0) } }
 
-    /// The newest valid rules among these and those that were there when these were stored.
+    /// Returns the newest valid rules among these and those that prevailed when these were stored.
     func validSchema(before entries: [MapEntry]) throws -> MapEntry? {
         var open: [MapEntry] = [], seen: Set<UInt32> = []
         for entry in entries where seen.insert(entry.version).inserted { open.append(entry) }
-        // Those that were the only ones left: what is found behind one of them is the same whoever asks.
+        // Entries that were the only candidate at some point. What is found before one of them does not depend on the query.
         var alone: [UInt32] = []
         func found(_ entry: MapEntry?) -> MapEntry? {
             validSchemas.keep(alone, entry)
@@ -105,7 +105,7 @@ extension Store {
         }
         while let newest = open.indices.max(by: { isStoredLater(open[$1], open[$0]) }) {
             let entry = open.remove(at: newest)
-            // What is not stored yet may come to be something else.
+            // An entry that is not stored yet may change.
             if open.isEmpty, lock.withRead({ dag.rows[Int(entry.version)].state == .live }) {
                 if let known = validSchemas.behind(entry.version) { return found(known) }
                 alone.append(entry.version)

@@ -1,13 +1,13 @@
-/// Versions by when they were made.
+/// Finds versions by the times at which they were made.
 extension Store {
-    /// The version that stood at a time: of a version and its ancestors the one that was made last (`Version.madeAt`), and not later, among
-    /// those that no other that is not later is built on; nil when all are later.
+    /// Returns the version that was current at a time. Candidates are a version and its ancestors that were made at or before that time
+    /// and have no such descendant. Of these, it is the one that was made last (`Version.madeAt`); nil if all are later.
     /// - Parameters:
     ///   - time: seconds since 2001-01-01 UTC.
-    ///   - head: nil: the most recent head.
-    ///   - control: looked at with stage `.reading`.
-    /// - Throws: `.unknownVersion`, `.invalidArgument` for a time that is no number.
-    /// - Complexity: the versions that are later.
+    ///   - head: the version to search from; nil for the most recent head.
+    ///   - control: checked with stage `.reading`.
+    /// - Throws: `.unknownVersion`, `.invalidArgument` for a time that is not a number.
+    /// - Complexity: grows with the number of later versions.
     public func version(at time: Double, head: VersionID? = nil, _ control: OperationControl = OperationControl()) throws -> Version? {
         try checkOpen()
         guard !time.isNaN else { throw StoreError(.invalidArgument, "The time is no number. Give seconds.") }
@@ -21,8 +21,8 @@ extension Store {
     }
 }
 
-/// Of a version and its ancestors the one that was made last, and not later than at a time, among those before which the walk met later
-/// ones only.
+/// Finds, among a version and its ancestors, the last one that was made at or before a time, of those that the walk reaches only through
+/// later versions.
 private struct StoodSearch: HistoryPass {
     let time: Double
     private var stack: [UInt32], seen: Set<UInt32>, newest: UInt32?

@@ -1,6 +1,6 @@
-/// What waits to be sent.
+/// Finds what remains to be sent.
 extension Store {
-    /// Versions behind the first `rows` of the history, and the bytes of the values that they stored.
+    /// Returns the number of versions after the first `rows` rows of the history, and the bytes of the values that they stored.
     func pending(behind rows: Int) -> Syncer.Pending {
         var found = Syncer.Pending()
         forEachLive(behind: rows, {}) { ordinal, dag in
@@ -10,14 +10,14 @@ extension Store {
         return found
     }
 
-    /// The first row whose version is among these; else the count of rows.
+    /// Returns the first row whose version is among these; else the number of rows.
     func firstRow(among ids: Set<VersionID>) -> Int {
         var first = rowCount
         forEachLive(behind: 0, {}) { ordinal, dag in if Int(ordinal) < first, ids.contains(dag.id(ordinal)) { first = Int(ordinal) } }
         return first
     }
 
-    /// The first row behind the first `rows` whose version is not among these; else the count of rows.
+    /// Returns the first row after the first `rows` whose version is not among these; else the number of rows.
     func firstRow(behind rows: Int, notAmong ids: Set<VersionID>) -> Int {
         var first = rowCount
         forEachLive(behind: rows, {}) { ordinal, dag in
