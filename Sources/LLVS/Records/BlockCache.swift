@@ -1,66 +1,66 @@
 import CLLVSShims
 
-/// Which bytes of a storage a block holds.
+/// Identifies a block of a storage's bytes.
 struct BlockKey: Equatable {
-    /// As in `RecordPlace`.
+    /// The same as in `RecordPlace`.
     var segment: UInt32
-    /// Blocks of records: its number within the record.
+    /// For blocks of records: the block's number within the record.
     var part: UInt32
-    /// Blocks of segments: its number within the segment; blocks of records: the record's `RecordPlace.offset`.
+    /// For blocks of segments, the block's number within the segment. For blocks of records, the record's `RecordPlace.offset`.
     var position: UInt64
 }
 
-/// Blocks of a storage's bytes in memory, within a budget, so that what is read again is not asked for again.
+/// Caches blocks of a storage's bytes in memory, within a budget.
 ///
-/// The memory is one run, used in *stretches*: blocks are put one behind another into a stretch, and when all are full
-/// the one that was filled longest ago is emptied, but for those of its blocks that were read meanwhile. Once that has
-/// begun, a block is taken in only when it was missed twice, lately, so that what is read but once neither pushes out
-/// the rest nor costs whole blocks.
+/// The memory is one run, divided into *stretches*. Blocks are appended to a stretch. When all stretches are full, the one that was
+/// filled longest ago is emptied, except for blocks that were read meanwhile. From then on, a block is only admitted if it was missed
+/// twice recently. So bytes that are read only once neither evict others nor cost whole blocks.
 ///
-/// Nothing here vouches for the bytes: whoever reads them compares a checksum, and asks the storage when it does not match.
+/// The cache does not guarantee the bytes: readers compare a checksum, and read from the storage if it does not match.
 ///
-/// Safe from all threads. `block(_:)` takes no lock and counts no reference: it is for those who read under the store's
-/// lock. The other calls are not for those who hold that lock.
+/// Safe from all threads. `block(_:)` takes no lock and counts no reference: it is for callers that hold the store's lock for reading.
+/// The other calls must not be made while holding that lock.
 final class BlockCache: @unchecked Sendable {
-    // Sendable: `lock` guards the writing; readers read atomically, under the lock of the history.
-    /// Bytes in a block at most.
+    // Sendable: `lock` guards writing. Readers read atomically, under the lock of the history.
+    /// The most bytes in a block.
     static let blockSizeMax = 64 << 10
 
-    /// The store's: memory is used anew when nobody reads.
+    /// The store's lock: memory is reused only while no thread reads.
     private let readers: ReadWriteLock
-    /// The run: pages of the system's that take no memory until they are written. Nil when there is none, or no budget.
+    /// The run: pages that take no memory until they are written. Nil if there are none, or no budget.
     private let memory: UnsafeMutableRawPointer?
     private let stretchSize: Int
 
-    /// Guards the writing of all that follows.
+    /// Guards writing to everything below.
     private let lock = Lock(.blocks)
-    /// How full each stretch is, and which is being filled.
+    /// The used bytes of each stretch, and the index of the one that is being filled.
     private var filled: [Int]
     private var filling = 0
     private var blocks = 0
     private let blocksMax: Int
 
-    /// Open addressing: 0, or where a block's header is in the run, divided by 16, plus 1, below some bits of its hash. Atomic.
+    /// A hash table with open addressing. A slot is 0 or has the place of a block's header in the run, divided by 16, plus 1, below some
+    /// bits of its hash. Atomic.
     private let table: UnsafeMutablePointer<UInt64>
     private let mask: Int
     private static let placeBits: UInt64 = 40
     /// Bytes of the run that are not in large pages.
     private static let smallRun = 8 << 20
-    /// Hashes of what was missed lately, of fewer blocks than fit by far: what is missed at random is not worth a whole
-    /// block; behind them, 1 once the run was filled. Atomic.
+    /// Hashes of recent misses, for far fewer blocks than fit: a random miss is not worth a whole block. The last element is 1 once the
+    /// run was filled. Atomic.
     private let missed: UnsafeMutablePointer<UInt32>
     private let missedMask: Int
     private let secret = SystemRandomNumberGenerator.word()
 
     /// - Parameters:
-    ///   - budget: bytes of blocks and of what is needed to find them.
-    ///   - blockSize: bytes of most blocks.
+    ///   - budget: bytes for blocks and for what is needed to find them.
+    ///   - blockSize: the size of most blocks in bytes.
     ///   - readers: the store's lock.
     init(budget: Int, blockSize: Int, readers: ReadWriteLock) {
         self.readers = readers
-        // Where there is no memory for the tables, nothing is cached.
+        // If there is no memory for the tables, nothing is cached.
         let budget = llvs_shim_has_memory(min(max(0, budget), 8 << 30) / 32) != 0 ? min(max(0, budget), 8 << 30) : 0
-        // Blocks are smaller than `blockSize` where records are.
+        // Blocks of small records are smaller than `blockSize`.
         var slots = 64
         while slots < budget / max(512, blockSize / 8) { slots *= 2 }
         mask = slots - 1
@@ -73,14 +73,14 @@ final class BlockCache: @unchecked Sendable {
         missed = .allocate(capacity: misses + 1)
         missed.initialize(repeating: 0, count: misses + 1)
         let run = max(0, budget - slots * 8 - misses * 4)
-        // A whole number of blocks, two of the largest at least: half of a stretch may be kept.
+        // A whole number of blocks, and at least two of the largest: half of a stretch may be retained.
         let whole = (max(16, blockSize) + 15) & ~15 + Header.size
         stretchSize = max(2 * (BlockCache.blockSizeMax + Header.size), run / 64 / whole * whole) & ~15
         let stretches = run / stretchSize
         let pages =
             stretches == 0 ? MAP_FAILED : mmap(nil, stretches * stretchSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
         memory = pages == MAP_FAILED ? nil : pages
-        // A store that has little to read shall not take a large page for it.
+        // A store with few bytes should not use a large page.
         if let memory, stretches * stretchSize > BlockCache.smallRun {
             HugePages.advise(memory + BlockCache.smallRun, stretches * stretchSize - BlockCache.smallRun)
         }
@@ -93,14 +93,15 @@ final class BlockCache: @unchecked Sendable {
         if let memory { munmap(memory, filled.count * stretchSize) }
     }
 
-    /// Bytes of memory that it may come to use.
+    /// The most bytes of memory that it may use.
     var memoryLimit: Int { filled.count * stretchSize + (mask + 1) * 8 + (missedMask + 2) * 4 }
-    /// Bytes of blocks that are here, and of their headers.
+    /// The bytes of cached blocks and their headers.
     var memoryInUse: Int { lock.withLock { filled.reduce(0, +) } }
 
     // MARK: Reading
 
-    /// The bytes of a block that are here, for one who holds the store's lock for reading, for as long as that.
+    /// Returns the cached bytes of a block. Precondition: the caller holds the store's lock for reading. The bytes are valid as long as
+    /// it does.
     /// - Parameter offset: where the caller begins to read.
     @inline(__always)
     func block(_ key: BlockKey, from offset: Int = 0) -> UnsafeRawBufferPointer? {
@@ -109,12 +110,12 @@ final class BlockCache: @unchecked Sendable {
         return UnsafeRawBufferPointer(start: header.bytes, count: Int(llvs_shim_load_acquire(header.count)))
     }
 
-    /// Has the processor fetch what is needed to read from there on.
+    /// Prefetches what is needed to read from an offset.
     @inline(__always)
     func prefetch(_ key: BlockKey, from offset: Int) {
         guard let memory else { return }
         let hash = hash(key), word = llvs_shim_load_word(table + Int(truncatingIfNeeded: hash) & mask)
-        // Most are where they are looked for first.
+        // Most blocks are in their first slot.
         guard word != 0, word >> BlockCache.placeBits == hash >> BlockCache.placeBits else { return }
         let header = BlockCache.header(word, in: memory)
         llvs_shim_prefetch(header.start)
@@ -131,7 +132,7 @@ final class BlockCache: @unchecked Sendable {
             if word == 0 { return nil }
             if word >> BlockCache.placeBits == hash >> BlockCache.placeBits {
                 let header = BlockCache.header(word, in: memory)
-                // The bytes that are wanted come while the key is compared.
+                // Prefetch the bytes while the key is compared.
                 llvs_shim_prefetch(header.bytes + offset)
                 llvs_shim_prefetch(header.bytes + offset + 64)
                 if header.key == key { return header }
@@ -152,12 +153,12 @@ final class BlockCache: @unchecked Sendable {
         Header(start: memory + Int(word & (1 << placeBits - 1) &- 1) * 16)
     }
 
-    // MARK: Taking in
+    // MARK: Admitting
 
-    /// Whether nothing has to go for what is taken in.
+    /// Whether a block can be admitted without evicting others.
     var hasRoom: Bool { memory != nil && llvs_shim_load_relaxed(missed + missedMask + 1) == 0 }
 
-    /// Whether a block that was missed shall be taken in. Remembers that it was missed.
+    /// Returns whether a missed block should be admitted. Records the miss.
     func shouldAdmit(_ key: BlockKey) -> Bool {
         guard memory != nil else { return false }
         if llvs_shim_load_relaxed(missed + missedMask + 1) == 0 { return true }
@@ -168,8 +169,8 @@ final class BlockCache: @unchecked Sendable {
         return false
     }
 
-    /// Takes in a block's bytes, from its beginning on, or what has come behind those that are here.
-    /// - Parameter room: bytes that it may grow to.
+    /// Admits a block's bytes from its beginning on, or extends the cached bytes.
+    /// - Parameter room: the most bytes that it may grow to.
     func admit(_ key: BlockKey, _ bytes: UnsafeRawBufferPointer, room: Int) {
         guard let memory, !bytes.isEmpty, bytes.count <= room, room <= BlockCache.blockSizeMax else { return }
         lock.lock()
@@ -177,7 +178,7 @@ final class BlockCache: @unchecked Sendable {
         if let header = find(key) {
             let count = Int(llvs_shim_load_acquire(header.count))
             guard bytes.count > count, bytes.count <= header.room else { return }
-            // Nobody reads behind the count.
+            // No thread reads after the count.
             (header.bytes + count).copyMemory(
                 from: bytes.baseAddress.map { $0 + count } ?? UnsafeRawPointer(header.bytes), byteCount: bytes.count - count)
             return llvs_shim_store_release(header.count, UInt32(truncatingIfNeeded: bytes.count))
@@ -198,7 +199,7 @@ final class BlockCache: @unchecked Sendable {
         insert(key, place)
     }
 
-    /// Forgets a block whose bytes are not what they should be.
+    /// Forgets a block whose bytes are wrong.
     func drop(_ key: BlockKey) {
         lock.withLock {
             guard let header = find(key) else { return }
@@ -216,7 +217,7 @@ final class BlockCache: @unchecked Sendable {
         blocks += 1
     }
 
-    /// Makes room in a stretch: half of it at least, all but what was read since this was last done.
+    /// Frees at least half of a stretch. Of the blocks, only those that were read since the last time are retained.
     private func empty(_ stretch: Int, _ memory: UnsafeMutableRawPointer) {
         llvs_shim_store_relaxed(missed + missedMask + 1, 1)
         readers.withWrite {
@@ -238,7 +239,7 @@ final class BlockCache: @unchecked Sendable {
         }
     }
 
-    /// Nobody reads meanwhile. Those behind it in the table move up.
+    /// Removes a block from the table, and moves up the entries after it. Precondition: no thread reads meanwhile.
     private func remove(_ key: BlockKey, _ memory: UnsafeMutableRawPointer) {
         var i = Int(truncatingIfNeeded: hash(key)) & mask
         while true {
@@ -261,8 +262,7 @@ final class BlockCache: @unchecked Sendable {
         blocks -= 1
     }
 
-    /// What stands before the bytes of a block: its key, how many bytes are good, how many it has room for, and whether
-    /// it was read since it was last looked at.
+    /// The header before a block's bytes: its key, the number of valid bytes, its room, and whether it was read since the last check.
     private struct Header {
         static let size = 32
         let start: UnsafeMutableRawPointer

@@ -1,38 +1,37 @@
-/// The table of changes of one record, in which ids are looked up one after another.
+/// The table of changes of one record, for looking up ids one after another.
 ///
-/// The page that was read last stays, so who looks ids up in order reads each page once, and who looks up one reads one.
-/// Which page that is, is found by binary search over what the pages begin with, as it is there: a few bytes of each. What
-/// is found, or is not, is told by pages that match their checksums alone: where they contradict the search, it is done
-/// once more with nothing else.
+/// The last page is cached. So lookups in order read each page once, and a single lookup reads one page. The page is found by a binary
+/// search over the first ids of the pages, unchecked, which reads a few bytes of each. A result only comes from pages that match their
+/// checksums. If these contradict the search, it is repeated with checked pages only.
 ///
 /// Used by one thread at a time.
 final class ChangeTable {
     let place: RecordPlace
     let header: RecordHeader
-    /// Read from the storage, whatever is in memory.
+    /// Whether to read from the storage, bypassing the cache.
     private let isAnew: Bool
 
-    /// Of who reads anew: some of the directory, from an entry on.
+    /// If it bypasses the cache: a part of the directory, from an entry on.
     private var directory: (first: Int, entries: [UInt8])?
     private static let directoryRun = 256
 
-    /// The page read last: its number, its bytes, and how far it was searched.
+    /// The last page: its number, its bytes, and how far it was searched.
     private var number: Int?
     private var memory = UnsafeMutableRawBufferPointer(start: nil, count: 0)
     private var beginning: RecordTable.Page?
     private var page: RecordTable.Page?
-    /// Its first entry, and the one that the search stopped at.
+    /// The first entry of the page, and the entry at which the search stopped.
     private var first: RecordTable.Entry?
     private var met: RecordTable.Entry?
 
-    /// - Parameter isAnew: from the storage, whatever is in memory.
+    /// - Parameter isAnew: whether to read from the storage, bypassing the cache.
     init(_ place: RecordPlace, anew isAnew: Bool, in records: Records) throws {
         self.place = place
         self.isAnew = isAnew
         var reader = records.reader(place, anew: isAnew)
         header = try records.header(&reader, place)
         guard header.pageCount == 1 else { return }
-        // A small record is here already.
+        // The table of a small record was read with its header.
         let size = try pageSize(header.tableSize, in: records)
         reserve(size)
         guard try reader.with(header.tableOffset, size, { memory.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[..<size])) }) != nil
@@ -41,21 +40,21 @@ final class ChangeTable {
     }
     deinit { memory.deallocate() }
 
-    /// Bytes of memory, about.
+    /// The approximate bytes of memory.
     var size: Int { 512 + memory.count + 40 * header.dependencies.count + 16 * header.blobs.count }
 
     private enum Searched {
         case found(RecordTable.Entry)
         /// Between two ids of the page.
         case between
-        /// Below all ids of the page; above them.
+        /// Below or above all ids of the page.
         case below, above
     }
 
-    /// What the record holds about an id; nil when it does not name it. Good until the next call.
+    /// Returns the record's entry for an id; nil if it has none. Valid until the next call.
     func find(_ id: UnsafeRawBufferPointer, in records: Records) throws -> RecordTable.Entry? {
         var low = 0, high = header.pageCount
-        // Where the page before `low` is known to end below the id.
+        // Whether the page before `low` is known to end below the id.
         var isLowest = true
         if let number {
             switch search(id) {
@@ -64,7 +63,7 @@ final class ChangeTable {
             case .below: high = number
             case .above:
                 low = number + 1
-                // Who looks up in order goes on with the next page, or one that is near: steps that grow.
+                // For lookups in order, the next page or a near one is likely: try growing steps.
                 var step = 1
                 while high - low > 1 {
                     let next = min(low + step, high - 1)
@@ -93,7 +92,7 @@ final class ChangeTable {
         return try findChecked(id, in: records)
     }
 
-    /// By pages that match their checksums alone.
+    /// Finds an id with checked pages only.
     private func findChecked(_ id: UnsafeRawBufferPointer, in records: Records) throws -> RecordTable.Entry? {
         var low = 0, high = header.pageCount
         while low < high {
@@ -109,7 +108,7 @@ final class ChangeTable {
         return nil
     }
 
-    /// The first of those that the record names whose id is not below `id`; nil when all are. Good until the next call.
+    /// Returns the first entry whose id is not below `id`; nil if all are. Valid until the next call.
     func findFirst(notBelow id: UnsafeRawBufferPointer, in records: Records) throws -> RecordTable.Entry? {
         var low = 0, high = header.pageCount
         while high - low > 1 {
@@ -118,7 +117,7 @@ final class ChangeTable {
         }
         guard low < high else { return nil }
         try load(low, in: records)
-        // What the pages begin with was not checked.
+        // The first ids of the pages were not checked.
         while low > 0, let first, Bytes.compare(id, first.id) < 0 {
             low -= 1
             try load(low, in: records)
@@ -132,8 +131,8 @@ final class ChangeTable {
         }
     }
 
-    /// The change behind the one that this gave last, from the first one on; nil behind the last. Good until the next call. For who asks
-    /// nothing else.
+    /// Returns the change after the last one that this function returned, from the first one on; nil after the last. Valid until the next
+    /// call. Do not mix it with lookups.
     func next(in records: Records) throws -> RecordTable.Entry? {
         while true {
             if let entry = page?.next(header) { return entry }
@@ -143,7 +142,7 @@ final class ChangeTable {
         }
     }
 
-    /// In the page that is here: from where the last search stopped, or from its beginning.
+    /// Searches the cached page: from where the last search stopped, or from its beginning.
     private func search(_ id: UnsafeRawBufferPointer) -> Searched {
         if let first, Bytes.compare(id, first.id) < 0 { return .below }
         if let met {
@@ -174,14 +173,14 @@ final class ChangeTable {
         }
     }
 
-    /// Bytes of the directory that two entries are in.
+    /// Reads the directory's bytes for two entries.
     private func readDirectory(_ start: Int, _ number: Int, into slots: UnsafeMutableRawBufferPointer, in records: Records) throws {
         guard isAnew else { return try read(start + 8 * number, into: slots, in: records) }
         func isThere(_ known: (first: Int, entries: [UInt8])) -> Bool {
             number >= known.first && 8 * (number - known.first) + slots.count <= known.entries.count
         }
         if directory.map(isThere) != true {
-            // From a little before, since a search goes back as well.
+            // Begin a little earlier, since a search also goes back.
             let first = max(0, number - ChangeTable.directoryRun / 8)
             var entries = [UInt8](repeating: 0, count: 8 * (min(header.pageCount, first + ChangeTable.directoryRun) - first))
             directory = nil
@@ -193,7 +192,7 @@ final class ChangeTable {
         known.entries.withUnsafeBytes { slots.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[at..<at + slots.count])) }
     }
 
-    /// Where a page begins, and its bytes, as the directory has it.
+    /// Returns where a page begins, and its size, according to the directory.
     private func locate(_ number: Int, in records: Records) throws -> (start: Int, size: Int) {
         let directory = header.bodiesOffset - 8 * header.pageCount
         guard header.pageCount > 1 else { return (header.tableOffset, header.tableSize) }
@@ -209,7 +208,7 @@ final class ChangeTable {
         }
     }
 
-    /// Whether a page begins behind an id, as it is there.
+    /// Returns whether the first id of a page, unchecked, is after an id.
     private func begins(_ number: Int, behind id: UnsafeRawBufferPointer, in records: Records) throws -> Bool {
         let (start, size) = try locate(number, in: records)
         var wanted = min(size, RecordTable.firstIDSize)
@@ -248,7 +247,7 @@ final class ChangeTable {
         memory = .allocate(byteCount: size, alignment: 8)
     }
 
-    /// Begins with the page whose bytes are in memory, if they are what their checksum says, and all of it can be read.
+    /// Opens the page whose bytes are in memory, if it matches its checksum and can be parsed.
     private func open(_ number: Int, _ size: Int, in records: Records) throws {
         var needs: Int?
         guard let whole = RecordTable.Page(UnsafeRawBufferPointer(rebasing: memory[..<size]), number: number, of: header, needs: &needs)
@@ -264,17 +263,17 @@ final class ChangeTable {
     }
 }
 
-/// The tables that were looked into last, within a limit of memory. Used by one thread at a time.
+/// Caches the last tables, within a limit of memory. Used by one thread at a time.
 final class ChangeTables {
     private let most: Int
     private var tables: [RecordPlace: ChangeTable] = [:]
     private var last: ChangeTable?
     private var size = 0
 
-    /// - Parameter most: bytes of memory.
+    /// - Parameter most: the most bytes of memory.
     init(most: Int) { self.most = most }
 
-    /// Calls with what a record holds about an id, nil when it does not name it, and the record's header.
+    /// Calls with the record's entry for an id, nil if it has none, and the record's header.
     func find<R>(
         _ place: RecordPlace, _ id: UnsafeRawBufferPointer, in records: Records, _ body: (RecordTable.Entry?, RecordHeader) throws -> R
     ) throws -> R {
@@ -304,7 +303,7 @@ final class ChangeTables {
             }
             return found
         } catch {
-            // It is read anew by whoever asks next.
+            // The next lookup reads it again.
             tables[place] = nil
             last = nil
             size -= before

@@ -1,16 +1,16 @@
-/// Where damage was met in what a store has: a retrieve looks for these versions elsewhere. Safe from all threads.
+/// Damage that was found in a store: a retrieve looks for these versions elsewhere. Safe from all threads.
 final class KnownDamage: @unchecked Sendable {
-    // Sendable: `lock` guards all that changes.
+    // Sendable: `lock` guards all mutable state.
     private let lock = Lock(.leaf)
     private var places: Set<RecordPlace> = []
     private var versions: Set<VersionID> = []
-    /// Written anew, and the sync failed.
+    /// Versions that were rewritten and whose sync failed.
     private var unsynced: Set<VersionID> = []
     private static let limit = 10_000
 
     var isEmpty: Bool { lock.withLock { places.isEmpty && versions.isEmpty && unsynced.isEmpty } }
 
-    /// In a record, or in a value that it names.
+    /// Records damage in a record, or in a value that it names.
     func note(_ place: RecordPlace) { lock.withLock { if places.count < KnownDamage.limit { places.insert(place) } } }
     func note(_ version: VersionID) { lock.withLock { if versions.count < KnownDamage.limit { versions.insert(version) } } }
 
@@ -21,7 +21,7 @@ final class KnownDamage: @unchecked Sendable {
         lock.withLock { versions.contains(version) || places.contains(place) || unsynced.contains(version) }
     }
 
-    /// It is whole, or another record is read instead.
+    /// Forgets the damage: the record is valid, or another record is read instead.
     func forget(_ version: VersionID, at place: RecordPlace) {
         lock.withLock {
             versions.remove(version)

@@ -1,8 +1,8 @@
-/// Records of versions that exist in memory only, until the batch that they belong to is stored.
+/// Records of versions that exist only in memory until their batch is stored.
 ///
 /// Their places have `segment`; the offset is a number of this table. Safe from all threads.
 final class ProvisionalRecords: @unchecked Sendable {
-    // Sendable: `lock` guards all that changes.
+    // Sendable: `lock` guards all mutable state.
     static let segment = UInt32.max
     private let lock = Lock(.leaf)
     private var records: [UInt64: [UInt8]] = [:]
@@ -17,7 +17,7 @@ final class ProvisionalRecords: @unchecked Sendable {
     }
     func remove(_ place: RecordPlace) { lock.withLock { _ = records.removeValue(forKey: place.offset) } }
 
-    /// Copies bytes of a record; false when they are not there.
+    /// Copies bytes of a record. Returns false if they do not exist.
     func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) -> Bool {
         lock.withLock {
             guard let record = records[place.offset], let start = Int(exactly: offset), start <= record.count,

@@ -1,6 +1,6 @@
-/// Changes in records.
+/// Reads changes in records.
 extension Records {
-    /// Calls with each change that a record holds, in order of the ids.
+    /// Calls with each change of a record, in order of the ids.
     func forEachChange(_ place: RecordPlace, _ body: (RecordTable.Entry, RecordHeader) throws -> Void) throws {
         var reader = reader(place)
         let header = try self.header(&reader, place)
@@ -11,11 +11,11 @@ extension Records {
 
     typealias FoundChange = (kind: Value.Change.Kind, body: StoredBody, dependency: VersionID?)
 
-    /// What a record holds about one value id; nil when it does not name it. O(log changes): a few bytes for each step, and
-    /// one page of the table, unless that was read just before.
-    /// - Parameter anew: from the storage, whatever is in memory.
+    /// Returns the record's change for an id; nil if it has none. O(log changes): a few bytes for each step, and one page of the table,
+    /// unless that was the last one read.
+    /// - Parameter anew: whether to read from the storage, bypassing the cache.
     func findChange(_ place: RecordPlace, _ id: UnsafeRawBufferPointer, anew: Bool = false) throws -> FoundChange? {
-        // A provisional record is gone some time.
+        // A provisional record ceases to exist, so its table is not cached.
         if !anew, place.segment != ProvisionalRecords.segment {
             do { return try tables.with { try $0.find(place, id, in: self, Records.found) } } catch let error as StoreError
                 where error.code == .damaged
@@ -24,7 +24,7 @@ extension Records {
         return try findChange(in: ChangeTable(place, anew: true, in: self), id)
     }
 
-    /// The same in a table that the caller keeps.
+    /// The same in a table that the caller holds.
     func findChange(in table: ChangeTable, _ id: UnsafeRawBufferPointer) throws -> FoundChange? {
         try Records.found(table.find(id, in: self), table.header)
     }
@@ -33,7 +33,7 @@ extension Records {
         entry.map { ($0.kind, StoredBody($0), $0.kind == .preserve ? header.dependencies[$0.dependency] : nil) }
     }
 
-    /// Whether a record names an id that begins so. O(log changes), as `findChange`.
+    /// Returns whether a record has a change of an id with a prefix. O(log changes), like `findChange`.
     func hasChange(_ place: RecordPlace, ofPrefix prefix: UnsafeRawBufferPointer) throws -> Bool {
         func look(_ table: ChangeTable) throws -> Bool {
             try table.findFirst(notBelow: prefix, in: self).map { $0.id.starts(with: prefix) } ?? false
@@ -45,7 +45,7 @@ extension Records {
         return try look(ChangeTable(place, anew: true, in: self))
     }
 
-    /// Where the bytes of a value are in a record, and what is known of them.
+    /// Where a value's bytes are in a record, and what is known of them.
     struct StoredBody {
         var size: Int
         var bodyOffset: Int
@@ -61,7 +61,7 @@ extension Records {
 }
 
 extension MapEntry {
-    /// Where the bytes are that a version stored; nil when it stored none. Those of blobs are nowhere within the record.
+    /// Where the bytes are that a version stored; nil if it stored none. Blobs are not within the record.
     init?(version: UInt32, _ found: Records.FoundChange) {
         guard found.kind == .insert || found.kind == .update else { return nil }
         self.init(

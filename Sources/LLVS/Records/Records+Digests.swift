@@ -1,7 +1,7 @@
-/// Whether records are whole, are the same, and are what their ids say.
+/// Checks whether records are valid, equal, and what their ids claim.
 extension Records {
-    /// The digest over what the version of a record means.
-    /// - Parameter control: looked at for each change.
+    /// Returns the digest over the content of a record's version.
+    /// - Parameter control: checked for each change.
     func identityDigest(_ place: RecordPlace, _ control: PacedControl = .none) throws -> [UInt8] {
         let header = try header(place)
         var hasher = IdentityHasher(.identity)
@@ -17,7 +17,8 @@ extension Records {
         return hasher.finish()
     }
 
-    /// Calls with each change of a record, and for inserts and updates with the SHA-256 of the value: the one that it carries, or computed.
+    /// Calls with each change of a record. For inserts and updates it passes the SHA-256 of the value: the recorded one, or a computed
+    /// one.
     func forEachDigest(_ place: RecordPlace, _ body: (RecordTable.Entry, RecordHeader, UnsafeRawBufferPointer?) throws -> Void) throws {
         try forEachChange(place) { entry, header in
             guard entry.kind == .insert || entry.kind == .update else { return try body(entry, header, nil) }
@@ -28,9 +29,9 @@ extension Records {
         }
     }
 
-    /// Whether a record is what its id says, and the version that it holds. An id of a merge as they were made before does not cover the
-    /// timestamp, which is to be compared with that of its first predecessor.
-    /// - Throws: what reading throws.
+    /// Returns whether a record is what its id claims, and its version. The id of a merge in the old form does not cover the timestamp,
+    /// which the caller must compare with that of its first predecessor.
+    /// - Throws: the errors of reading.
     func vouching(_ place: RecordPlace) throws -> (Vouching, Version) {
         let header = try header(place)
         guard var check = ContentCheck(header.version, changeCount: header.changeCount) else { return (.free, header.version) }
@@ -45,7 +46,7 @@ extension Records {
         return (check.finish(), header.version)
     }
 
-    /// Whether all of a record can be read and is what was written, and, when asked for, all blobs that it names.
+    /// Returns whether all of a record can be read and is valid, and, on request, all blobs that it names.
     func isWhole(_ place: RecordPlace, withBlobs: Bool) throws -> Bool {
         do {
             try forEachChange(place) { entry, header in
@@ -60,8 +61,8 @@ extension Records {
         } catch let error as StoreError where error.code.isDamage { return false }
     }
 
-    /// Whether two records of one length are the same, byte by byte: their header checksums say nothing of the
-    /// bytes of values. False when one of them cannot be read.
+    /// Returns whether two records of equal length have the same bytes. Their header checksums do not cover the bytes of values. False if
+    /// one of them cannot be read.
     func haveSameBytes(_ a: RecordPlace, _ b: RecordPlace) throws -> Bool {
         var x = reader(a), y = reader(b)
         var offset = 0

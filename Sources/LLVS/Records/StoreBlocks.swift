@@ -1,18 +1,18 @@
-/// Parts of records by way of the blocks in memory.
+/// Reads parts of records through the cached blocks.
 ///
-/// Safe from all threads. What a storage keeps in one place in memory already has no blocks (`BlockShape.none`).
+/// Safe from all threads. A storage that has its bytes in memory anyway has no blocks (`BlockShape.none`).
 final class StoreBlocks: @unchecked Sendable {
     // Sendable: its parts have locks, and it does not change.
     private let storage: any Storage
     private let cache: BlockCache
     private let isOn: Bool
     private let readers: ReadWriteLock
-    /// Blocks have 2 to the power of this many bytes.
+    /// The binary logarithm of the block size in bytes.
     private let shift: UInt64
     private var blockSize: Int { 1 << Int(shift) }
-    /// Whether blocks go across records.
+    /// Whether blocks span records.
     private let areOfSegments: Bool
-    /// What is larger is read from the storage, once: it would push out much and gain little.
+    /// Larger parts are read from the storage directly: caching them would evict much and gain little.
     static let largest = 64 << 10
 
     init(_ storage: any Storage, budget: Int, readers: ReadWriteLock) {
@@ -29,11 +29,11 @@ final class StoreBlocks: @unchecked Sendable {
         shift = UInt64(max(1, size).trailingZeroBitCount)
     }
 
-    /// Bytes of memory that it may come to use, and that it uses now.
+    /// The most bytes of memory that it may use, and those that it uses now.
     var memoryLimit: Int { cache.memoryLimit }
     var memoryInUse: Int { cache.memoryInUse }
 
-    /// The block that holds a byte of a record, and where in it the byte is. Nil when there are no blocks of it.
+    /// Returns the block that has a byte of a record, and where in it the byte is; nil if there are no blocks.
     @inline(__always)
     private func spot(_ place: RecordPlace, _ offset: UInt64) -> (key: BlockKey, offset: Int)? {
         guard place.segment != ProvisionalRecords.segment else { return nil }
@@ -49,8 +49,8 @@ final class StoreBlocks: @unchecked Sendable {
 
     // MARK: In memory
 
-    /// The bytes of a record from `offset` to the end of the block that they are in, as far as they are here; for one who
-    /// holds the store's lock for reading, for as long as that. They may reach beyond the record.
+    /// Returns the cached bytes of a record from `offset` to the end of their block. They may extend beyond the record. Precondition: the
+    /// caller holds the store's lock for reading. The bytes are valid as long as it does.
     @inline(__always)
     func bytes(_ place: RecordPlace, from offset: UInt64) -> UnsafeRawBufferPointer? {
         guard isOn, let (key, start) = spot(place, offset), let block = cache.block(key, from: start), start < block.count else {
@@ -59,19 +59,19 @@ final class StoreBlocks: @unchecked Sendable {
         return UnsafeRawBufferPointer(rebasing: block[start...])
     }
 
-    /// Has the processor fetch what `bytes` would answer, for one who holds the store's lock for reading.
+    /// Prefetches what `bytes` would return. Precondition: the caller holds the store's lock for reading.
     @inline(__always)
     func prefetch(_ place: RecordPlace, from offset: UInt64) {
         guard isOn, let (key, start) = spot(place, offset) else { return }
         cache.prefetch(key, from: start)
     }
 
-    /// Fills the buffer with bytes of a record if all of them are here, for one who holds the store's lock for reading.
+    /// Fills the buffer with bytes of a record if all of them are cached. Precondition: the caller holds the store's lock for reading.
     func copy(_ place: RecordPlace, from offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) -> Bool {
         var done = 0
         while done < buffer.count {
             guard let bytes = bytes(place, from: offset &+ UInt64(done)) else { return false }
-            // A block that is here in part only ends before the next begins.
+            // A partly cached block ends before the next one begins.
             let count = min(bytes.count, buffer.count - done)
             UnsafeMutableRawBufferPointer(rebasing: buffer[done...]).copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[..<count]))
             done += count
@@ -81,9 +81,9 @@ final class StoreBlocks: @unchecked Sendable {
 
     // MARK: From the storage
 
-    /// Fills the buffer with bytes of a record: from memory, or from the storage by whole blocks where they are worth it.
-    /// The bytes are to be checked: when they do not match, see `forget`. The caller holds no lock.
-    /// - Returns: false when the segment is not what the storage reads by blocks any more.
+    /// Fills the buffer with bytes of a record: from memory, or from the storage, by whole blocks if they are worth it. The caller must
+    /// check the bytes, and call `forget` if they are wrong. Precondition: the caller holds no lock.
+    /// - Returns: false if the storage can no longer read the segment by blocks.
     @discardableResult
     func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws -> Bool {
         guard isOn, buffer.count <= StoreBlocks.largest, offset <= place.length, UInt64(buffer.count) <= place.length - offset else {
@@ -115,7 +115,7 @@ final class StoreBlocks: @unchecked Sendable {
         return true
     }
 
-    /// As `read`, for bytes within one block of a segment that were just found not to be in memory. True when the buffer was
+    /// The same as `read`, for bytes within one block of a segment that were just not found in memory. Returns whether the buffer was
     /// filled.
     func readMissed(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws -> Bool {
         guard readsSegments, let (key, start) = spot(place, offset), start + buffer.count <= blockSize else { return false }
@@ -128,7 +128,7 @@ final class StoreBlocks: @unchecked Sendable {
 
     private enum Loading { case loaded, tooShort, gone }
 
-    /// Reads a block and takes it in; copies what is wanted from `start` on.
+    /// Reads and admits a block. Copies the wanted bytes from `start` on.
     private func load(_ key: BlockKey, _ place: RecordPlace, _ start: Int, _ wanted: UnsafeMutableRawBufferPointer) throws -> Loading {
         let first = UInt64(key.part) << shift
         let room = areOfSegments ? blockSize : Int(min(UInt64(blockSize), place.length - first))
@@ -151,10 +151,10 @@ final class StoreBlocks: @unchecked Sendable {
     /// Whether bytes of a segment can be read across its records.
     var readsSegments: Bool { areOfSegments }
 
-    /// Calls with bytes of a segment, and where in it they begin: at least those from `first` to `end`, as far as they are
-    /// there. Whole blocks, which are taken in, as long as there is room that nothing else was put into: what is read like
-    /// this is read in passing, and pushes nothing out. The bytes are to be checked. The caller holds no lock.
-    /// - Returns: false, and nothing was called, when the segment is not what the storage reads this way any more.
+    /// Calls with bytes of a segment and their offset: at least those from `first` to `end`, as far as they exist. It reads whole blocks,
+    /// and admits them only while there is unused room, so that a sequential read evicts nothing. The callee must check the bytes.
+    /// Precondition: the caller holds no lock.
+    /// - Returns: false, without a call, if the storage can no longer read the segment this way.
     func readRun(_ segment: UInt32, from first: UInt64, to end: UInt64, _ body: (UnsafeRawBufferPointer, UInt64) throws -> Void) throws
         -> Bool
     {
@@ -177,7 +177,7 @@ final class StoreBlocks: @unchecked Sendable {
         }
     }
 
-    /// Forgets the blocks that hold these bytes of a record, which are not what they should be.
+    /// Forgets the blocks with these bytes of a record, which are wrong.
     func forget(_ place: RecordPlace, from offset: UInt64, count: Int) {
         guard isOn else { return }
         var at = offset

@@ -1,17 +1,17 @@
-/// What a store takes from the world around it: the time, and which times were given. Tests that must be the same each time
-/// put their own here, before they use the store.
+/// What a store gets from its environment: the time, and the timestamps given so far. Tests that must be reproducible replace them before
+/// they use the store.
 package struct Environment: Sendable {
     /// Seconds since 2001-01-01 UTC.
     package var clock: @Sendable () -> Double
-    /// The timestamps that the process gave.
+    /// The timestamps that the process has given.
     package var times: GivenTimes
 
-    /// False: takes whatever comes under whichever id, to see that tests notice.
+    /// Whether ids are checked. False to see that tests notice.
     package var checksIDs = true
 
-    /// False: as where the file system does not tell of changes.
+    /// Whether the file system notifies of changes. False simulates one that does not.
     package var asksForChanges = true
-    /// Milliseconds after which it is looked for changes there.
+    /// Milliseconds between two checks for changes in that case.
     package var lookInterval: Int32 = 2_000
 
     package init(clock: @escaping @Sendable () -> Double = { Clock.now() }, times: GivenTimes = .ofProcess) {

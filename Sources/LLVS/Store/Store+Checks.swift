@@ -1,6 +1,6 @@
-/// What calls look at before they begin.
+/// Checks that calls make before they begin.
 extension Store {
-    /// Throws `.busy` from within a callback of the store's own storage, which runs with the store's locks held.
+    /// Throws `.busy` within a callback of the store's own storage, which runs with the store's locks held.
     package func checkReentry() throws {
         if isCallingBack {
             throw StoreError(
@@ -11,15 +11,15 @@ extension Store {
         }
     }
 
-    /// Throws `.closed` for a closed store: for calls that would not notice by themselves.
+    /// Throws `.closed` for a closed store. For calls that would not notice it themselves.
     package func requireOpen() throws { _ = try contains(EmptyRoot.id) }
 
-    /// A version that must be here. Throws `.unknownVersion`.
+    /// Returns a version that must exist. Throws `.unknownVersion`.
     package func knownVersion(_ id: VersionID) throws -> Version { try version(requireOrdinal(id)) }
 }
 
 extension Store.Options {
-    /// - Throws: `.invalidArgument` for what no store can be opened with.
+    /// - Throws: `.invalidArgument` for options that no store can be opened with.
     package func check() throws {
         guard memoryBudget > 0 else {
             throw StoreError(.invalidArgument, "The memory budget must be above 0 bytes; 64 MiB is the default.")

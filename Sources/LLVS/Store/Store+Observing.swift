@@ -1,13 +1,13 @@
-/// Hearing of versions that come, whoever adds them.
+/// Observes new versions, whichever process adds them.
 extension Store {
-    /// Calls back soon after versions have come into the history, on a thread of its own, one call at a time, until cancelled:
-    /// versions of other processes and handles, which are looked for when something happens where the records rest, and those
-    /// that were added through this handle. What comes close together is one call.
+    /// Calls back soon after versions were added to the history, until cancelled: versions of this handle, and those of other processes
+    /// and handles, which are checked for when something changes at the storage's place. Calls are made one at a time, on a thread of its
+    /// own. Versions that are added in quick succession cause one call.
     ///
-    /// Where the file system does not tell, and where others may write unseen, the storage is looked at every two seconds. A
-    /// storage that cannot be watched (memory, the host's) tells of what comes through this handle, a reload included.
+    /// If the file system does not notify, or others may write unnoticed, the storage is checked every two seconds. If a storage cannot
+    /// be watched (memory, the host's), only versions that come through this handle are reported, including those of a reload.
     ///
-    /// The store is not kept open by it: nothing is heard once it is closed or let go of.
+    /// The observation does not keep the store open. It ends when the store is closed or released.
     /// - Throws: `.closed`, `.busy` and `.io`.
     public func observeAdditions(_ changed: @escaping @Sendable () -> Void) throws -> any ExchangeObservation {
         try checkOpen()
@@ -20,7 +20,7 @@ extension Store {
         do {
             let thread = try ObservationThread(
                 body: { [weak self, isWatched = !storage.watchedPlaces.isEmpty] state in
-                    // What came while nobody watched is looked for at first.
+                    // First check for what was added before the watch began.
                     var looks = isWatched
                     while !state.stops {
                         if looks {
@@ -42,19 +42,19 @@ extension Store {
         }
     }
 
-    /// Picks up what came; false when the store is closed.
+    /// Reads new versions. Returns false if the store is closed.
     private func look() -> Bool {
         do { try reloadHistory() } catch {
             if (error as? StoreError)?.code == .closed { return false }
-            // Whoever reads or saves is told; it may be over by the next look.
+            // Readers and writers get the error. It may be gone at the next check.
             Log.write(.debug, "Looking for new versions in \(description) failed: \(error)")
         }
         return true
     }
 
-    /// Whether versions came since somebody asked.
+    /// Whether versions were added since the last query.
     private final class News: @unchecked Sendable {
-        // Sendable: `lock` guards all that changes.
+        // Sendable: `lock` guards all mutable state.
         private let lock = Lock(.leaf)
         private var any = false
         func add() { lock.withLock { any = true } }
@@ -69,7 +69,7 @@ extension Store {
 /// An observation of a store.
 final class StoreNews: ExchangeObservation, @unchecked Sendable {
     // Sendable: both observations are safe from all threads, and it does not change.
-    /// How long it must be quiet after a change, and how often that may be waited for.
+    /// How long it must be quiet after a change, and how many such waits there may be.
     static let quietMilliseconds: UInt32 = 10, longestBurst = 10
     private let thread: ObservationThread
     private let added: any ExchangeObservation

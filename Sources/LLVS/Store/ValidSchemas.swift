@@ -1,13 +1,13 @@
-/// The newest valid rules behind versions that stored rules which are not valid, as far as somebody has looked: each merge asks for them,
-/// and there may be any number of such versions behind one another.
+/// Caches the newest valid rules before versions that stored invalid rules: each merge asks for them, and there may be any number of such
+/// versions in a row.
 final class ValidSchemas: Sendable {
     private static let most = 1 << 16
     private let known = Guarded<[UInt32: MapEntry?]>([:])
 
-    /// What was found behind a version, which may be nothing; nil when nobody has looked.
+    /// Returns what was found before a version, which may be nothing; nil if it is not known.
     func behind(_ version: UInt32) -> MapEntry?? { known.withLock { $0[version] } }
 
-    /// All of these come to the same.
+    /// Records that all of these versions have the same result.
     func keep(_ versions: [UInt32], _ found: MapEntry?) {
         known.withLock { known in
             if known.count + versions.count > Self.most { known = [:] }
@@ -15,6 +15,6 @@ final class ValidSchemas: Sendable {
         }
     }
 
-    /// Versions have left the history.
+    /// Forgets everything, after versions have left the history.
     func forget() { known.withLock { $0 = [:] } }
 }

@@ -1,13 +1,12 @@
-/// Checks what a caller handed in for one version, and finds the order of its ids.
+/// Checks the changes that a caller passed for one version, and finds the order of its ids.
 ///
-/// Ids lie wherever the caller put them, so comparing two of them waits for memory twice. What is sorted is an array
-/// of the next eight bytes of each id (behind those that all share) and its index; only where these are equal are
-/// the ids themselves looked at again.
+/// Ids are anywhere in the caller's memory, so comparing two of them means two cache misses. Therefore this sorts an array with eight
+/// bytes of each id (those after the common prefix) and its index. Only if these are equal, it reads the ids again.
 struct ChangeOrder {
     private let changes: BorrowedChanges
-    /// Nil when the changes came in order.
+    /// Nil if the changes came in order.
     private var order: [RecordChanges.Item]?
-    /// Bytes of all values.
+    /// The total bytes of the values.
     private(set) var dataSize: UInt64 = 0
     /// The kinds that occur, as bits by raw value.
     private var kinds: UInt8 = 0
@@ -16,7 +15,7 @@ struct ChangeOrder {
         var prefix: UInt64
         var item: RecordChanges.Item
     }
-    /// Groups of ids up to this size that share eight bytes are sorted by comparing them whole.
+    /// Groups of at most this many ids that share eight bytes are sorted by comparing whole ids.
     private static let fewIDs = 32
 
     /// - Throws: `.tooLarge`, `.invalidValueID`, `.invalidUTF8`, `.duplicateID`.
@@ -50,20 +49,20 @@ struct ChangeOrder {
         if !isSorted { order = try sorted(behind: shared) }
     }
 
-    /// Whether no change is of another kind.
+    /// Returns whether all changes have this kind.
     func areAll(_ kind: Value.Change.Kind) -> Bool { kinds & ~(1 << kind.rawValue) == 0 }
 
-    /// Whether a change is of that kind.
+    /// Returns whether a change has this kind.
     func has(_ kind: Value.Change.Kind) -> Bool { kinds & 1 << kind.rawValue != 0 }
 
     var count: Int { changes.count }
-    /// The least of them; there is one.
+    /// The change with the least id. Precondition: there is one.
     var first: BorrowedChange.Bytes { changes.bytes(at: index(at: 0)) }
-    /// The changes in order, labelled as they came.
+    /// The changes in order, with the kinds that the caller passed.
     var sorted: RecordChanges { RecordChanges(changes, order: order) }
-    /// The same in the order and with the labels of `items`.
+    /// Returns the changes in the order and with the kinds of `items`.
     func relabelled(_ items: [RecordChanges.Item]) -> RecordChanges { RecordChanges(changes, order: items) }
-    /// Which of the changes handed in is the one at `position` in order.
+    /// Returns the caller's index of the change at a position in the order.
     func index(at position: Int) -> Int { order.map { $0[position].index } ?? position }
 
     // MARK: Sorting
@@ -79,8 +78,8 @@ struct ChangeOrder {
         return keys.map(\.item)
     }
 
-    /// Sorts ids whose first `offset` bytes are equal, and whose next eight are in the keys. What is still to be sorted waits on a stack:
-    /// of ids that begin with each other there may be 512 levels.
+    /// Sorts ids whose first `offset` bytes are equal, and whose next eight are in the keys. Uses an explicit stack: ids that are
+    /// prefixes of each other may need 512 levels.
     private func sort(_ keys: UnsafeMutableBufferPointer<Key>, from offset: Int) throws {
         var stack = [(keys: keys, offset: offset)]
         while let (unsorted, offset) = stack.popLast() {
@@ -97,12 +96,12 @@ struct ChangeOrder {
         }
     }
 
-    /// Sorts ids whose first `offset` bytes, and the eight behind, are equal, if they are few. Else puts the eight bytes behind all that
-    /// they share into the keys, and answers where these begin: they are still to be sorted.
+    /// Sorts a few ids whose first `offset` + 8 bytes are equal. If there are many, puts the eight bytes after their common prefix into
+    /// the keys, and returns the prefix length: they are still to be sorted.
     private func sortEqual(_ keys: UnsafeMutableBufferPointer<Key>, at offset: Int) throws -> Int? {
         var keys = keys
         let first = id(keys[0])
-        // One that ends within the eight bytes differs from others at most by the NULs that they have there.
+        // An id that ends within the eight bytes differs from others at most by trailing NULs.
         if keys.count > ChangeOrder.fewIDs, keys.allSatisfy({ id($0).count >= offset + 8 }) {
             let shared = keys.reduce(Int.max) { ChangeOrder.sharedBytes(first, id($1), from: offset + 8, atMost: $0) }
             for i in keys.indices { keys[i].prefix = Bytes.word(id(keys[i]), at: shared) }
@@ -119,7 +118,7 @@ struct ChangeOrder {
     @inline(__always)
     private func id(_ key: Key) -> UnsafeRawBufferPointer { changes.bytes(at: key.item.index).id }
 
-    /// How many bytes at the front the two share, `from` of which are known to be equal.
+    /// Returns the length of the common prefix. The first `from` bytes are known to be equal.
     @inline(__always)
     private static func sharedBytes(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer, from: Int, atMost limit: Int) -> Int {
         let limit = min(limit, a.count, b.count)

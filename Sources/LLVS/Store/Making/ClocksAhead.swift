@@ -1,14 +1,16 @@
-/// Devices whose clocks are far ahead, each of which is told of once while a store is open: in the log, and as a problem of what met it.
+/// Devices whose clocks are far ahead. Each is reported once while a store is open: in the log, and as a problem of the call that found
+/// it.
 struct ClocksAhead {
-    /// Of which people were told.
+    /// The devices that were reported.
     private var known: Set<[UInt8]> = []
-    /// Not yet told of by an exchange.
+    /// Problems that no exchange has reported yet.
     private var untold: [StoreError] = []
     private static let mostKnown = 1_000, mostUntold = 100
-    /// Bytes of a name with its quotes. A longer one counts as none: it would be kept here, and stand in the message.
+    /// The most bytes of a device's name with its quotes. A longer name counts as none, since it would be stored here and be in the
+    /// message.
     private static let longestName = 1_024
 
-    /// A version came in whose maker's clock was ahead of this device's by so many seconds.
+    /// Records that a version was received from a device whose clock was ahead of this device's.
     mutating func note(_ version: Version, by seconds: Double, in store: String) {
         let device = version.metadata[Metadata.deviceKey].flatMap { $0.count <= ClocksAhead.longestName ? $0 : nil } ?? []
         guard known.count < ClocksAhead.mostKnown, known.insert(device).inserted else { return }
@@ -24,12 +26,12 @@ struct ClocksAhead {
         if untold.count < ClocksAhead.mostUntold { untold.append(error) }
     }
 
-    /// Each names the version that told of it.
+    /// Returns and clears the problems. Each names the version that showed it.
     mutating func take() -> [StoreError] { defer { untold = [] }; return untold }
 }
 
 extension Store {
-    /// Looks which of the drafts that came from elsewhere were made by a clock that is far ahead.
+    /// Checks which of the received drafts were made with a clock that is far ahead.
     func noteClocksAhead(_ drafts: some Sequence<Draft>) {
         for draft in drafts {
             guard let storedAt = draft.storedAt else { continue }

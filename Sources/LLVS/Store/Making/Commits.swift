@@ -1,18 +1,18 @@
-/// How versions are stored: one append after another, one sync for those who wait at once, and what is not finished.
+/// Stores versions: one append after another, one sync for concurrent commits, and the state of unfinished commits.
 final class Commits: @unchecked Sendable {
     // Sendable: the store's lock guards `unpublished`; its parts have locks.
     let durability: Durability
     /// Held while the storage appends or scans.
     let lock: CommitLock
-    /// Those who wait for the disk.
+    /// Commits that wait for the disk.
     let group = GroupCommit()
-    /// Ids that are being given.
+    /// Ids of versions that are being made.
     let inFlight = InFlight()
     /// Guarded by the store's lock.
     var unpublished = UnpublishedCommits()
     let encoders: Pool<RecordEncoder>
 
-    /// - Parameter encoderMemory: bytes of all encoders that are kept for the next save.
+    /// - Parameter encoderMemory: bytes of all encoders that are retained for the next save.
     init(_ durability: Durability, encoderMemory: Int) {
         self.durability = durability
         let most = 16
@@ -25,7 +25,7 @@ final class Commits: @unchecked Sendable {
 final class CommitLock: HostCallMark, @unchecked Sendable {
     // Sendable: `lock` guards `isLeft`, which only ever becomes true.
     private let lock = Lock(.commit)
-    /// A callback of the host's storage never returned from there: what is in memory is half of something.
+    /// Whether a callback of the host's storage never returned: the state in memory is incomplete then.
     private(set) var isLeft = false
     private let whenLeft: @Sendable () -> Void
     init(whenLeft: @escaping @Sendable () -> Void) { self.whenLeft = whenLeft }
@@ -42,16 +42,16 @@ final class CommitLock: HostCallMark, @unchecked Sendable {
     }
 }
 
-/// Commits whose records may lie in the storage without being in the history: while there are any, the history
-/// cannot be written down as what the storage holds. Guarded by the store's lock.
+/// Commits whose records may be in the storage without being in the history. While there are any, the history cannot be written to the
+/// cache as the storage's content. Guarded by the store's lock.
 struct UnpublishedCommits {
     typealias Unconfirmed = (time: GivenTime, digest: [UInt8])
-    /// Being stored.
+    /// The number of running commits.
     var running = 0
-    /// The outcome of some commit is not known.
+    /// Whether the outcome of a commit is unknown.
     var hasUncertain = false
-    /// Versions whose append or sync failed without saying whether they are stored: made again, they get the same timestamp and must be the
-    /// same version.
+    /// Versions whose append or sync failed without telling whether they are stored. If they are made again, they must be the same
+    /// version, so they get the same timestamp.
     private var unconfirmed: [VersionID: Unconfirmed] = [:]
 
     var isNone: Bool { running == 0 && !hasUncertain }

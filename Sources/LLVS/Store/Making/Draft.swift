@@ -1,29 +1,29 @@
-/// A version about to be made: all that its record will say. Bytes are borrowed from whoever asked for it.
+/// A version that is being made, with all that its record will contain. Its bytes are borrowed from the caller.
 struct Draft {
     var version: Version
     var first: UInt32
     var second: UInt32
     var changes: RecordChanges
-    /// What is known of the version beyond what it records.
+    /// What is known of the version beyond its record.
     var traits: History.Traits
-    /// For each change that preserves bytes, where they are; empty when that is not known of any.
+    /// For each change that preserves bytes, where they are; empty if that is not known of any.
     var located: [MapEntry?] = []
-    /// SHA-256 of the values that carry theirs in the record and have no file yet, one after another, where they are known already.
+    /// SHA-256 of the values that carry theirs in the record and have no file yet, one after another, as far as they are known.
     var digests: [UInt8] = []
-    /// The caller says when it was made, whatever the clock shows.
+    /// Whether the caller gave the time, whatever the clock shows.
     var isDated = false
-    /// What this device's clock shows, where that bounds when the version, or an ancestor, was made.
+    /// The time of this device's clock, if it bounds when the version, or an ancestor, was made.
     var storedAt: Double?
 
     init(version: Version, first: UInt32, second: UInt32, changes: RecordChanges, traits: History.Traits = []) {
         self.version = version; self.first = first; self.second = second; self.changes = changes; self.traits = traits
     }
-    /// `changes` are sorted by id bytes, each id once.
+    /// - Parameter changes: sorted by id bytes, without duplicates.
     init(version: Version, first: UInt32, second: UInt32, changes: [RecordChange], traits: History.Traits = []) {
         self.init(version: version, first: first, second: second, changes: RecordChanges(changes), traits: traits)
     }
 
-    /// How a draft's changes look as map changes of the version with this ordinal, in the record that the encoder prepared.
+    /// Returns a draft's changes as map changes of the version with this ordinal, for the record that the encoder prepared.
     func mapChanges(_ ordinal: UInt32, in encoder: RecordEncoder, ordinalOf: (VersionID) -> UInt32?) -> [MapChange] {
         var out: [MapChange] = []
         out.reserveCapacity(changes.count)

@@ -1,40 +1,40 @@
-/// Lets commits that wait at once share one sync (group commit).
+/// Lets concurrent commits share one sync (group commit).
 ///
-/// Threads that commit one version after another come back soon after a sync has let them go. Whoever is to sync next
-/// waits for them, for a part of what a sync takes at most: otherwise half of them would always find a sync running that
-/// does not cover them, and wait for one and a half. Who commits alone waits for nobody.
+/// Threads that commit one version after another return soon after a sync has released them. The next thread to sync waits for them, at
+/// most for a part of a sync's duration. Otherwise, half of them would always find a running sync that does not cover them, and wait for
+/// one and a half syncs. A thread that commits alone does not wait.
 final class GroupCommit: HostCallMark, @unchecked Sendable {
-    // Sendable: `lock` guards all that changes.
+    // Sendable: `lock` guards all mutable state.
     private let lock = Lock(.leaf)
     private let done = Condition()
     private var appended: UInt64 = 0
     private var synced: UInt64 = 0
     private var syncing = false
-    /// The ticket of who waits for others to come before the next sync; 0: nobody does.
+    /// The ticket of the thread that waits for others before the next sync; 0 if none does.
     private var waiting: UInt64 = 0
-    /// What syncs failed for, as long as anybody has a ticket: behind the first number, up to the second. A later sync that
-    /// succeeds says nothing of bytes that an earlier one failed to write.
+    /// The errors of syncs, while there are tickets: for tickets after the first number, up to the second. A later sync that succeeds
+    /// proves nothing about bytes that an earlier one failed to write.
     private var failures: [(after: UInt64, upTo: UInt64, error: any Error)] = []
     private var outstanding = 0
-    /// How many the last sync let go, and how many had come meanwhile: so many may be there for the next.
+    /// How many commits the last sync released, and how many had arrived meanwhile: so many are expected for the next.
     private var expected = 0
-    /// Of the last sync.
+    /// The duration of the last sync.
     private var seconds = 0.0
     private static let longestWait = 0.002
-    /// Where those who were waited for did not come, the next ones are not waited for, more and more of them.
+    /// How often the expected commits did not arrive. After each such wait, more syncs skip waiting.
     private var disappointments = 0
     private var turnsToSkip = 0
 
     var isSyncing: Bool { lock.withLock { syncing } }
 
-    /// Takes a number for something that was just appended; each is waited for once.
+    /// Returns a number for an append. It must be waited for once.
     func ticket() -> UInt64 {
         lock.withLock {
             appended += 1; outstanding += 1; return appended
         }
     }
 
-    /// Returns when all up to `ticket` is durable; throws when the sync that was to cover it failed.
+    /// Returns when everything up to `ticket` is durable. Throws if the sync that was to cover it failed.
     func wait(for ticket: UInt64, sync: () throws -> Void) throws {
         lock.lock()
         defer {
@@ -66,7 +66,7 @@ final class GroupCommit: HostCallMark, @unchecked Sendable {
         }
     }
 
-    /// Nobody knows what was synced: those who wait for it are told so.
+    /// Reports to all waiting threads that it is unknown what was synced.
     override func hostLeft() {
         lock.withLock {
             failures.append(
@@ -85,19 +85,19 @@ final class GroupCommit: HostCallMark, @unchecked Sendable {
         }
     }
 
-    /// So many may be there for the next sync.
+    /// The number of commits that are expected for the next sync.
     private var target: UInt64 { synced + UInt64(clamping: expected) }
 
-    /// Whether the next sync need not wait for anybody any more, while none runs. The first who comes waits for some time, or
-    /// until somebody else syncs; who comes last goes ahead at once, so that nobody has to be woken for it. The lock is
-    /// held, but for the waiting. False: look again.
+    /// Returns whether the next sync need not wait for others, while none runs. The first thread waits for some time, or until another
+    /// syncs. The last thread continues at once, so that none has to be woken for it. Returns false to check again. Precondition: the
+    /// lock is held. It is released while waiting.
     private func isComplete(or ticket: UInt64) -> Bool {
         if appended >= target { disappointments = 0; return true }
         if turnsToSkip > 0 { turnsToSkip -= 1; return true }
         let end = Clock.steady() + min(seconds / 2, GroupCommit.longestWait)
         waiting = ticket
         while waiting == ticket, appended < target, done.wait(lock, until: end) {}
-        // Who came last has gone ahead.
+        // The last thread has continued already.
         if waiting != ticket { return false }
         disappointments = appended < target ? min(64, 2 * disappointments + 1) : 0
         turnsToSkip = disappointments

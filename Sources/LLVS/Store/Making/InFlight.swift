@@ -1,13 +1,13 @@
-/// Ids of versions that are being made under a given id, so that two threads do not make one twice.
+/// Ids of versions that are being made under a given id, so that two threads do not make the same version.
 final class InFlight: @unchecked Sendable {
-    // Sendable: `lock` guards all that changes.
+    // Sendable: `lock` guards all mutable state.
     private let lock = Lock(.leaf)
     private let changed = Condition()
     private var ids: Set<VersionID> = []
-    /// Of a store in which nothing is made any more.
+    /// Whether the store no longer makes versions.
     private var isOver = false
 
-    /// Waits until nobody else makes the version, and keeps others waiting until `end`.
+    /// Waits until no other thread makes the version, and blocks others until `end`.
     func begin(_ id: VersionID) {
         lock.lock()
         while ids.contains(id) && !isOver { changed.wait(lock) }
@@ -20,7 +20,7 @@ final class InFlight: @unchecked Sendable {
             changed.broadcast()
         }
     }
-    /// Once it is stored, or will not be; a second time it changes nothing that matters: who begins then finds it stored.
+    /// Ends the making of a version, whether it was stored or not. A second call is harmless: a thread that begins then finds it stored.
     func end(_ id: VersionID) {
         lock.lock()
         ids.remove(id)

@@ -1,9 +1,9 @@
-/// Versions whose ancestry, preserved references or blobs are not completely here. They are in no history,
-/// head, merge or exchange, and appear by themselves once complete.
+/// Versions whose ancestry, preserved references or blobs are incomplete. They are in no history, head, merge or exchange, and appear
+/// once they are complete.
 struct PendingVersions {
     struct Record {
         var place: RecordPlace
-        /// Without metadata, of which there may be much.
+        /// Without metadata, which may be large.
         var header: RecordHeader
         var branch: BranchName?
         init(place: RecordPlace, header: RecordHeader) {
@@ -15,22 +15,22 @@ struct PendingVersions {
     }
     private(set) var records: [VersionID: Record] = [:]
     private var waiting: [VersionID: [VersionID]] = [:]
-    /// Those that wait for a blob: looked at again when some may have come.
+    /// Versions that wait for a blob. They are checked again when blobs may have arrived.
     private(set) var waitingForBlobs: Set<VersionID> = []
-    /// What the storage told before they were looked at last, and from when on they are looked at all the same.
+    /// The storage's mark at the last check, and when to check again in any case.
     private var blobMark: BlobMark?
     private var nextLook = -Double.infinity
-    /// The rows of the history below this were looked at: they are stored or given up, and nothing waits for them.
+    /// All rows of the history below this one were checked: they are stored or given up, and no version waits for them.
     private var settledRows = 0
-    /// Further records of versions that wait, the same by meaning, whose large values lie elsewhere: somebody made the
-    /// version again when those of the first record were lost. One that is whole is enough.
+    /// Further records of waiting versions, with the same content but other large values: the version was made again when those of the
+    /// first record were lost. One complete record is enough.
     private var alternatives: [VersionID: [Record]] = [:]
-    /// Those that were taken to be tried again, and are neither in the history nor waiting anew yet. Whoever looks for versions
-    /// meanwhile tries them as well, instead of missing them.
+    /// Versions that are being tried again, and are neither in the history nor waiting again yet. Other threads that look for versions
+    /// try them as well, so that they do not miss them.
     private var tried: [VersionID: Record] = [:]
 
     var count: Int { records.count }
-    /// Nothing waits, and nothing is being tried.
+    /// Whether no version waits or is being tried.
     var isEmpty: Bool { records.isEmpty && tried.isEmpty }
 
     mutating func add(_ record: Record, missing: VersionID?) {
@@ -46,20 +46,20 @@ struct PendingVersions {
     }
     func alternatives(to id: VersionID) -> [Record] { alternatives.isEmpty ? [] : alternatives[id] ?? [] }
 
-    /// The version is here, or shall be tried again. Its record, when it waited.
+    /// Removes a version that is stored, or will be tried again. Returns its record if it waited.
     @discardableResult
     mutating func remove(_ id: VersionID) -> Record? {
         waitingForBlobs.remove(id)
         return records.removeValue(forKey: id)
     }
-    /// The version is here: nothing of it waits any more.
+    /// Forgets a version that is stored.
     mutating func forget(_ id: VersionID) {
         remove(id)
         alternatives[id] = nil
         tried[id] = nil
     }
 
-    /// Those that waited for `id` and shall be tried again.
+    /// Removes and returns the versions that waited for `id`, to try them again.
     mutating func take(waitingFor id: VersionID) -> [Record] {
         guard let ids = waiting.removeValue(forKey: id) else { return [] }
         let taken = ids.compactMap { records.removeValue(forKey: $0) }
@@ -67,9 +67,8 @@ struct PendingVersions {
         return taken
     }
 
-    /// Those that waited for versions which are here by now, and shall be tried again, also if another thread is about to; and whether
-    /// others wait for one that is being stored.
-    /// O(rows that were not settled the last time).
+    /// Returns the versions whose missing versions are now present, to try them again, even if another thread is about to. Also returns
+    /// whether others wait for a version that is being stored. O(rows that were not settled the last time).
     mutating func takeReady(in history: History) -> (ready: [Record], isStoring: Bool) {
         var ready = Array(tried.values), isStoring = false, areSettled = true
         for i in settledRows..<max(settledRows, history.rows.count) {
@@ -85,18 +84,18 @@ struct PendingVersions {
         return (ready, isStoring)
     }
 
-    /// How many rows the next `takeReady` goes over, for tests.
+    /// The number of rows that the next `takeReady` checks, for tests.
     func unsettledRows(in history: History) -> Int { history.rows.count - settledRows }
 
-    /// A look for blobs failed: the next is due at once.
+    /// Makes the next check for blobs due at once, after one failed.
     mutating func lookAgain() { (blobMark, nextLook) = (nil, -Double.infinity) }
 
-    /// A look at so many for their blobs costs nothing to speak of.
+    /// Checking so many versions for their blobs costs little.
     private static let few = 64
 
-    /// Those that wait for blobs, when some may have come. Where the storage cannot tell, many are looked at so often only that
-    /// most of the time is left for other things.
-    /// - Parameter mark: what the storage told just now.
+    /// Returns the versions that wait for blobs, if some blobs may have arrived. If the storage cannot tell, many versions are only
+    /// checked so often that most of the time is left for other work.
+    /// - Parameter mark: the storage's current mark.
     mutating func takeWaitingForBlobs(_ mark: BlobMark?) -> [Record] {
         if let mark, mark == blobMark { return [] }
         if mark == nil, waitingForBlobs.count > PendingVersions.few, Clock.steady() < nextLook { return [] }
@@ -104,6 +103,6 @@ struct PendingVersions {
         defer { waitingForBlobs = [] }
         return waitingForBlobs.compactMap { records.removeValue(forKey: $0) }
     }
-    /// They were looked at, which took so many seconds.
+    /// Records how many seconds a check took.
     mutating func lookedForBlobs(_ seconds: Double) { nextLook = Clock.steady() + 10 * seconds }
 }

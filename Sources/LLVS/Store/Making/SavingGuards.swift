@@ -1,12 +1,13 @@
-/// What may refuse versions before they are made: an exchange with a place where others would fail at them. Of a layer above.
+/// Refuses versions before they are made, for an exchange with a place where other implementations would fail on them. Implemented by a
+/// higher layer.
 protocol SavingGuard: AnyObject, Sendable {
-    /// Why no value may be stored under an id that is new to the version; nil: it may.
+    /// Returns why no value may be stored under an id that is new to the version; nil if it may.
     func refusal(of id: UnsafeRawBufferPointer) -> StoreError?
-    /// Why a version may not have the metadata; nil: it may.
+    /// Returns why a version may not have the metadata; nil if it may.
     func refusal(of metadata: Metadata) -> StoreError?
 }
 
-/// The guards of a store, each for as long as somebody holds it.
+/// The guards of a store. They are not retained.
 final class SavingGuards: Sendable {
     private struct Entry { weak var one: (any SavingGuard)? }
     private let entries = Guarded<[Entry]>([])
@@ -26,7 +27,7 @@ final class SavingGuards: Sendable {
         for one in all { if let refusal = one.refusal(of: metadata) { throw refusal } }
     }
 
-    /// - Parameter isKnown: whether there is a value under the id already; then it may be changed.
+    /// - Parameter isKnown: returns whether there is a value under the id already. Then it may be changed.
     /// - Throws: the first refusal.
     func check(_ changes: BorrowedChanges, isKnown: (UnsafeRawBufferPointer) throws -> Bool) throws {
         let guards = all

@@ -1,16 +1,15 @@
-/// Whether versions are equal by meaning, however their changes are worded.
+/// Compares versions by their resulting states, however their changes are recorded.
 extension Store {
-    /// What a change leaves behind for its id.
+    /// The state that a change leaves for its id.
     private enum Outcome: Equatable {
         case bytes(size: Int, digest: [UInt8])
         case preserved(VersionID)
         case removed
     }
 
-    /// Whether changes lead to the same state as those of a record, both on top of `first`. Other implementations
-    /// record a removal of what is not there, or a preserve of what prevails anyway; and what is a removal to one
-    /// is a preserved removal to the other.
-    /// - Complexity: O(changes × log values), and reads the record. For versions whose digests differ only.
+    /// Returns whether changes lead to the same state as those of a record, both on top of `first`. Other implementations record removals
+    /// of absent values, or preserves of prevailing ones; and one records a `remove` where another records a `preserveRemoval`.
+    /// - Complexity: O(changes × log values), and reads the record. Only needed for versions whose digests differ.
     func haveSameOutcome(_ changes: some Collection<RecordChange>, _ place: RecordPlace, on first: UInt32) throws -> Bool {
         let root = first == History.none ? nil : try maps.map(first)
         var one: [(ValueID, Outcome)] = [], other: [(ValueID, Outcome)] = []
@@ -33,7 +32,7 @@ extension Store {
         return one.elementsEqual(other) { $0.0 == $1.0 && $0.1 == $1.1 }
     }
 
-    /// Nil for what leaves the state as it is.
+    /// Returns nil for a change that leaves the state as it is.
     private func outcome(_ kind: Value.Change.Kind, at present: MapEntry?, stored: VersionID?, bytes: () throws -> Outcome) rethrows
         -> Outcome?
     {

@@ -1,4 +1,4 @@
-/// What recorded versions mean: whether two are the same, and whether one is what its id says.
+/// Compares the content of recorded versions, and checks it against their ids.
 extension Store {
     func identityDigest(_ version: Version, _ changes: some Collection<RecordChange>) -> [UInt8] {
         var hasher = IdentityHasher(.identity)
@@ -17,14 +17,14 @@ extension Store {
         try records.identityDigest(place(of: requireOrdinal(id)))
     }
 
-    /// Whether a record is what its id says. Of a merge as they were made before the timestamp is looked at where its predecessor is known.
-    /// - Throws: what reading throws.
+    /// Returns whether a record is what its id claims. For a merge in the old form, the timestamp is checked if its predecessor is known.
+    /// - Throws: the errors of reading.
     func vouching(ofRecordAt place: RecordPlace) throws -> Vouching {
         let (vouching, version) = try records.vouching(place)
         return settled(vouching, version)
     }
 
-    /// The id of a merge as they were made before does not cover its timestamp, which follows from its first predecessor.
+    /// The id of a merge in the old form does not cover its timestamp, which follows from its first predecessor.
     func settled(_ vouching: Vouching, _ version: Version) -> Vouching {
         guard vouching == .oldMerge, let first = version.predecessors.first,
             let before = lock.withRead({ dag.ordinalIncludingStaged(of: first).map { dag.rows[Int($0)].timestamp } })

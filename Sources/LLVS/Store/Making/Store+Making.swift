@@ -1,19 +1,17 @@
-/// Making versions.
+/// Makes versions.
 extension Store {
     /// Records one version, atomically: all of it or nothing, also across a crash.
     ///
-    /// The state at the version is that at `basedOn` (empty when nil: the version is a root) with the changes
-    /// applied. `insert` and `update` both set the value and are recorded with the label that is true there;
-    /// removing what is not there records nothing. Without an `id` the id follows from what the version holds
-    /// (docs/format.md). With one predecessor at most no version records a `preserve`: the bytes are
-    /// recorded, since other implementations relay such a version with the bytes as its own, and a `preserveRemoval` is a
-    /// `remove`. With an `id`, making the same version again returns the one that is there.
+    /// The state at the version is that at `basedOn` (empty if it is nil: the version is a root) with the changes applied. `insert` and
+    /// `update` both set the value, and are recorded with the kind that is true there. Removing an absent value records nothing. Without
+    /// an `id`, the id is derived from the version's content (docs/format.md). A version with at most one predecessor never records a
+    /// `preserve`: its bytes are recorded, since other implementations relay such a version with the bytes as its own. A
+    /// `preserveRemoval` becomes a `remove`. With an `id`, making the same version again returns the existing one.
     /// - Throws: `.unknownPredecessor`, `.duplicateID`, `.invalidValueID`, `.invalidUTF8`, `.tooLarge`, `.unportableID` (refused by an
-    ///   exchange that is open: `Exchange.Options.hasNoOtherReaders`),
-    ///   `.invalidVersionID` (also for one that differs from a known one by case, that cannot be a file name everywhere, or that has the
-    ///   form of those that follow from content and is none), `.versionMismatch` (the id is
-    ///   taken by another version), `.invalidReference`, `.readOnly`, `.noSpace`, `.io`, and `.unknownOutcome` when
-    ///   a sync failed after the version was written: making it again under its id is safe.
+    ///   open exchange: `Exchange.Options.hasNoOtherReaders`), `.invalidVersionID` (also if the id differs from a known one only by case,
+    ///   cannot be a file name on all systems, or has the form of a content-derived id without being one), `.versionMismatch` (another
+    ///   version has the id), `.invalidReference`, `.readOnly`, `.noSpace`, `.io`, and `.unknownOutcome` if a sync failed after the
+    ///   version was written: making it again under its id is safe.
     /// - Complexity: O(changes × (id length + log values)).
     @discardableResult
     public func makeVersion(
@@ -23,7 +21,7 @@ extension Store {
         try changes.withBorrowed { try makeVersion(basedOn: predecessor, borrowing: $0, metadata: metadata, id: id, timestamp: timestamp) }
     }
 
-    /// As above, with bytes that stay the caller's.
+    /// The same, with bytes that the caller owns.
     @discardableResult
     public func makeVersion(
         basedOn predecessor: VersionID?, borrowing changes: BorrowedChanges, metadata: Metadata, id: VersionID?, timestamp: Double? = nil
@@ -31,8 +29,8 @@ extension Store {
         try make(basedOn: predecessor, borrowing: changes, metadata: metadata, id: id, timestamp: timestamp).version
     }
 
-    /// Not new: the same version was there already.
-    /// - Parameter timestamp: seconds since 2001-01-01 UTC, later than the predecessor's; nil: the time now.
+    /// Makes a version. `isNew` is false if the same version already existed.
+    /// - Parameter timestamp: seconds since 2001-01-01 UTC, later than the predecessor's; nil for the current time.
     func make(
         basedOn predecessor: VersionID?, borrowing changes: BorrowedChanges, metadata: Metadata, id: VersionID?, timestamp: Double? = nil
     ) throws -> (version: Version, isNew: Bool) {
@@ -50,7 +48,7 @@ extension Store {
             isFirstSave = try predecessor == EmptyRoot.id && findOrdinal(predecessor) == nil
             if !isFirstSave { first = try requireOrdinal(predecessor, .unknownPredecessor, toBuildOn: true) }
         }
-        // Of a few changes no map is made, but every so often.
+        // For a few changes no map is built, except now and then.
         let view = try first != History.none && sorted.count <= MapPolicy.longestDelta ? maps.view(toSave: sorted.count, on: first) : nil
         let (recorded, kept) = try effective(sorted, on: first, view)
         return try removingUnused(kept) {
@@ -85,7 +83,7 @@ extension Store {
         }
     }
 
-    /// Makes a version whose id or timestamp the caller gave, unless the very same is here.
+    /// Makes a version whose id or timestamp the caller gave, unless the same version exists.
     private func makeOnce(
         _ draft: inout Draft, isNamed: Bool, timestamp: Double?, behind: Double?, _ commit: (inout Draft) throws -> Void
     ) throws -> (version: Version, isNew: Bool) {
@@ -97,7 +95,7 @@ extension Store {
         let id = draft.version.id
         commits.inFlight.begin(id)
         defer { commits.inFlight.end(id) }
-        // Another handle may have taken the id. What another stored under one that follows from its content is the same.
+        // Another handle may have used the id. A content-derived id implies identical content, so only named ids are checked.
         if isNamed { _ = try findOrdinal(id) }
         if let existing = try existingVersion(draft.version, draft.changes, comparingTimestamp: timestamp != nil) {
             return (existing, false)
@@ -108,7 +106,7 @@ extension Store {
         return (draft.version, true)
     }
 
-    /// Sees to it that a version that is not here can have the id that the caller gave, and gives it its timestamp.
+    /// Checks that a new version can have the given id, and sets its timestamp.
     private func name(_ draft: inout Draft, timestamp: Double?, behind: Double?) throws {
         let id = draft.version.id
         if let twin = lock.withRead({ dag.caseInsensitiveCollision(of: id) }) {
@@ -122,7 +120,7 @@ extension Store {
             try checkTimestamp(timestamp, behind: behind, draft.version.predecessors.first)
             draft.version.timestamp = timestamp
         } else if let known = lock.withRead({ commits.unpublished.unconfirmed(id) })?.time ?? waitingTime(id) {
-            // Made before with an outcome that was not known, or waiting: made again, it must be the same version.
+            // It was made before with an unknown outcome, or waits. If it is made again, it must be the same version.
             known.give(to: &draft.version)
         } else {
             setTime(&draft, behind: behind)
@@ -138,8 +136,8 @@ extension Store {
         }
     }
 
-    /// Gives a version the time now. Where its timestamp has to be later than that by more than clocks may differ, since the predecessor's
-    /// is, its metadata say what the clock shows.
+    /// Sets a version's timestamp to the current time. The timestamp must be later than the predecessor's. If it is therefore ahead of
+    /// the clock by more than clocks may differ, the metadata records the clock's time.
     private func setTime(_ draft: inout Draft, behind: Double?) {
         let now = environment.clock()
         draft.version.timestamp = environment.times.next(now, behind: behind)
@@ -147,7 +145,7 @@ extension Store {
         if draft.version.metadata[MadeTime.clockKey] == nil { draft.version.metadata[MadeTime.clockKey] = MadeTime.json(now) }
     }
 
-    /// One that the caller gives: versions made here are later than those that they are based on.
+    /// Checks the caller's timestamp: versions made here are later than their predecessors.
     private func checkTimestamp(_ timestamp: Double, behind: Double?, _ predecessor: VersionID?) throws {
         guard timestamp.isFinite else {
             throw StoreError(
@@ -163,8 +161,8 @@ extension Store {
             versionID: predecessor?.description)
     }
 
-    /// The changes as they will be recorded on top of a version: labels true, what changes nothing dropped.
-    /// Also returns bytes that the record borrows.
+    /// Returns the changes to record on top of a version: with the true kinds, and without those that change nothing. Also returns bytes
+    /// that the record borrows.
     private func effective(_ sorted: ChangeOrder, on first: UInt32, _ view: DeltaChains.View?) throws -> (RecordChanges, [Pulled]) {
         if let view { return try effective(sorted, on: first) { view.lookup($0) } }
         if first != History.none, sorted.count <= MapPolicy.fewLookups {
@@ -177,13 +175,13 @@ extension Store {
         }
     }
 
-    /// `present` tells what prevails at the version.
+    /// - Parameter present: returns what prevails at the version.
     private func effective(_ sorted: ChangeOrder, on first: UInt32, _ present: (UnsafeRawBufferPointer) throws -> MapEntry?) throws -> (
         RecordChanges, [Pulled]
     ) {
         if first == History.none, sorted.areAll(.insert) { return (sorted.sorted, []) }
         if sorted.count == 1 {
-            // By far the most common: an update that is one.
+            // The most frequent case by far: an update of an existing value.
             let change = sorted.first
             if change.kind == .update, try present(change.id) != nil { return (sorted.sorted, []) }
         }
@@ -230,13 +228,13 @@ extension Store {
         return (RecordChanges(list), kept.map(\.value))
     }
 
-    /// Runs what makes a version of the values. Files of theirs go again when there is no such version, or it was there already.
+    /// Runs `make`, which makes a version of the values. Removes their files if it fails, or if the version already existed.
     private func removingUnused(_ values: [Pulled], _ make: () throws -> (version: Version, isNew: Bool)) throws -> (
         version: Version, isNew: Bool
     ) {
         do {
             let made = try withExtendedLifetime(values, make)
-            // The version that was there already has blobs of its own.
+            // The existing version has blobs of its own.
             if !made.isNew { remove(values) }
             return made
         } catch {
@@ -245,7 +243,7 @@ extension Store {
         }
     }
 
-    /// The bytes that a version stored, to be stored once more.
+    /// Reads the bytes that a version stored, to store them again.
     private func pull(_ id: UnsafeRawBufferPointer, _ stored: VersionID, _ ordinal: UInt32) throws -> Pulled {
         let place = place(of: ordinal)
         let entry = try records.located(
@@ -263,7 +261,7 @@ extension Store {
             })
     }
 
-    /// The ordinal of the version that a reference names, which must be here and have stored that id.
+    /// Returns the ordinal of the version that a reference names. It must exist and have stored that id.
     func checkReference(_ id: UnsafeRawBufferPointer, _ stored: VersionID) throws -> UInt32 {
         guard let ordinal = try findOrdinal(stored), let found = try records.findChange(place(of: ordinal), id),
             found.kind == .insert || found.kind == .update
@@ -278,8 +276,8 @@ extension Store {
         return ordinal
     }
 
-    /// When the outcome of making a version of that id was not known, it may be stored all the same: then only
-    /// the very same may be made, or there would be two.
+    /// Checks a version whose id was used with an unknown outcome: it may be stored, so only the same version may be made, or there would
+    /// be two.
     func checkUnconfirmed(_ version: Version, _ changes: some Collection<RecordChange>) throws {
         guard let unconfirmed = lock.withRead({ commits.unpublished.unconfirmed(version.id) }),
             unconfirmed.digest != identityDigest(version, changes)
@@ -291,11 +289,11 @@ extension Store {
             versionID: version.id.description)
     }
 
-    /// That of a version which waits for its ancestry or for its large values: made again, it must be the same version.
+    /// Returns the time of a waiting version: if it is made again, it must be the same version.
     private func waitingTime(_ id: VersionID) -> GivenTime? { lock.withRead { (pending.records[id]?.header.version).map(GivenTime.init) } }
 
-    /// The version of that id, when it is here and the same by meaning.
-    /// - Throws: `.versionMismatch` when it is another.
+    /// Returns the version with that id if it exists and has the same content.
+    /// - Throws: `.versionMismatch` if its content differs.
     func existingVersion(_ wanted: Version, _ changes: some Collection<RecordChange>, comparingTimestamp: Bool) throws -> Version? {
         if wanted.id == EmptyRoot.id {
             var same = EmptyRoot.version
@@ -311,7 +309,7 @@ extension Store {
             }
         }
         guard let ordinal = lock.withRead({ dag.ordinal(of: wanted.id) }) else {
-            // One that waits for its ancestry counts, too; but one that cannot be read must not keep a whole one out.
+            // A version that waits for its ancestry counts, too. But an unreadable one must not keep a valid one out.
             var asked = wanted
             if !comparingTimestamp { waitingTime(wanted.id)?.give(to: &asked) }
             if let waiting = lock.withRead({ pending.records[wanted.id] }), let digest = try? records.identityDigest(waiting.place),
@@ -343,7 +341,7 @@ extension Store {
         return existing
     }
 
-    /// Records the empty root, from which stores that start apart share an ancestor, and the first save on it, as one batch.
+    /// Records the empty root and the first save on it as one batch. Through the empty root, stores that start apart share an ancestor.
     private func commitWithEmptyRoot(_ draft: inout Draft) throws {
         commits.inFlight.begin(EmptyRoot.id)
         defer { commits.inFlight.end(EmptyRoot.id) }

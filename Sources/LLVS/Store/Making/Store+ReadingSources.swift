@@ -1,6 +1,6 @@
-/// Making versions of values that come in pieces.
+/// Makes versions with values that come in pieces.
 extension Store {
-    /// What a source came to: a blob, or bytes where it is too small for one or the storage has none.
+    /// The content of a source: a blob, or bytes if it is too small for one or the storage has no blobs.
     enum Pulled {
         case bytes([UInt8])
         case written(WrittenValue)
@@ -11,7 +11,7 @@ extension Store {
             case .written(let value): value.size
             }
         }
-        /// Gives a change this value, which must be kept as long as the change is.
+        /// Sets the value of a change. The result must be retained as long as the change.
         func set(_ change: inout BorrowedChange) {
             switch self {
             case .bytes(let bytes): change.data = bytes.withUnsafeBytes { $0 }
@@ -20,12 +20,12 @@ extension Store {
         }
     }
 
-    /// As `makeVersion`, with values that are asked for piece by piece, each an update, beside the changes.
+    /// The same as `makeVersion`, with values that are read piece by piece in addition to the changes. Each is an update.
     ///
-    /// A value that is larger than what the storage keeps in its records goes straight to a file of its own: no more of it
-    /// than a piece is in memory. Others are gathered in memory.
-    /// - Throws: what a source throws, as it is; `.tooLarge` when one gives more than a value may have, `.invalidArgument` when
-    ///   it does not give as many bytes as it said; else as `makeVersion`. Then nothing of the version is stored.
+    /// A value that is larger than what the storage stores in records is written directly to its own file: only one piece is in memory.
+    /// Smaller values are collected in memory.
+    /// - Throws: the errors of a source, unchanged; `.tooLarge` if one has more bytes than a value may have, `.invalidArgument` if it
+    ///   does not have as many bytes as it announced; otherwise like `makeVersion`. After an error, nothing of the version is stored.
     @discardableResult
     public func makeVersion(
         basedOn predecessor: VersionID?, borrowing changes: BorrowedChanges, reading sources: [ValueSource],
@@ -36,7 +36,7 @@ extension Store {
             return try makeVersion(basedOn: predecessor, borrowing: changes, metadata: metadata, id: id, timestamp: timestamp)
         }
         try checkWritable("Making a version")
-        // What is wrong with the ids is told before anything is read.
+        // Report errors in the ids before anything is read.
         let ids = sources.map(\.id.bytes)
         let named = Array(changes) + ids.map { BorrowedChange(kind: .update, id: $0.withUnsafeBytes { $0 }) }
         return try withExtendedLifetime(ids) {
@@ -51,7 +51,7 @@ extension Store {
                     for (i, value) in pulled.enumerated() { value.set(&list[changes.count + i]) }
                     let (version, isNew) = try make(
                         basedOn: predecessor, borrowing: BorrowedChanges(list), metadata: metadata, id: id, timestamp: timestamp)
-                    // The version that was there already has blobs of its own.
+                    // The existing version has blobs of its own.
                     if !isNew { remove(pulled) }
                     return version
                 }
@@ -76,7 +76,7 @@ extension Store {
         }
         var bytes: [UInt8] = [], size = 0, digest = SHA256()
         var writer = try source.size.flatMap { $0 > threshold ? try storage.blobWriter(size: $0) : nil }
-        // More than that is believed as it comes: there may be no memory for what is only said.
+        // A larger announced size is not trusted: there may be no memory for it. Grow as the bytes arrive.
         if writer == nil, let size = source.size {
             try Memory.grow(&bytes, by: min(size, 16 << 20), "Reading the value of \"\(source.id)\"")
         }

@@ -1,19 +1,19 @@
-/// Taking in versions that were made elsewhere.
+/// Adds versions that were made elsewhere.
 extension Store {
     /// A version as an exchange received it.
     public struct ReceivedVersion: Sendable {
-        /// What its file says of it; the size of its data is counted anew.
+        /// The version as its file describes it. The size of its data is counted again.
         public var version: Version
-        /// Its changes, in any order, each id once.
+        /// Its changes, in any order, without duplicate ids.
         public var changes: [Value.Change]
-        /// Whether it is what its id says, where that was looked at already.
+        /// Whether it is what its id claims, if that was checked already.
         var vouching: Vouching?
-        /// Those of the changes whose bytes lie in a file of the storage already, by their index; they have no data.
+        /// The changes whose bytes are in a file of the storage already, by index. They have no data.
         var written: [Int: WrittenValue] = [:]
-        /// A version with its changes, of which nothing has been checked yet.
+        /// Creates an unchecked version with its changes.
         public init(version: Version, changes: [Value.Change]) { self.version = version; self.changes = changes }
 
-        /// The same with the bytes of all values in memory.
+        /// Returns the same with the bytes of all values in memory.
         func inMemory(from storage: any Storage) throws -> ReceivedVersion {
             var whole = self
             whole.written = [:]
@@ -28,26 +28,26 @@ extension Store {
         }
     }
 
-    /// What became of a received version.
+    /// The outcome of adding a received version.
     public enum Addition: Sendable {
-        /// It is in the store now, durable as the store is; or waits there for its predecessors.
+        /// It was added, and is as durable as the store's versions; or it is in the store and waits for its predecessors.
         case added
-        /// It was here, and is the same.
+        /// The same version was present.
         case alreadyPresent
-        /// It was here and damaged, and is whole again.
+        /// The version was present and damaged, and was repaired.
         case repaired
-        /// Nothing of it was stored; the error says why.
+        /// Nothing of it was stored, for this reason.
         case problem(StoreError)
     }
 
-    /// Adds versions, predecessors first whatever their order, as one batch. What cannot be added is answered
-    /// with its problem and holds back only what depends on it. One that is not what its id says (`.contentMismatch`) keeps nothing else
-    /// out, be it of the same id. A version that is here, and in which damage was met, is made whole.
+    /// Adds versions as one batch, predecessors first, whatever their order. For a version that cannot be added, the result has the
+    /// problem, which holds back only its descendants. A version that is not what its id claims (`.contentMismatch`) does not keep others
+    /// out, even with the same id. A present version with known damage is repaired.
     /// - Parameters:
-    ///   - received: the versions with their changes, each id once or several times.
-    ///   - isVerifying: reads all of the versions that are here, to see whether they are damaged.
-    ///   - control: looked at with stage `.adding`.
-    /// - Throws: failures of the storage, and what the control throws, only; then none of the batch is there.
+    ///   - received: the versions with their changes. An id may occur several times.
+    ///   - isVerifying: whether to read all present versions for damage.
+    ///   - control: checked with stage `.adding`.
+    /// - Throws: only errors of the storage and of the control. Then nothing of the batch is stored.
     public func add(_ received: [ReceivedVersion], isVerifying: Bool = false, _ control: OperationControl = OperationControl()) throws
         -> [Addition]
     {
@@ -110,11 +110,11 @@ extension Store {
         return results.prefix(count).map { $0 ?? .problem(StoreError(.internal, "A received version was neither added nor refused.")) }
     }
 
-    /// Refuses to receive what would leave no room for what is saved here.
+    /// Refuses to receive versions that would leave no space for local saves.
     /// - Throws: `.noSpace`.
     private func expectRoom(_ drafts: [(draft: Draft, written: [Int: WrittenValue])]) throws {
         guard !drafts.isEmpty, let room = storage.room() else { return }
-        // What lies in files of the storage takes its room already.
+        // Files of the storage use their space already.
         let needed = drafts.reduce(UInt64(0)) { sum, item in
             let inFiles = item.written.values.reduce(UInt64(0)) { $0 &+ UInt64(clamping: $1.size) }
             let all = item.draft.version.valueDataSize
@@ -138,12 +138,12 @@ extension Store {
         }
     }
 
-    /// A received version that can be one, and is what its id says.
+    /// A valid received version that is what its id claims.
     private struct Prepared {
-        /// Borrowed from it, in order of the ids.
+        /// Borrowed from the version, in order of the ids.
         var sorted: [RecordChange]
         var vouching: Vouching
-        /// Of the values that carry theirs in the record.
+        /// The digests of the values that carry theirs in the record.
         var digests: [UInt8] = []
     }
 
@@ -156,11 +156,11 @@ extension Store {
         return prepared
     }
 
-    /// A merge that another implementation sent on. It records what differs from either predecessor, and adds `preserve` and
-    /// `preserveRemoval` of what prevails at the first predecessor in any case. The id is that of the merge without these changes, and they
-    /// are dropped.
-    /// - Parameter look: called now and then; what it throws ends the work.
-    /// - Throws: `.contentMismatch` if it is not what its id says without them either, `.missingPredecessor`, and what reading throws.
+    /// Restores the original form of a merge that another implementation relayed. That records what differs from either predecessor, and
+    /// adds a `preserve` or `preserveRemoval` of what prevails at the first predecessor in any case. The id is that of the merge without
+    /// these changes, so they are dropped.
+    /// - Parameter look: called now and then. It may throw to end the work.
+    /// - Throws: `.contentMismatch` if the id does not match without them either, `.missingPredecessor`, and the errors of reading.
     private func asMade(
         _ version: Version, _ prepared: Prepared, beside others: Batch, looking look: () throws -> Void
     ) throws -> Prepared {
@@ -184,8 +184,8 @@ extension Store {
         return made
     }
 
-    /// Which version stored what prevails under an id at a version that is here, or among the others of the batch; nil if there is nothing.
-    /// - Parameter look: called for each of the others that is asked.
+    /// Returns which version stored the value that prevails for an id, at a present version or at one of the batch; nil if there is none.
+    /// - Parameter look: called for each version of the batch that is checked.
     /// - Complexity: O(versions of the batch) lookups.
     private func prevailing(
         _ key: UnsafeRawBufferPointer, at id: VersionID, for version: VersionID, beside others: Batch, _ look: () throws -> Void
@@ -207,8 +207,8 @@ extension Store {
         return try maps.prevailing(at: ordinal).lookup(key).map { versionID($0.version) }
     }
 
-    /// Keeps in mind whether a version is what its id says, so that its bytes need not be kept for that.
-    /// - Throws: `.contentMismatch`, and what is wrong with its changes.
+    /// Records whether a version is what its id claims, so that its bytes need not be retained for that.
+    /// - Throws: `.contentMismatch`, and the errors in its changes.
     func look(at received: inout ReceivedVersion) throws {
         guard received.version.id.hasContentForm else { return }
         let looked = received
@@ -218,7 +218,7 @@ extension Store {
         received.vouching = vouching
     }
 
-    /// Whether a version is what its id says, and can be one. The predecessors are here.
+    /// Returns whether a version is valid and what its id claims. Precondition: its predecessors are present.
     func isGenuine(_ received: ReceivedVersion) throws -> Bool {
         do {
             return try withExtendedLifetime(received) {
@@ -227,8 +227,8 @@ extension Store {
         } catch let error as StoreError where Store.isProblem(error.code) { return false }
     }
 
-    /// Whether something builds on the empty root that is neither here nor among the versions: its content is known, so nobody waits for
-    /// it.
+    /// Returns whether a version's predecessor is the empty root, and that is neither present nor among the versions. Its content is
+    /// known, so no version waits for it.
     private func needsEmptyRoot(_ received: [ReceivedVersion], _ prepared: [Prepared?]) throws -> Bool {
         guard try !contains(EmptyRoot.id) else { return false }
         var isNamed = false
@@ -239,9 +239,9 @@ extension Store {
         return isNamed
     }
 
-    /// Indices of those that can be versions, in an order that has each behind those of its predecessors that are in the batch.
+    /// Returns the indexes of the valid versions, each after its predecessors in the batch.
     private func predecessorsFirst(_ received: [ReceivedVersion], _ prepared: [Prepared?]) -> [Int] {
-        // The first of each id, and behind each the next of the same id.
+        // The first index of each id, and for each index the next one with the same id.
         var index: [VersionID: Int] = [:], next = [Int?](repeating: nil, count: received.count)
         for i in received.indices.reversed() where prepared[i] != nil {
             next[i] = index[received[i].version.id]
@@ -272,7 +272,7 @@ extension Store {
         return order
     }
 
-    /// The changes of a received version that one can have, in order of their ids. Borrowed from it.
+    /// Returns the changes of a received version in order of their ids, if they are valid. Borrowed from it.
     func sortedChanges(_ received: ReceivedVersion) throws -> [RecordChange] {
         let version = received.version
         guard version.timestamp.isFinite, version.predecessors.count <= 2, Set(version.predecessors).count == version.predecessors.count,
@@ -316,7 +316,7 @@ extension Store {
         return sorted
     }
 
-    /// The draft of a received version; nil when it is here already.
+    /// Returns the draft of a received version; nil if it is present.
     private func draft(
         for version: Version, _ prepared: Prepared, beside others: Batch, _ ancestry: inout KnownAncestry, _ control: PacedControl
     ) throws -> Draft? {
@@ -362,7 +362,7 @@ extension Store {
         return draft
     }
 
-    /// What a batch holds so far, and where by id.
+    /// The drafts of a batch so far, and their indexes by id.
     private typealias Batch = (drafts: [(index: Int, ordinal: UInt32, draft: Draft)], index: [VersionID: Int])
 
     private func knownOrdinal(_ id: VersionID, for version: VersionID, beside others: Batch) throws -> UInt32 {
@@ -372,7 +372,7 @@ extension Store {
             versionID: id.description)
     }
 
-    /// A preserve must name bytes that its version stored, be it in the store or in the same batch.
+    /// Checks that a preserve names bytes that its version stored, in the store or in the same batch.
     private func checkStored(
         _ id: UnsafeRawBufferPointer, _ ordinal: UInt32, _ stored: VersionID, for version: VersionID, beside others: Batch
     ) throws {

@@ -1,5 +1,4 @@
-/// Fills a batch with what its rows are to hold: from the blocks in memory, and for the rest from the storage in the
-/// order in which it lies, many values in one read where they are neighbours.
+/// Fills the rows of a batch: from the cached blocks, and the rest from the storage in storage order. Adjacent values share a read.
 struct BatchFilling {
     /// A value whose bytes are to be read.
     private struct Wanted {
@@ -11,17 +10,17 @@ struct BatchFilling {
         var bodySize: Int { RecordTable.bodyHeaderSize + Int(entry.size) }
     }
 
-    /// Bytes that are read together at most, and unneeded ones between two values that are read with them.
+    /// The most bytes of one read, and the most unneeded bytes between two values that it covers.
     private static let runSize = 256 << 10, gapSize = 4 << 10
-    /// Values served in one section of the store's lock.
+    /// Values that are read while the store's lock is held once.
     private static let sectionRows = 32
 
     private let store: Store
     private let batch: ValueBatch
     private let byteLimit: Int
-    /// Bytes of values so far, those in `entries` included as far as they are known.
+    /// The bytes of values so far, including the known sizes in `entries`.
     private var bytes = 0
-    /// Of the rows from `first` on, which wait to be filled.
+    /// The entries of the rows from `first` on, which are still to be filled.
     private var entries = ContiguousArray<MapEntry?>()
     private var first = 0
     private var wanted = ContiguousArray<Wanted>()
@@ -32,10 +31,10 @@ struct BatchFilling {
         self.byteLimit = byteLimit
     }
 
-    /// Whether the bytes that are known of are fewer than the limit.
+    /// Whether the known bytes are below the limit.
     var isBelowLimit: Bool { bytes < byteLimit }
 
-    /// A row that waits. `entry`: what prevails under the id.
+    /// Adds a row to fill, with the entry that prevails for the id.
     @inline(__always)
     mutating func append(_ id: UnsafeRawBufferPointer, _ entry: MapEntry?) throws {
         try batch.append(id: id)
@@ -44,7 +43,7 @@ struct BatchFilling {
         if let entry, batch.hasData, entry.size != MapEntry.unknownSize { bytes += Int(entry.size) }
     }
 
-    /// A row that waits, of which `lookUp` will find out what prevails.
+    /// Adds a row to fill whose entry `lookUp` will find.
     @inline(__always)
     mutating func append(_ id: UnsafeRawBufferPointer) throws {
         try batch.append(id: id)
@@ -52,7 +51,7 @@ struct BatchFilling {
         entries.append(nil)
     }
 
-    /// Finds out what prevails in a map under the ids that wait.
+    /// Looks up the entries of the rows to fill in a map.
     mutating func lookUp(in root: MapNode?) {
         guard let root else { return }
         let batch = batch, first = first
@@ -62,7 +61,7 @@ struct BatchFilling {
         }
     }
 
-    /// Fills the rows that wait. Answers whether the limit has not been reached; rows behind the one that reaches it go.
+    /// Fills the rows. Returns whether the limit was not reached. Removes the rows after the one that reaches it.
     mutating func fill() throws -> Bool {
         defer {
             entries.removeAll(keepingCapacity: true)
@@ -81,7 +80,7 @@ struct BatchFilling {
 
     // MARK: Which bytes
 
-    /// Finds out the sizes that the map does not tell, and where those bytes are.
+    /// Reads the sizes that the map does not have, and where those bytes are.
     private mutating func resolve() throws {
         guard entries.contains(where: { $0?.size == MapEntry.unknownSize }) else { return }
         bytes -= entries.reduce(0) { $0 + ($1.map { $0.size == MapEntry.unknownSize ? 0 : Int($0.size) } ?? 0) }
@@ -100,7 +99,7 @@ struct BatchFilling {
         }
     }
 
-    /// Which versions stored them, and where their records are.
+    /// Sets the versions that stored the values, and the places of their records.
     private mutating func describe() throws {
         var i = 0
         if batch.hasData { try Memory.grow(&wanted, by: entries.count, "Reading \(entries.count) values") }
@@ -128,7 +127,7 @@ struct BatchFilling {
         while i < wanted.count {
             let end = min(i + BatchFilling.sectionRows, wanted.count)
             store.lock.withRead {
-                // All are found before the first is looked at: their memory is fetched at the same time.
+                // Prefetch all before reading the first, so that the cache misses overlap.
                 for j in i..<end where wanted[j].entry.bodyOffset != 0 {
                     store.records.blocks.prefetch(wanted[j].place, from: wanted[j].entry.bodyOffset)
                 }
@@ -149,14 +148,14 @@ struct BatchFilling {
         }
     }
 
-    /// The caller holds the store's lock for reading.
+    /// Precondition: the caller holds the store's lock for reading.
     @inline(__always)
     private func takeFromMemory(_ one: Wanted) -> Bool {
         guard one.entry.bodyOffset != 0, let body = store.records.blocks.bytes(one.place, from: one.entry.bodyOffset) else { return false }
         return accept(body, one) || (body.count < one.bodySize && takeFromBlocks(one))
     }
 
-    /// Of a body that lies across blocks.
+    /// Reads a body that spans blocks.
     @inline(never)
     private func takeFromBlocks(_ one: Wanted) -> Bool {
         let size = min(UInt64(one.bodySize), one.place.length &- one.entry.bodyOffset)
@@ -168,7 +167,7 @@ struct BatchFilling {
             }) ?? false
     }
 
-    /// Puts a value's bytes where they belong, if those that the buffer begins with are what their checksum says.
+    /// Stores a value's bytes in the batch, if the beginning of the buffer matches its checksum.
     @inline(__always)
     private func accept(_ body: UnsafeRawBufferPointer, _ one: Wanted) -> Bool {
         let size = Int(one.entry.size)
@@ -180,7 +179,7 @@ struct BatchFilling {
         return Inflated.fill(target.baseAddress, size: size, from: bytes)
     }
 
-    /// The end of the neighbours that begin with the one at `start`.
+    /// Returns the end of the run of adjacent values that begins at `start`.
     private func runEnd(_ missing: ContiguousArray<Int>, from start: Int) -> Int {
         let head = wanted[missing[start]]
         var end = start + 1, behind = head.position &+ UInt64(head.bodySize)
@@ -216,7 +215,7 @@ struct BatchFilling {
         if !isRead { for i in run { try readAlone(wanted[i]) } }
     }
 
-    /// As when it is fetched alone: from wherever it is by now, or an error that says what is wrong.
+    /// Reads a value alone: from its current place. If that fails, the error says what is wrong.
     private func readAlone(_ one: Wanted) throws {
         let place = store.lock.withRead { store.dag.rows[Int(one.entry.version)].place }
         let id = batch.id(one.row), target = batch.target(one.row)

@@ -1,26 +1,26 @@
-/// What a chain of versions, each on the one before, changed together: once per id, in byte order.
+/// The combined changes of a chain of versions, each based on the one before: one per id, in byte order.
 struct ChainChanges {
-    /// What the state before the first of the versions held under an id, as far as their records tell.
+    /// The state of an id before the first of the versions, as far as their records tell.
     enum Before: UInt8 { case absent, present, unknown }
 
     struct Item {
         var key: UnsafeRawBufferPointer
-        /// What prevails behind the last of the versions; nil when nothing does.
+        /// The entry after the last of the versions; nil if the value is absent.
         var entry: MapEntry?
-        /// Of the bytes that prevail, when it is known.
+        /// The fingerprint of its bytes, if it is known.
         var fingerprint: UInt32?
         var before: Before
-        /// Whether the bytes were stored before, by a version that the change names.
+        /// Whether an earlier version stored the bytes, which the change names.
         var isPreserved: Bool
 
-        /// Whether something was there before, and the change made a difference; nil when the records do not tell.
+        /// Whether a value was present before, and the change made a difference; nil if the records do not tell.
         var toldBefore: Bool? {
-            // What was preserved may be what was there.
+            // A preserved value may be the one that was present before.
             isPreserved || before == .unknown ? nil : before == .present
         }
     }
     private(set) var items: [Item] = []
-    /// Holds the keys.
+    /// Retains the keys.
     private let arena = ByteArena()
 
     /// - Parameter chain: the versions, newest first.
@@ -49,7 +49,7 @@ struct ChainChanges {
         if chain.count > 1 { try sortAndJoin() }
     }
 
-    /// What became of the state at one version until another, as their maps tell.
+    /// The changes from one version to another, from their maps.
     init(from base: UInt32, to version: UInt32, in store: Store, _ control: PacedControl = .none) throws {
         try MapNode.forEachDifference(store.maps.map(base, control), store.maps.map(version, control)) { key, before, after in
             try control.step(0)
@@ -59,7 +59,7 @@ struct ChainChanges {
         }
     }
 
-    /// Of several changes of one id the newest tells what prevails, the oldest what was there before.
+    /// Joins the changes of each id: the newest determines the entry, the oldest the state before.
     private mutating func sortAndJoin() throws {
         try Memory.expect(items.count * (MemoryLayout<Item>.stride + 16), "Comparing two versions")
         let order = items.indices.sorted { i, j in
@@ -82,15 +82,15 @@ struct ChainChanges {
 /// The chains of first predecessors of two versions, down to the first version that is on both.
 struct Meeting {
     var at: UInt32
-    /// From each of the two back to where they meet, newest first, without that; and how much they recorded.
+    /// The versions from each of the two back to the meeting, newest first and without it, and how many changes they recorded.
     var left: [UInt32] = []
     var right: [UInt32] = []
     var leftChanges = 0
     var rightChanges = 0
 }
 
-/// The versions from one back to another on its chain of first predecessors, newest first and without the latter, and
-/// how many changes they recorded; nothing when it is not on the chain.
+/// Walks the versions from one back to another on its chain of first predecessors, newest first and without the latter, and counts their
+/// changes. Empty if the latter is not on the chain.
 struct ChainBehind: HistoryPass {
     private var at: UInt32
     private let base: UInt32
@@ -115,8 +115,8 @@ struct ChainBehind: HistoryPass {
 }
 
 extension History {
-    /// Where the chains of first predecessors of two versions meet; nil when they do not, or when one of them has
-    /// more versions and changes before that than the limits say.
+    /// Returns where the chains of first predecessors of two versions meet; nil if they do not, or if one of them has more versions and
+    /// changes before that than its limit.
     func meeting(_ a: UInt32, _ b: UInt32, leftAtMost: Int, rightAtMost: Int) -> Meeting? {
         var meeting = Meeting(at: a)
         var x = a, y = b, leftCost = 0, rightCost = 0

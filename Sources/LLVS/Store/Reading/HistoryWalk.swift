@@ -1,29 +1,29 @@
-/// Which versions a walk through history gives: those that satisfy all that is set.
+/// The versions that a walk through the history returns: those that match all conditions.
 public struct HistoryQuery: Sendable {
-    /// These versions and their ancestors; empty: all versions.
+    /// These versions and their ancestors; empty for all versions.
     public var from: [VersionID]
-    /// Neither these versions nor their ancestors: what somebody who has them does not know.
+    /// Excludes these versions and their ancestors: returns what a device with them lacks.
     public var hiding: [VersionID]
-    /// Those that carry this branch name.
+    /// Only versions with this branch name.
     public var branch: String?
-    /// Those that recorded a change of this value.
+    /// Only versions that recorded a change of this value.
     public var value: ValueID?
-    /// Those that recorded a change of a value whose id begins with these bytes; empty: any, or none.
+    /// Only versions that recorded a change of a value whose id has this prefix; empty for no condition.
     public var prefix: [UInt8]
-    /// Everything from the heads on, unless it is said otherwise.
+    /// Creates a query, by default for everything.
     public init(from: [VersionID] = [], hiding: [VersionID] = [], branch: String? = nil, value: ValueID? = nil, prefix: [UInt8] = []) {
         self.from = from; self.hiding = hiding; self.branch = branch; self.value = value; self.prefix = prefix
     }
 }
 
-/// A walk through the history as it was when the walk began, in topological order, newest first: each version before its
-/// predecessors. Goes on as far as it is asked to. Used by one thread at a time.
+/// A walk through the history as of its beginning, in topological order, newest first: each version before its predecessors. Continues as
+/// far as the caller asks. Used by one thread at a time.
 public final class HistoryWalk {
     /// A version of the walk.
     public struct Step: Hashable, Sendable {
-        /// Which version.
+        /// The version.
         public var version: VersionID
-        /// What it recorded of the value that was asked for; nil when none was.
+        /// What it recorded of the queried value; nil if none was queried.
         public var kind: Value.Change.Kind?
     }
 
@@ -31,25 +31,24 @@ public final class HistoryWalk {
     private let branch: BranchName?
     private let value: ValueID?
     private let prefix: [UInt8]
-    /// The way there is still to go: by generations, or a list made beforehand.
+    /// What remains to be walked: a queue by generations, or a list made beforehand.
     private var queue = WalkQueue()
     private var listed: ArraySlice<UInt32> = []
-    /// Of a walk by generations that looks for one value: those that may have changed it and were not met yet, and below which
-    /// generation none of them is.
+    /// For a walk by generations for one value: the versions that may have changed it and remain, and the least generation of these.
     private var candidates: Set<UInt32>?
     private var floor: UInt32 = 0
-    /// Met, and not looked at yet.
+    /// Versions that were reached and not examined yet.
     private var met: ArraySlice<UInt32> = []
-    /// Found by a call that was stopped before it had as many as were asked for.
+    /// Steps found by a call that was interrupted before it had enough.
     private var ready: [Step] = []
-    /// Whether records are looked at.
+    /// Whether records are read.
     private var isAsking: Bool { value != nil || !prefix.isEmpty }
-    /// Versions walked over, for the progress.
+    /// The number of versions walked, for the progress.
     private var walked = 0
 
-    /// Versions walked over with the history's lock held.
+    /// Versions that are walked while the history's lock is held once.
     private static let mostRows = 8_192
-    /// Records that are looked at between two looks at the control, unless those took long.
+    /// The most records that are read between two checks of the control, unless that takes longer than the pause.
     private static let mostRecords = 256, longestPause = 0.05
 
     fileprivate init(_ store: Store, _ query: HistoryQuery, _ control: OperationControl) throws {
@@ -77,11 +76,12 @@ public final class HistoryWalk {
         }
     }
 
-    /// The next versions, at most `limit`; none at the end.
-    /// - Throws: `.damaged` and what the storage throws, `.cancelled`, and what the progress callback throws. Nothing is passed over then:
-    ///   the next call goes on where this one came to.
-    /// - Complexity: a walk over all, or over those of one value, costs what it returns. With `from` or `hiding` one of a value walks over
-    ///   the versions between; one of a branch walks over versions of others; one of a prefix looks into the record of each.
+    /// Returns the next versions, at most `limit`; none at the end.
+    /// - Throws: `.damaged` and other errors of the storage, `.cancelled`, and errors of the progress callback. No version is skipped
+    ///   then: the next call continues where this one stopped.
+    /// - Complexity: a walk over all versions, or over those of one value, takes time in proportion to the number of results. With `from`
+    ///   or `hiding`, a walk for a value also visits the versions between. A walk for a branch also visits other versions. A walk for a
+    ///   prefix reads the record of each.
     public func next(_ limit: Int, _ control: OperationControl = OperationControl()) throws -> [Step] {
         var looked = 0, lastCheck = Clock.steady()
         func check() throws {
@@ -111,7 +111,7 @@ public final class HistoryWalk {
         return page
     }
 
-    /// What the walk gives of a version that its record has to be asked about; nil when nothing.
+    /// Returns the step for a version whose record must be read; nil if it does not match.
     private func look(at ordinal: UInt32) throws -> Step? {
         var kind: Value.Change.Kind?
         if let value {
@@ -122,7 +122,7 @@ public final class HistoryWalk {
         return Step(version: store.versionID(ordinal), kind: kind)
     }
 
-    /// Walks on until some versions are met, or enough were walked over. False at the end.
+    /// Walks until versions are reached, or enough were visited. Returns false at the end.
     private func meet(_ most: Int) throws -> Bool {
         try store.lock.withRead {
             try store.checkOpenLocked()
@@ -155,15 +155,15 @@ public final class HistoryWalk {
 
 extension Store {
     /// Begins a walk through the history.
-    /// - Throws: `.unknownVersion`, `.cancelled`, and what the storage throws.
-    /// - Complexity: O(heads). For one value O(versions that changed it), and the first time in a process, and after many versions were
-    ///   added, also O(versions).
+    /// - Throws: `.unknownVersion`, `.cancelled`, and the errors of the storage.
+    /// - Complexity: O(heads). For one value O(versions that changed it), plus O(versions) the first time in a process and after many
+    ///   versions were added.
     public func walk(_ query: HistoryQuery = HistoryQuery(), _ control: OperationControl = OperationControl()) throws -> HistoryWalk {
         try checkOpen()
         return try HistoryWalk(self, query, control)
     }
 
-    /// Where a walk begins. The empty root is behind none while it is virtual.
+    /// Returns where a walk begins. The virtual empty root has no descendants.
     fileprivate func walkStarts(_ ids: [VersionID]) throws -> [UInt32] {
         try ids.compactMap { id in
             if id == EmptyRoot.id { return try findOrdinal(id) }
@@ -171,7 +171,7 @@ extension Store {
         }
     }
 
-    /// Those that stored or removed a value, and others of which nobody knows: large ones, and such whose ids have one hash.
+    /// Returns the versions that stored or removed a value, and others that may have: large ones, and those with an id of the same hash.
     func versionsThatMayHaveChanged(_ id: ValueID, _ control: OperationControl = OperationControl()) throws -> [UInt32] {
         let index = try maps.keyHistoryIndex(control), hash = id.bytes.withUnsafeBytes(History.keyHash)
         return lock.withRead {
@@ -180,12 +180,12 @@ extension Store {
         }
     }
 
-    /// What a version recorded of a value; nil when nothing. O(log changes), one read mostly.
+    /// Returns what a version recorded of a value; nil if nothing. O(log changes), mostly one read.
     func recordedKind(of id: ValueID, in ordinal: UInt32) throws -> Value.Change.Kind? {
         try id.bytes.withUnsafeBytes { try records.findChange(place(of: ordinal), $0) }?.kind
     }
 
-    /// Whether a version recorded a change of a value whose id begins so. O(log changes) of a large one, one read mostly.
+    /// Returns whether a version recorded a change of a value whose id has a prefix. O(log changes) for a large version, mostly one read.
     fileprivate func hasRecordedChange(ofPrefix prefix: [UInt8], in ordinal: UInt32) throws -> Bool {
         let (place, count) = lock.withRead { (dag.rows[Int(ordinal)].place, Int(dag.rows[Int(ordinal)].changeCount)) }
         guard count > 0 else { return false }

@@ -1,21 +1,21 @@
-/// Which versions are ancestors of one version after another, for who asks about many: what is behind those asked about last is
-/// kept, so that a line or a ladder of versions, each on the one before, is walked over once, however much is asked about each.
+/// Answers whether versions are ancestors of one version after another. It retains the ancestors of the last ones. So a chain of
+/// versions, each based on the one before, is walked once, however many queries there are for each.
 struct KnownAncestry {
-    /// More steps are not walked to find a single ancestor.
+    /// The most steps of a walk for a single ancestor.
     private static let fewSteps = 64
-    /// Behind these, and themselves.
+    /// The versions whose ancestors are known.
     private var tips: [UInt32] = []
     private var known = MergedAncestry()
 
-    /// Whether a version is one of these, or an ancestor of one of them.
-    /// - Parameter look: called now and then; what it throws ends the walk.
+    /// Returns whether a version equals one of these, or is an ancestor of one.
+    /// - Parameter look: called now and then. It may throw to end the walk.
     mutating func contains(_ ancestor: UInt32, behind versions: [UInt32], in store: Store, _ look: () throws -> Void) rethrows -> Bool {
         if versions.contains(ancestor) { return true }
         if versions != tips {
             if let isIn = store.lock.withRead({ store.dag.isAncestor(ancestor, of: versions, within: KnownAncestry.fewSteps) }) {
                 return isIn
             }
-            // What is behind the tips is behind what builds on them.
+            // Ancestors of the tips are ancestors of the tips' descendants.
             let goesOn = store.lock.withRead {
                 tips.allSatisfy { tip in
                     versions.contains { $0 == tip || store.dag.rows[Int($0)].first == tip || store.dag.rows[Int($0)].second == tip }

@@ -1,40 +1,40 @@
-/// How much is handed out at once, unless the caller says so.
+/// The sizes of pages, unless the caller sets them.
 package enum PageLimits {
-    /// Elements of a page.
+    /// The elements of a page.
     package static let count = 1_000
-    /// Bytes of values with which a page ends.
+    /// The bytes of values at which a page ends.
     package static let bytes = 16 << 20
-    /// The most elements that a page can have: the sum with a position does not overflow.
+    /// The most elements of a page. The sum with a position does not overflow.
     package static let most = Int(Int32.max)
 
-    /// Of a page for which the caller gave a limit; 0: none.
+    /// Returns the number of elements for a caller's limit; 0 means no limit was given.
     package static func count(_ limit: Int) -> Int { limit <= 0 ? count : min(limit, most) }
 }
 
-/// Which page of the values at a version is asked for.
+/// Which page of the values at a version to read.
 package struct PageQuery {
-    /// Only ids in it.
+    /// Only ids in this range.
     package var range = IDRange.all
-    /// Only ids behind the one, and before the other.
+    /// Only ids after `after`, and before `before`.
     package var after: ValueID?, before: ValueID?
-    /// From the last one down.
+    /// Whether to go from the last id down.
     package var isBackwards = false
     package var limit = PageLimits.count
     package var byteLimit = PageLimits.bytes
-    /// Whether ids and versions alone are wanted.
+    /// Whether to return only ids and versions.
     package var withoutData = false
 
-    /// The first page of all values.
+    /// Creates a query for the first page of all values.
     package init() {}
 
-    /// All that the pages hold together.
+    /// The range of all pages together.
     package var whole: IDRange { range.narrowed(after: after, before: before) }
 }
 
 extension Store {
-    /// A page of the values at a version; nil when it is empty.
+    /// Returns a page of the values at a version; nil if it is empty.
     /// - Parameter isSeparated: whether a NUL follows the bytes of each value.
-    /// - Throws: as `batch`.
+    /// - Throws: like `batch`.
     package func page(_ query: PageQuery, at version: VersionID, isSeparated: Bool = true) throws -> ValueBatch? {
         let batch = try batch(
             at: version, in: query.range, after: query.after, before: query.before, isBackwards: query.isBackwards, limit: query.limit,
@@ -43,16 +43,17 @@ extension Store {
     }
 }
 
-/// Changes that were found at once and are handed out page by page. Used by one thread at a time.
+/// Changes that were found at once and are returned page by page. Used by one thread at a time.
 package final class ChangePages {
     package let store: Store
-    /// All of them.
+    /// All changes.
     package let changes: [Store.ChangeSummary]
     private var position = 0
     package init(_ store: Store, _ changes: [Store.ChangeSummary]) { self.store = store; self.changes = changes }
 
-    /// The next page, as `make` makes it of changes and what they set; nil at the end. Where it throws, the page comes again.
-    /// - Throws: `.closed`, also at the end; as `batch`, and what `make` throws.
+    /// Returns the next page, which `make` makes of the changes and their values; nil at the end. If it throws, the next call repeats the
+    /// page.
+    /// - Throws: `.closed`, also at the end; like `batch`, and the errors of `make`.
     package func next<Made>(_ limit: Int, withData: Bool, _ make: (ArraySlice<Store.ChangeSummary>, ValueBatch?) throws -> Made) throws
         -> Made?
     {
@@ -66,22 +67,22 @@ package final class ChangePages {
     }
 }
 
-/// The versions of a walk through history, page by page. Used by one thread at a time.
+/// Returns the versions of a walk through the history page by page. Used by one thread at a time.
 package final class HistoryPages {
     package let store: Store
     private let walk: HistoryWalk
-    /// Met by the walk, and not handed out yet.
+    /// Steps of the walk that were not returned yet.
     private var met: [HistoryWalk.Step] = []
 
-    /// - Throws: as `Store.walk`.
+    /// - Throws: like `Store.walk`.
     package init(_ store: Store, _ query: HistoryQuery, _ control: OperationControl) throws {
         self.store = store
         walk = try store.walk(query, control)
     }
 
-    /// The next page, as `make` makes it of versions and what each recorded of the value that was asked about; nil at the end. Where it
-    /// throws, the page comes again.
-    /// - Throws: as `HistoryWalk.next`, and what `make` throws.
+    /// Returns the next page, which `make` makes of the versions and what each recorded of the queried value; nil at the end. If it
+    /// throws, the next call repeats the page.
+    /// - Throws: like `HistoryWalk.next`, and the errors of `make`.
     package func next<Made>(
         _ limit: Int, _ control: OperationControl, _ make: ([(version: Version, kind: Value.Change.Kind?)]) throws -> Made
     ) throws -> Made? {
@@ -90,7 +91,7 @@ package final class HistoryPages {
             if met.isEmpty { met = try walk.next(limit, control) }
             let steps = met.prefix(limit)
             if steps.isEmpty { return nil }
-            // A version of which a cache told may turn out damaged, and is not in the history any more, nor is what builds on it.
+            // A version from a cache may turn out to be damaged. Then it and its descendants are no longer in the history.
             let found = try steps.compactMap { step in try store.readableVersion(step.version).map { (version: $0, kind: step.kind) } }
             let page = found.isEmpty ? nil : try make(found)
             met.removeFirst(steps.count)

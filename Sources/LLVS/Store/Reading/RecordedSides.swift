@@ -3,25 +3,25 @@ struct Difference {
     var key: UnsafeRawBufferPointer
     var before: MapEntry?
     var after: MapEntry?
-    /// Of the bytes, where they are known.
+    /// The fingerprints of the bytes, as far as they are known.
     var beforeFingerprint: UInt32?
     var afterFingerprint: UInt32?
 }
 
-/// What two versions recorded since their chains of first predecessors met. Nothing but that is read, and maps only
-/// where a record does not tell what it replaced.
+/// What two versions recorded since their chains of first predecessors met. Only that is read, and maps only if a record does not tell
+/// what it replaced.
 final class RecordedSides {
     private let store: Store
     let meeting: Meeting
     let left: ChainChanges
     let right: ChainChanges
-    /// Of the left version, of the right one, and of that where they meet, as far as they are in memory.
+    /// The maps of the left version, of the right one, and of their meeting, as far as they are in memory.
     private let leftMap: MapCache.Slot?
     private let rightMap: MapCache.Slot?
     private var met: Prevailing?
 
-    /// Nil when the two do not meet, or only far away.
-    /// - Parameter needsMaps: whether maps are made in any case, of what the records do not tell.
+    /// Nil if the two do not meet, or only far away.
+    /// - Parameter needsMaps: whether maps are needed in any case, for what the records do not tell.
     init?(_ a: UInt32, _ b: UInt32, needsMaps: Bool, in store: Store, _ control: PacedControl = .none) throws {
         let mapsAreHere = needsMaps || (store.maps.slot(a) != nil && store.maps.slot(b) != nil)
         let limit = MapPolicy.mostCompared(mapsAreHere: mapsAreHere)
@@ -35,7 +35,7 @@ final class RecordedSides {
         met = store.maps.slot(meeting.at).map { .map($0.root) }
     }
 
-    /// Calls with the items of both sides in byte order: two of the same key, or one.
+    /// Calls with the items of both sides in byte order: two with the same key, or one.
     private func forEachPair(_ body: (ChainChanges.Item?, ChainChanges.Item?) throws -> Void) rethrows {
         let left = left.items, right = right.items
         var i = 0, j = 0
@@ -47,7 +47,7 @@ final class RecordedSides {
         }
     }
 
-    /// Calls with each id whose reference differs, in byte order. Keys are good while this object is.
+    /// Calls with each id whose reference differs, in byte order. Keys are valid while this object exists.
     func forEachDifference(_ body: (Difference) throws -> Void) throws {
         try forEachPair { x, y in
             guard let key = x?.key ?? y?.key else { return }
@@ -59,14 +59,14 @@ final class RecordedSides {
         }
     }
 
-    /// What becomes of each id from the left version to the right one, in byte order, and what prevails then.
+    /// Calls with the change of each id from the left version to the right one, in byte order, and the resulting entry.
     func forEachChange(_ body: (Value.Change.Kind, UnsafeRawBufferPointer, MapEntry?) throws -> Void) throws {
         try forEachPair { x, y in
             guard let key = x?.key ?? y?.key else { return }
             var wasThere: Bool
             var after = y?.entry
             if x == nil, let y, leftMap == nil, met == nil, let told = y.toldBefore {
-                // The bytes of a version behind the meeting are not those that were there.
+                // Bytes of an ancestor of the meeting differ from those that were present there.
                 wasThere = told
             } else {
                 let before = try x.map(\.entry) ?? whereTheyMet(key, unchangedIn: leftMap)
@@ -78,7 +78,7 @@ final class RecordedSides {
         }
     }
 
-    /// What prevails where the two meet, for a key that one of them, whose map this is, holds unchanged.
+    /// Returns the entry at the meeting for a key that one of the versions, whose map is passed, did not change.
     private func whereTheyMet(_ key: UnsafeRawBufferPointer, unchangedIn map: MapCache.Slot?) throws -> MapEntry? {
         if let map { return map.root?.lookup(key) }
         let found = try met ?? store.maps.prevailing(at: meeting.at)
@@ -88,9 +88,8 @@ final class RecordedSides {
 }
 
 extension Store {
-    /// Calls with each id whose reference differs between the states at two versions, in byte order. Costs by what
-    /// was recorded since their chains of first predecessors met, when that is nearby, else by what differs. Keys
-    /// are good during the call.
+    /// Calls with each id whose reference differs between the states at two versions, in byte order. The cost grows with what was
+    /// recorded since their chains of first predecessors met, if that is near, else with what differs. Keys are valid during the call.
     func forEachDifference(_ a: UInt32, _ b: UInt32, _ control: PacedControl = .none, _ body: (Difference) throws -> Void) throws {
         if a == b { return }
         if let sides = try RecordedSides(a, b, needsMaps: true, in: self, control) {

@@ -1,21 +1,21 @@
-/// Reading many values at once: first what prevails, from the map, then the bytes, in the order in which they lie.
+/// Reads many values at once: first the entries from the map, then the bytes in storage order.
 extension Store {
     /// Rows that are looked up and read together.
     static let batchRows = 1_024
 
-    /// The values that prevail at a version, in byte order of their ids: those in the range, behind `after` and before `before`, at
-    /// most `limit`, the last of them being the one with which their bytes reach `byteLimit`.
+    /// Returns the values that prevail at a version, in byte order of their ids: those in the range, after `after` and before `before`,
+    /// at most `limit`. The last one is that with which their bytes reach `byteLimit`.
     /// - Parameters:
-    ///   - version: whose state is read.
+    ///   - version: the version whose state is read.
     ///   - range: only ids in it.
-    ///   - after: only ids behind this one.
+    ///   - after: only ids after this one.
     ///   - before: only ids before this one.
-    ///   - limit: how many at most.
-    ///   - byteLimit: bytes of values, with which the batch ends.
-    ///   - isBackwards: from the last one down.
-    ///   - withData: false: ids and versions only.
+    ///   - limit: the most values.
+    ///   - byteLimit: the bytes of values at which the batch ends.
+    ///   - isBackwards: whether to go from the last id down.
+    ///   - withData: false for ids and versions only.
     ///   - isSeparated: whether a NUL follows the bytes of each value.
-    /// - Throws: `.unknownVersion`, `.damaged`, `.outOfMemory`, and what the storage throws.
+    /// - Throws: `.unknownVersion`, `.damaged`, `.outOfMemory`, and other errors of the storage.
     /// - Complexity: O(log values + those returned).
     public func batch(
         at version: VersionID, in range: IDRange = .all, after: ValueID? = nil, before: ValueID? = nil, isBackwards: Bool = false,
@@ -44,13 +44,13 @@ extension Store {
         return batch
     }
 
-    /// The values that prevail under ids at a version, in the order in which they were asked for.
+    /// Returns the values that prevail for ids at a version, in the order of the ids.
     /// - Parameters:
-    ///   - version: whose state is read.
+    ///   - version: the version whose state is read.
     ///   - isSeparated: whether a NUL follows the bytes of each value.
-    ///   - ids: hands each id to its argument.
-    /// - Throws: `.invalidValueID`, `.invalidUTF8`, `.unknownVersion`, `.damaged`, `.outOfMemory`, what the storage throws, and
-    ///   what `ids` throws.
+    ///   - ids: calls its argument with each id.
+    /// - Throws: `.invalidValueID`, `.invalidUTF8`, `.unknownVersion`, `.damaged`, `.outOfMemory`, other errors of the storage, and those
+    ///   of `ids`.
     /// - Complexity: O(count · log values + bytes).
     public func batch(
         at version: VersionID, isSeparated: Bool = true, ids: (_ sink: (UnsafeRawBufferPointer) throws -> Void) throws -> Void
@@ -72,8 +72,8 @@ extension Store {
         return batch
     }
 
-    /// The bytes that versions stored under ids, in the order in which they were asked for.
-    /// - Throws: `.unknownVersion`, and as for ids at a version.
+    /// Returns the bytes that versions stored under ids, in the order of the references.
+    /// - Throws: `.unknownVersion`, and the errors of reading ids at a version.
     /// - Complexity: O(count · log changes + bytes).
     public func batch(_ references: some Collection<Value.Reference>) throws -> ValueBatch {
         let batch = ValueBatch()
@@ -90,10 +90,10 @@ extension Store {
         return batch
     }
 
-    /// What changes set, in their order: a row for each, with no value where nothing is inserted or updated; no more than up
-    /// to the one with which the bytes reach `byteLimit`.
-    /// - Throws: `.damaged`, `.outOfMemory`, and what the storage throws.
-    /// - Complexity: O(changes + bytes), and as for references where it is not known where the bytes are.
+    /// Returns the values of changes, in their order: a row for each, which has no value unless the change inserts or updates. Ends with
+    /// the row whose bytes reach `byteLimit`.
+    /// - Throws: `.damaged`, `.outOfMemory`, and other errors of the storage.
+    /// - Complexity: O(changes + bytes), and as for references if the place of the bytes is not known.
     public func batch(_ changes: some Collection<ChangeSummary>, byteLimit: Int = .max) throws -> ValueBatch {
         let batch = ValueBatch()
         var filling = BatchFilling(self, batch, byteLimit: byteLimit)
@@ -107,9 +107,9 @@ extension Store {
         return batch
     }
 
-    // MARK: As values of Swift's
+    // MARK: As Swift values
 
-    /// Several at once, in order; nil where none prevails.
+    /// Returns several values in order; nil for those that are absent.
     public func values(_ ids: [ValueID], at version: VersionID) throws -> [Value?] {
         let batch = try batch(at: version) { sink in
             for id in ids { try id.bytes.withUnsafeBytes(sink) }
@@ -117,20 +117,20 @@ extension Store {
         return try zip(ids, 0..<batch.count).map { try batch.value($1, id: $0) }
     }
 
-    /// The references that prevail at a version, in byte order of their ids: at most `limit`, from the start of
-    /// the range or behind `after`. O(log values + those returned).
+    /// Returns the references that prevail at a version, in byte order of their ids: at most `limit`, from the start of the range or
+    /// after `after`. O(log values + those returned).
     public func references(at version: VersionID, in range: IDRange = .all, after: ValueID? = nil, limit: Int) throws -> [Value.Reference] {
         let batch = try batch(at: version, in: range, after: after, limit: limit, withData: false)
         return try (0..<batch.count).compactMap { try batch.value($0, id: ValueID(unchecked: batch.id($0)))?.reference }
     }
 
-    /// As `references`, with the bytes.
+    /// The same as `references`, with the bytes.
     public func values(at version: VersionID, in range: IDRange = .all, after: ValueID? = nil, limit: Int) throws -> [Value] {
         let batch = try batch(at: version, in: range, after: after, limit: limit)
         return try (0..<batch.count).compactMap { try batch.value($0, id: ValueID(unchecked: batch.id($0))) }
     }
 
-    /// Calls with the bounds of what is asked for; no upper one when it is open.
+    /// Calls with the bounds of a query; the upper one is nil if it is open.
     func withBounds<R>(
         _ range: IDRange, after: [UInt8]? = nil, before: [UInt8]? = nil,
         _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer?) throws -> R
@@ -146,7 +146,7 @@ extension Store {
 }
 
 extension ValueBatch {
-    /// A row as a value of Swift's; nil when there is none.
+    /// Returns a row as a Swift value; nil if it has none.
     func value(_ row: Int, id: ValueID) throws -> Value? {
         guard rows[row].version != nil else { return nil }
         return Value(id: id, data: Array(data[rows[row].data]), storedVersion: try VersionID(ascii: storedVersion(row)))

@@ -1,10 +1,10 @@
-/// The empty root, where nothing was built on it yet: an empty state that can be read and compared in every store. It is no head
-/// there, is not listed, counted or sent, and nothing is written for it.
+/// The empty root before it has descendants: an empty state that can be read and compared in every store. Then it is not a head, is not
+/// listed, counted or sent, and nothing is written for it.
 extension Store {
-    /// As `findOrdinal`, but the empty root is found in every store.
+    /// The same as `findOrdinal`, but finds the empty root in every store.
     func findReadable(_ id: VersionID) throws -> UInt32? { try findOrdinal(id) ?? (id == EmptyRoot.id ? virtualRoot() : nil) }
 
-    /// Under which it is read. Its record is in memory alone.
+    /// Returns the ordinal of the virtual empty root. Its record is only in memory.
     private func virtualRoot() throws -> UInt32 {
         if let known = lock.withRead({ dag.virtualRoot }) { return known }
         var draft = Draft(version: EmptyRoot.version, first: History.none, second: History.none, changes: [])
@@ -23,6 +23,6 @@ extension Store {
         }
     }
 
-    /// Whether the version is the empty root of a store in which nothing is built on it.
+    /// Returns whether the version is the empty root of a store in which it has no descendants.
     func isVirtual(_ ordinal: UInt32) -> Bool { lock.withRead { dag.virtualRoot == ordinal } }
 }

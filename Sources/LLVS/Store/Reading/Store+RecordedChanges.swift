@@ -1,8 +1,8 @@
-/// What a version recorded, one change at a time.
+/// Reads what a version recorded, one change at a time.
 extension Store {
-    /// Calls with each change that a version recorded, in byte order of the ids; what is borrowed is good during the call.
-    /// One value is in memory at a time.
-    /// - Throws: what `body` throws, `.unknownVersion`, `.damaged`.
+    /// Calls with each change that a version recorded, in byte order of the ids. Borrowed bytes are valid during the call. Only one value
+    /// is in memory at a time.
+    /// - Throws: the errors of `body`, `.unknownVersion`, `.damaged`.
     func forEachChange(madeIn id: VersionID, _ body: (BorrowedChange) throws -> Void) throws {
         let place = place(of: try requireOrdinal(id))
         try records.forEachChange(place) { entry, header in
@@ -18,7 +18,7 @@ extension Store {
         }
     }
 
-    /// As above, without the bytes of values but with their sizes.
+    /// The same, with the sizes of values instead of their bytes.
     func forEachChangeSize(madeIn id: VersionID, _ body: (BorrowedChange, _ size: Int) throws -> Void) throws {
         try records.forEachChange(place(of: try requireOrdinal(id))) { entry, header in
             let stored = entry.kind == .preserve ? header.dependencies[entry.dependency] : nil

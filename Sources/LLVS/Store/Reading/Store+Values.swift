@@ -1,13 +1,13 @@
-/// Reading values.
+/// Reads values.
 extension Store {
-    /// A value where it is found: which version stored it, and where its record is.
+    /// A value's entry, the version that stored it, and the place of its record.
     struct Located: Sendable {
         var entry: MapEntry
         var stored: VersionID
         var place: RecordPlace
     }
 
-    /// What prevails for an id at a version; nil when nothing does.
+    /// Returns what prevails for an id at a version; nil if nothing does.
     func locate(_ id: UnsafeRawBufferPointer, at version: VersionID) throws -> Located? {
         enum Fast { case found(Located), absent, slow(UInt32?) }
         let fast: Fast = try lock.withRead {
@@ -25,20 +25,20 @@ extension Store {
         }
     }
 
-    /// As `locate`, at a version whose map was just found not to be in memory.
+    /// The same as `locate`, at a version whose map was just not found in memory.
     func locateWithoutMap(_ id: UnsafeRawBufferPointer, at ordinal: UInt32) throws -> Located? {
         let entry = try maps.entryWithoutMap(id, at: ordinal)
         return lock.withRead { entry.map { locatedLocked($0) } }
     }
 
-    /// The caller holds the lock.
+    /// Precondition: the caller holds the lock.
     @inline(__always)
     func locatedLocked(_ entry: MapEntry) -> Located {
         Located(entry: entry, stored: dag.id(entry.version), place: dag.rows[Int(entry.version)].place)
     }
 
-    /// Calls with the bytes of the value that prevails, and the version that stored them; nil when none does.
-    /// The bytes are good during the call.
+    /// Calls with the bytes of the value that prevails, and the version that stored them. Returns nil if there is none. The bytes are
+    /// valid during the call.
     /// - Throws: `.invalidValueID`, `.invalidUTF8`, `.unknownVersion`, `.damaged`.
     /// - Complexity: O(length of the id + log values), one read.
     public func withValue<R>(_ id: UnsafeRawBufferPointer, at version: VersionID, _ body: (UnsafeRawBufferPointer, VersionID) throws -> R)
@@ -49,24 +49,24 @@ extension Store {
         return try records.withBody(located.place, located.entry, id: id, stored: located.stored) { try body($0, located.stored) }
     }
 
-    /// The value that prevails at a version; nil when none does.
+    /// Returns the value that prevails at a version; nil if there is none.
     public func value(_ id: ValueID, at version: VersionID) throws -> Value? {
         try id.bytes.withUnsafeBytes { raw in
             try withValue(raw, at: version) { Value(id: id, data: try Memory.copy($0, "Reading a value"), storedVersion: $1) }
         }
     }
 
-    /// The reference that prevails at a version, without reading the bytes.
+    /// Returns the reference that prevails at a version, without reading the bytes.
     public func reference(_ id: ValueID, at version: VersionID) throws -> Value.Reference? {
         try id.bytes.withUnsafeBytes { try locate($0, at: version) }.map { Value.Reference(id: id, version: $0.stored) }
     }
 
-    /// The bytes that a version stored under an id; nil when it stored none.
+    /// Returns the bytes that a version stored under an id; nil if it stored none.
     public func value(_ reference: Value.Reference) throws -> Value? {
         try withValue(reference) { Value(id: reference.id, data: try Memory.copy($0, "Reading a value"), storedVersion: reference.version) }
     }
 
-    /// Calls with the bytes that a version stored under an id; nil when it stored none.
+    /// Calls with the bytes that a version stored under an id. Returns nil if it stored none.
     public func withValue<R>(_ reference: Value.Reference, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R? {
         let ordinal = try requireOrdinal(reference.version)
         return try reference.id.bytes.withUnsafeBytes { raw in
@@ -75,7 +75,7 @@ extension Store {
         }
     }
 
-    /// How many values prevail at a version, in a range of ids. O(length of an id + log values).
+    /// Returns how many values prevail at a version, in a range of ids. O(length of an id + log values).
     public func count(at version: VersionID, in range: IDRange = .all) throws -> Int {
         guard let root = try maps.map(requireOrdinal(version)) else { return 0 }
         if case .all = range { return root.count }
@@ -84,12 +84,12 @@ extension Store {
 
     // MARK: By id and by version
 
-    /// All versions that stored bytes under an id, newest first.
-    /// - Complexity: reads the change tables of the versions that changed it, and of those of more than 1,024 changes. The first time
-    ///   in a process, and after many versions were added, also O(versions).
+    /// Returns all versions that stored bytes under an id, newest first.
+    /// - Complexity: reads the change tables of the versions that changed it, and of those with more than 1,024 changes. Also O(versions)
+    ///   the first time in a process and after many versions were added.
     /// - Parameters:
-    ///   - id: of the value.
-    ///   - control: looked at with stage `.reading`.
+    ///   - id: the id of the value.
+    ///   - control: checked with stage `.reading`.
     public func versions(of id: ValueID, _ control: OperationControl = OperationControl()) throws -> [Version] {
         try checkOpen()
         let paced = control.paced(.reading, doing: "Looking for what stored \(id) in \(description)")
@@ -105,17 +105,17 @@ extension Store {
         }
     }
 
-    /// What changed, without the bytes; `batch(_:byteLimit:)` reads them.
+    /// A change without its bytes; `batch(_:byteLimit:)` reads them.
     public struct ChangeSummary: Hashable, Sendable {
-        /// What happened to the value.
+        /// The kind of the change.
         public var kind: Value.Change.Kind
-        /// Of which value.
+        /// The id of the value.
         public var id: ValueID
-        /// The bytes concerned: those set, or those preserved; nil for removals.
+        /// The reference to the bytes that were set or preserved; nil for removals.
         public var reference: Value.Reference?
-        /// Bytes of the value; 0 for removals.
+        /// The size of the value in bytes; 0 for removals.
         public var size: UInt64
-        /// Where the bytes are, as far as it is known.
+        /// Where the bytes are, if that is known.
         var entry: MapEntry?
 
         public static func == (a: ChangeSummary, b: ChangeSummary) -> Bool {
@@ -128,11 +128,11 @@ extension Store {
         }
     }
 
-    /// What a version recorded, in byte order of the ids, without the bytes.
+    /// Returns what a version recorded, in byte order of the ids, without the bytes.
     /// - Parameters:
     ///   - id: the version.
     ///   - range: only ids in it.
-    ///   - control: told of the changes looked at, with stage `.reading`.
+    ///   - control: called with the changes read, with stage `.reading`.
     public func recordedChanges(
         madeIn id: VersionID, in range: IDRange = .all, _ control: OperationControl = OperationControl()
     ) throws -> [ChangeSummary] {
@@ -176,7 +176,7 @@ extension Store {
         return try reference.id.bytes.withUnsafeBytes { try maps.stored($0, in: ordinal).map { Int($0.size) } ?? 0 }
     }
 
-    /// What a version recorded, in byte order of the ids, with the bytes.
+    /// Returns what a version recorded, in byte order of the ids, with the bytes.
     public func changes(madeIn id: VersionID) throws -> [Value.Change] {
         var out: [Value.Change] = []
         try forEachChange(madeIn: id) { change in
@@ -192,16 +192,15 @@ extension Store {
         return out
     }
 
-    /// What to apply to the state at `a` to reach that at `b`, as insert, update and remove, in byte order of the
-    /// ids. For any two versions, related or not. What was stored anew is an update, also with the same bytes: references
-    /// are compared.
+    /// Returns the changes that lead from the state at `a` to that at `b`, as insert, update and remove, in byte order of the ids. The
+    /// two versions may be any. References are compared: a value that was stored again counts as an update, even with the same bytes.
     /// - Parameters:
     ///   - a: the version to begin at.
     ///   - b: the version to reach.
     ///   - range: only ids in it.
-    ///   - control: told of the differences found, with stage `.reading`.
-    /// - Complexity: by what was recorded between the two, when their chains of first predecessors meet nearby, else
-    ///   by what differs in the range; not by the size of the store.
+    ///   - control: called with the differences found, with stage `.reading`.
+    /// - Complexity: grows with what was recorded between the two if their chains of first predecessors meet near, else with what differs
+    ///   in the range; not with the size of the store.
     public func differences(
         from a: VersionID, to b: VersionID, in range: IDRange = .all, _ control: OperationControl = OperationControl()
     ) throws -> [ChangeSummary] {
@@ -226,7 +225,7 @@ extension Store {
             out.append(ChangeSummary(kind: kind, id: id, reference: reference, size: size, entry: found))
         }
         if x == y { return [] }
-        // Of a part the maps tell with less work than what was recorded, once they are there.
+        // For a range of ids, maps in memory need less work than what was recorded.
         let areMapsHere = !bounds.areOpen && maps.slot(x) != nil && maps.slot(y) != nil
         if !areMapsHere, let sides = try RecordedSides(x, y, needsMaps: false, in: self, control) {
             try withExtendedLifetime(sides) { try sides.forEachChange(add) }

@@ -1,13 +1,13 @@
-/// How far the ids of heads vouch for what is behind them.
+/// Counts the versions that the ids of heads vouch for.
 extension Store {
-    /// How much of the history the ids of the heads vouch for.
+    /// Counts how much of the history the ids of the heads vouch for.
     func countVouched(_ whole: Set<VersionID>, _ report: inout VerifyReport, _ look: () throws -> Void) rethrows {
         var isReached: [Bool] = lock.withRead {
             var isReached = [Bool](repeating: false, count: dag.rows.count)
             for head in dag.headOrdinals { isReached[Int(head)] = true }
             return isReached
         }
-        // Rows come behind their predecessors.
+        // Rows come after their predecessors.
         for end in stride(from: isReached.count, to: 0, by: -Store.countedAtOnce) {
             lock.withRead {
                 for i in (max(0, end - Store.countedAtOnce)..<end).reversed() where dag.rows[i].state == .live {
@@ -22,6 +22,6 @@ extension Store {
             try look()
         }
     }
-    /// Versions that are gone over with the lock held.
+    /// Versions that are visited while the lock is held once.
     private static let countedAtOnce = 8_192
 }

@@ -1,9 +1,9 @@
 extension Store {
-    /// Walks to the end, some versions at a time; the caller holds no lock.
+    /// Walks to the end, some versions at a time. Precondition: the caller holds no lock.
     func walk<Pass: HistoryPass>(_ pass: consuming Pass) -> Pass.Outcome { walk(pass) {} }
 
-    /// As above.
-    /// - Parameter look: called in between; what it throws ends the walk.
+    /// The same with checks.
+    /// - Parameter look: called in between. It may throw to end the walk.
     func walk<Pass: HistoryPass>(_ pass: consuming Pass, _ look: () throws -> Void) rethrows -> Pass.Outcome {
         while true {
             if let outcome = lock.withRead({ pass.go(SharedHistory.versionsAtATime, in: dag) }) { return outcome }
@@ -11,11 +11,11 @@ extension Store {
         }
     }
 
-    /// Goes over the live versions that are there when it begins, some at a time, with the lock held for reading; the caller holds no lock.
-    /// O(rows).
+    /// Visits the live versions that exist when it begins, some at a time, with the lock held for reading. O(rows). Precondition: the
+    /// caller holds no lock.
     /// - Parameters:
-    ///   - rows: those below were gone over before.
-    ///   - look: called in between; what it throws ends the work.
+    ///   - rows: skips the rows below this one.
+    ///   - look: called in between. It may throw to end the walk.
     func forEachLive(behind rows: Int = 0, _ look: () throws -> Void, _ body: (UInt32, History) throws -> Void) rethrows {
         let end = rowCount
         var next = rows
@@ -29,13 +29,13 @@ extension Store {
         }
     }
 
-    /// In canonical order, newest first.
-    /// - Parameter look: called in between; what it throws ends the work.
+    /// Sorts in canonical order, newest first.
+    /// - Parameter look: called in between. It may throw to end the work.
     func newestFirst(_ ordinals: [UInt32], _ look: () throws -> Void) rethrows -> [UInt32] {
         try orderKeys(ordinals, look).sorted(by: OrderKey.isNewer, looking: look).map(\.ordinal)
     }
 
-    /// As the history's. Of many the lock is held for some at a time.
+    /// Returns the history's order keys. For many, the lock is held for some at a time.
     func orderKeys(_ ordinals: [UInt32], _ look: () throws -> Void) rethrows -> [OrderKey] {
         var keys: [OrderKey] = []
         keys.reserveCapacity(ordinals.count)

@@ -1,19 +1,18 @@
 import CLLVSShims
 
-/// Values that were read in one go: all ids in one piece of memory, all bytes in another, and a row for each value that
-/// says where its own are. Nothing is allocated per value.
+/// Values that were read at once: all ids in one buffer, all bytes in another, and a row for each value with its ranges in them. Nothing
+/// is allocated per value.
 ///
-/// The pieces move while the batch is made, and stay where they are once it was handed out. Immutable then; safe from
-/// all threads.
+/// The buffers may move while the batch is filled. After it was returned, it is immutable and safe from all threads.
 public final class ValueBatch: @unchecked Sendable {
-    // Sendable: it is filled by the thread that makes it and does not change after that.
-    /// Where a value's parts are in the pieces.
+    // Sendable: only the thread that creates it fills it, and it does not change after that.
+    /// The ranges of a value's parts in the buffers.
     public struct Row: Sendable {
-        /// Of the id, in `ids`.
+        /// The range of the id in `ids`.
         public var id: Range<Int> { idStart..<idStart + idSize }
-        /// Of the bytes, in `data`; empty when there is no value, or its bytes were not asked for.
+        /// The range of the bytes in `data`; empty if there is no value, or its bytes were not requested.
         public var data: Range<Int> { dataStart..<dataStart + dataSize }
-        /// Which version stored it, of `version(_:)`; nil when there is no such value.
+        /// The number of the version that stored it, for `version(_:)`; nil if there is no value.
         public var version: Int? { storing == Row.none ? nil : Int(storing) }
 
         fileprivate static let none = UInt32.max
@@ -24,31 +23,31 @@ public final class ValueBatch: @unchecked Sendable {
         fileprivate(set) var storing = Row.none
     }
 
-    /// In order: of the ids, or as they were asked for.
+    /// In order of the ids, or in the requested order.
     public internal(set) var rows = ContiguousArray<Row>()
-    /// How many of them are there.
+    /// The number of rows with a value.
     public private(set) var presentCount = 0
-    /// Whether the bytes were asked for.
+    /// Whether the bytes were requested.
     public let hasData: Bool
-    /// The ids, each with a NUL behind it.
+    /// The ids, each with a NUL after it.
     public var ids: UnsafeRawBufferPointer { idPiece.bytes }
-    /// The bytes of the values, with a NUL behind each if that was asked for, and one behind all of them.
+    /// The bytes of the values, with a NUL after each if that was requested, and one after all of them.
     public var data: UnsafeRawBufferPointer { dataPiece.bytes }
-    /// The texts of the versions that stored them, each with a NUL behind it.
+    /// The texts of the versions that stored them, each with a NUL after it.
     public var versions: UnsafeRawBufferPointer { versionPiece.bytes }
 
-    /// Bytes between two values.
+    /// The bytes between two values.
     private let gap: Int
     private var idPiece = Piece()
     private var dataPiece = Piece()
     private var versionPiece = Piece()
     private var versionRanges = ContiguousArray<Range<Int>>()
-    /// By some bits of the ordinal, the version that had it last, and its number plus 1: most values were stored by few.
+    /// By some bits of the ordinal: the last version with them, and its number plus 1. Most values were stored by few versions.
     private var lastVersions = ContiguousArray<(ordinal: UInt32, number: UInt32)>()
     private static let lastVersionCount = 256
 
     /// - Parameters:
-    ///   - hasData: whether bytes are to be read.
+    ///   - hasData: whether bytes will be read.
     ///   - isSeparated: whether a NUL follows the bytes of each value.
     init(hasData: Bool = true, isSeparated: Bool = true) {
         self.hasData = hasData
@@ -61,26 +60,26 @@ public final class ValueBatch: @unchecked Sendable {
         versionPiece.release()
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     public var count: Int { rows.count }
-    /// How many versions are in `versions`; one may be there several times.
+    /// The number of versions in `versions`. A version may occur several times.
     public var versionCount: Int { versionRanges.count }
-    /// Where in `versions` the text of one is.
+    /// Returns the range of a version's text in `versions`.
     public func version(_ number: Int) -> Range<Int> { versionRanges[number] }
 
-    /// A row's id.
+    /// Returns the id of a row.
     @inline(__always) func id(_ row: Int) -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: ids[rows[row].id]) }
-    /// The text of the version that stored a row's value; empty when there is none.
+    /// Returns the text of the version that stored a row's value; empty if there is none.
     @inline(__always) func storedVersion(_ row: Int) -> UnsafeRawBufferPointer {
         rows[row].version.map { UnsafeRawBufferPointer(rebasing: versions[versionRanges[$0]]) }
             ?? UnsafeRawBufferPointer(start: nil, count: 0)
     }
-    /// Where a row's bytes go.
+    /// Returns where a row's bytes are to be written.
     @inline(__always) func target(_ row: Int) -> UnsafeMutableRawBufferPointer { dataPiece.mutable(rows[row].data) }
 
     // MARK: Making
 
-    /// A row for an id, with no value as yet.
+    /// Appends a row for an id, without a value so far.
     @inline(__always)
     func append(id: UnsafeRawBufferPointer) throws {
         let start = idPiece.count
@@ -89,7 +88,7 @@ public final class ValueBatch: @unchecked Sendable {
         rows.append(Row(idStart: start, idSize: id.count))
     }
 
-    /// Says which version stored a row's value.
+    /// Sets the version that stored a row's value.
     @inline(__always)
     func setVersion(_ row: Int, ordinal: UInt32, id: @autoclosure () -> VersionID) throws {
         if lastVersions.isEmpty { lastVersions = .init(repeating: (0, 0), count: ValueBatch.lastVersionCount) }
@@ -105,31 +104,31 @@ public final class ValueBatch: @unchecked Sendable {
         presentCount += 1
     }
 
-    /// Makes room for the bytes of rows, `sizes` in all: `reserveData` for each follows.
+    /// Reserves memory for the bytes of some rows, `sizes` in total. Call `reserveData` for each of them.
     func growData(_ sizes: Int, rows: Int) throws { try dataPiece.reserve(sizes + rows * gap + 1) }
 
-    /// Where a row's bytes will be, which are to be filled in.
+    /// Assigns the range for a row's bytes, which the caller fills in.
     @inline(__always)
     func reserveData(_ row: Int, size: Int) {
         rows[row].dataStart = dataPiece.take(size, gap: gap)
         rows[row].dataSize = size
     }
 
-    /// Forgets rows, of which none has a version yet.
+    /// Removes rows, none of which has a version yet.
     func removeRows(from first: Int) {
         guard first < rows.count else { return }
         idPiece.cut(to: rows[first].idStart)
         rows.removeLast(rows.count - first)
     }
 
-    /// Once all is in it.
+    /// Completes the batch.
     func finish() throws {
         lastVersions = []
         try dataPiece.reserve(1)
         dataPiece.end()
     }
 
-    /// Memory that grows by what is put behind its end.
+    /// A buffer that grows at its end.
     private struct Piece {
         private(set) var start: UnsafeMutableRawPointer?
         private(set) var count = 0
@@ -165,7 +164,7 @@ public final class ValueBatch: @unchecked Sendable {
             count += gap
         }
 
-        /// Room that was reserved.
+        /// Takes bytes that were reserved.
         @inline(__always)
         mutating func take(_ size: Int, gap: Int) -> Int {
             let at = count
@@ -175,7 +174,7 @@ public final class ValueBatch: @unchecked Sendable {
             return at
         }
         mutating func cut(to count: Int) { self.count = min(count, self.count) }
-        /// A NUL behind the end, for which there is room.
+        /// Writes a NUL after the end, for which there is room.
         func end() { start?.storeBytes(of: 0, toByteOffset: count, as: UInt8.self) }
     }
 }

@@ -1,21 +1,21 @@
-/// What the caches told when a store was opened, and whether they are true.
+/// What came from the caches when a store was opened, and whether it is right.
 struct KnownCaches {
-    /// Versions that they know, and rows of the history that came from them.
+    /// The versions that they know, and the rows of the history that came from them.
     var versions = 0, rows = 0
-    /// A verification has found that they are not what the records say: no others are made of what they said.
+    /// Whether a verification found that they differ from the records. Then no caches are written from what they said.
     var areWrong = false
-    /// Files that they name were put together or removed since: the next caches are shorter.
+    /// Whether files that they name were compacted or removed since. Then new caches are shorter.
     var areOutdated = false
 }
 
-/// What a store has met that cannot be read.
+/// What a store found that cannot be read.
 struct Findings {
     private static let most = 10_000
-    /// Records that a version could not be read from, and versions of one id that differ.
+    /// Records from which a version could not be read, and differing versions with the same id.
     private(set) var damages: [StorageDamage] = []
-    /// Those noted so far, so that none is told twice.
+    /// The damages noted so far, so that none is reported twice.
     private var known: Set<StorageDamage> = []
-    /// Versions of which a newer version of the library made the record.
+    /// Versions whose record was made by a newer version of the library.
     var newerVersions: Set<VersionID> = []
 
     mutating func note(_ damage: StorageDamage) {
@@ -27,6 +27,6 @@ struct Findings {
 final class Scanned: @unchecked Sendable {
     // Sendable: the commit lock is held.
     let digests = WholeDigests()
-    /// While opening: where all records are, should a second reading be needed.
+    /// While opening: the places of all records, in case they must be read again.
     var places: [RecordPlace] = []
 }

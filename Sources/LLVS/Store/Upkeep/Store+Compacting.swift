@@ -1,19 +1,19 @@
-/// Putting together what many handles wrote in many small files.
+/// Compacts the many small files that many handles wrote.
 extension Store {
-    /// Puts together small files of the store into large ones, and removes those that were put together long enough ago
-    /// (`Options.compactionGrace`), so that opening costs by what is in the store and not by how often it was opened.
-    /// Happens by itself when a store is closed and it pays, unless the options say otherwise; storages other than the
-    /// file storage have nothing to do.
+    /// Compacts small files of the store into large ones, and removes those that were compacted long enough ago
+    /// (`Options.compactionGrace`). So the time to open the store depends on its content, and not on how often it was opened. If it pays,
+    /// this also happens when a store is closed, unless the options say otherwise. Storages other than the file storage have nothing to
+    /// do.
     ///
-    /// Readers and other processes go on meanwhile. An error, a cancellation or a crash loses nothing; call it again.
-    /// - Returns: what was done. With `syncMarker`, nothing was, because a folder-syncing program carries the store:
-    ///   open it with `Compaction.always` to do it all the same.
-    /// - Throws: `.readOnly`, `.closed`, `.cancelled`, `.noSpace`, `.io`; `.busy` from within the progress callback of a compaction.
-    /// - Complexity: reads and writes what is in small files.
+    /// Readers and other processes continue meanwhile. After an error, a cancellation or a crash nothing is lost: call it again.
+    /// - Returns: what was done. If `syncMarker` is set, nothing was done, because a folder-syncing program carries the store: to compact
+    ///   it all the same, open it with `Compaction.always`.
+    /// - Throws: `.readOnly`, `.closed`, `.cancelled`, `.noSpace`, `.io`; `.busy` within the progress callback of a compaction.
+    /// - Complexity: reads and writes the content of small files.
     @discardableResult
     public func compact(_ control: OperationControl = OperationControl()) throws -> CompactionReport {
         try checkWritable("Compacting")
-        // What others added is known then, and its places lead to where it goes.
+        // After this, others' additions are known, and their places lead to the compacted segment.
         try reloadHistory(control)
         return try compact(.request, control)
     }
@@ -30,14 +30,14 @@ extension Store {
         return report
     }
 
-    /// A segment is gone: its records are looked for in the segment that they were put into, from now on, where they can be
-    /// kept in memory by blocks again. Once for each segment.
+    /// Follows a removed segment: from now on its records are read from the segment that they were compacted into, where their blocks can
+    /// be cached again. Done once for each segment.
     func follow(_ segment: UInt32) {
         guard records.followed.withLock({ $0.insert(segment).inserted }) else { return }
         lock.withWrite { dag.moveRecords(of: segment, storage.currentPlace) }
     }
 
-    /// As `compact`, when it pays. It is a matter of speed only: a failure is logged.
+    /// The same as `compact`, if it pays. Since it only affects speed, an error is just logged.
     func compactIfItPays(_ trigger: CompactionTrigger, _ control: OperationControl = OperationControl()) {
         guard !storage.isReadOnly else { return }
         do { _ = try compact(trigger, control) } catch {

@@ -1,11 +1,11 @@
-/// Making good what is damaged of versions that are here, from the same versions as others have them.
+/// Repairs damaged versions with the same versions from other devices.
 ///
-/// Nothing is written over. The record is appended once more, and from then on the whole one is read (`prevailingRecord`); only
-/// a large value with a file of its own gets a new file of the same name.
+/// Nothing is overwritten. The record is appended again, and from then on the valid one is read (`prevailingRecord`). Only a large value
+/// with its own file gets a new file of the same name.
 extension Store {
-    /// The live versions in which damage was met, by whoever read or verified them through this handle.
-    /// - Parameter look: called now and then; what it throws ends the work.
-    /// - Complexity: O(versions) when there are any.
+    /// Returns the live versions in which reading or verifying through this handle found damage.
+    /// - Parameter look: called now and then. It may throw to end the work.
+    /// - Complexity: O(versions) if there are any.
     func damagedVersions(_ look: () throws -> Void = {}) throws -> Set<VersionID> {
         guard !records.knownDamage.isEmpty else { return [] }
         try checkOpen()
@@ -17,8 +17,8 @@ extension Store {
         return found
     }
 
-    /// The ordinal of a version that is here and damaged; nil when it is not here, or whole.
-    /// - Parameter isVerifying: reads all of it; else only versions in which damage was met are.
+    /// Returns the ordinal of a damaged version; nil if it is absent or valid.
+    /// - Parameter isVerifying: whether to read all of it. If not, it is only read if damage in it is known.
     func damagedOrdinal(_ id: VersionID, isVerifying: Bool) throws -> UInt32? {
         guard isVerifying || !records.knownDamage.isEmpty,
             let (ordinal, place) = lock.withRead({ dag.ordinal(of: id).map { ($0, dag.rows[Int($0)].place) } }),
@@ -29,7 +29,7 @@ extension Store {
         return nil
     }
 
-    /// Whether a version was here and damaged, and is whole now.
+    /// Returns whether a version was present and damaged, and was repaired.
     /// - Parameter sorted: its changes, borrowed from it.
     func repairWhereDamaged(_ received: ReceivedVersion, _ sorted: [RecordChange], isVerifying: Bool) throws -> Bool {
         guard let damaged = try ofOne(received.version.id, { try damagedOrdinal(received.version.id, isVerifying: isVerifying) }) else {
@@ -39,13 +39,13 @@ extension Store {
             try withExtendedLifetime(received) { try repair(damaged, received, sorted) }
             return true
         }
-        // What is damaged is compared value by value.
+        // A damaged version is compared value by value.
         let whole = try received.inMemory(from: storage)
         try withExtendedLifetime(whole) { try repair(damaged, whole, try sortedChanges(whole)) }
         return true
     }
 
-    /// What keeps one version from being repaired must not keep others from being taken.
+    /// An error of one version's repair must not keep other versions out.
     private func ofOne<R>(_ id: VersionID, _ body: () throws -> R) throws -> R {
         do { return try body() } catch let error as StoreError
             where [.io, .permission, .newerFormat, .notAStore, .notADirectory].contains(error.code)
@@ -56,8 +56,9 @@ extension Store {
         }
     }
 
-    /// Makes good what is damaged of a version that is here.
-    /// - Throws: `.versionMismatch` when what is whole of it here, or known of what is not, is another's; failures of the storage.
+    /// Repairs a present version.
+    /// - Throws: `.versionMismatch` if its valid parts, or what is known of its damaged ones, belong to another version; errors of the
+    ///   storage.
     func repair(_ ordinal: UInt32, _ received: ReceivedVersion, _ sorted: [RecordChange]) throws {
         let (place, row) = lock.withRead { (dag.rows[Int(ordinal)].place, dag.rows[Int(ordinal)]) }
         try checkSameHeader(received.version, row, ordinal, place)
@@ -79,7 +80,7 @@ extension Store {
                 try encoder.encode(
                     version, RecordChanges(sorted), storedAt: storedAt(version, ordinal), blobThreshold: storage.blobThreshold
                 ) { data, digest in
-                    // Those that have a file keep it. The record may have put values into files that are too small for one here.
+                    // Values with a file keep it. The old record may have files for values that are too small for one in this storage.
                     while let (blob, size) = known.popFirst() { if size == data.count { return blob } }
                     new.append(try storage.storeBlob(data, digest: digest))
                     return new[new.count - 1]
@@ -100,12 +101,12 @@ extension Store {
             let group = commits.group
             if commits.durability == .full { try Log.holding { try group.wait(for: group.ticket()) { try storage.sync() } } }
         } catch {
-            // Whole as it looks, nobody knows for how long.
+            // It reads well now, but it is unknown for how long.
             records.knownDamage.noteUnsynced(received.version.id)
             throw error
         }
         if let moved {
-            // What is in memory of the old one is not asked for any more.
+            // Cached bytes of the old record are not used any more.
             lock.withWrite {
                 dag.move(ordinal, to: moved.place, checksum: moved.checksum)
                 maps.keyHistory = nil
@@ -117,7 +118,7 @@ extension Store {
         Log.write(.info, "Version \(received.version.id) in \(description) was damaged, and is whole again.")
     }
 
-    /// What the record of a version said of the clock, as far as that bounds when the version was made.
+    /// Returns the clock's time from the record of a version, if it bounds when the version was made.
     private func storedAt(_ version: Version, _ ordinal: UInt32) -> Double? {
         lock.withRead {
             let row = dag.rows[Int(ordinal)]
@@ -127,7 +128,7 @@ extension Store {
         }
     }
 
-    /// Whose header it is, as far as that can still be read; else the history in memory tells most of it.
+    /// Checks that the header belongs to the version, as far as it can be read. If it cannot, the history in memory has most of it.
     private func checkSameHeader(_ version: Version, _ row: History.Row, _ ordinal: UInt32, _ place: RecordPlace) throws {
         let header = try? records.header(place)
         let (predecessors, branch) = lock.withRead { (dag.predecessors(ordinal).map(dag.id), dag.branch(ordinal)) }
@@ -146,11 +147,11 @@ extension Store {
     }
 
     private struct Comparison {
-        /// All blobs of the record, in order, and their sizes; none when the record cannot say.
+        /// All blobs of the record in order, with their sizes; none if the record cannot tell.
         var blobs: [(id: BlobID, size: Int)] = []
-        /// Those that are damaged or gone, and which of the changes has their bytes.
+        /// The damaged or missing blobs, and the indexes of the changes with their bytes.
         var damagedBlobs: [(BlobID, Int)] = []
-        /// The header, the table or a value in it.
+        /// Whether the header, the table or a value in the record is damaged.
         var isRecordDamaged = false
     }
 
@@ -183,7 +184,7 @@ extension Store {
             }
             guard i == sorted.count else { throw Store.isAnother(id) }
         } catch let error as StoreError where error.code.isDamage {
-            // What its table would have said is not known: all of it is written anew.
+            // The table's content is unknown, so the whole record is rewritten.
             result.isRecordDamaged = true
             result.blobs = []
         }

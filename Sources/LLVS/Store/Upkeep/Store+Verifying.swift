@@ -1,20 +1,21 @@
-/// Reading everything again.
+/// The report of reading everything again.
 public struct VerifyReport: Sendable {
-    /// Versions read and found whole.
+    /// Versions that were read and are valid.
     public var versions: UInt64 = 0
-    /// Values whose bytes were read and found whole.
+    /// Values whose bytes were read and are valid.
     public var values: UInt64 = 0
-    /// Versions whose ancestry is not completely here.
+    /// Versions whose ancestry is incomplete.
     public var pending: UInt64 = 0
-    /// Versions of the history that the id of a head vouches for: on a way back from it, all ids are those that follow from what the
-    /// versions hold, so that none of them can have been another when the head was made.
+    /// Versions that the id of a head vouches for: there is a path from the head to the version on which all ids are derived from the
+    /// versions' content, so none of them can have been replaced since the head was made.
     public var vouched: UInt64 = 0
-    /// All others: what they hold, or what leads to them, has an id of the caller's or of another implementation's, or is damaged.
+    /// All other versions: their id, or one on each path to them, was given by a caller or another implementation, or their content is
+    /// damaged.
     public var unvouched: UInt64 = 0
-    /// What is not as it was written: where, and what is lost with it.
+    /// The places whose bytes differ from what was written, and what is lost with them.
     public var damages: [StorageDamage] = []
-    /// Files that end in bytes that count as never written, or without saying that they are complete, and that no process of this
-    /// machine is writing: somebody was killed, another machine is not done, or the file was cut short or damaged at its end.
+    /// Files that end in bytes that count as never written, or without a mark that they are complete, and that no process of this machine
+    /// is writing. A process was killed, another machine has not finished, or the file was truncated or damaged at its end.
     public var unfinished: [StorageDamage] = []
     /// Whether nothing is damaged.
     public var isWhole: Bool { damages.isEmpty }
@@ -23,25 +24,25 @@ public struct VerifyReport: Sendable {
 }
 
 extension Store {
-    /// Reads every record and every value, and holds what came from caches of the history and of maps against them.
+    /// Reads every record and every value, and compares the caches of the history and of maps with them.
     func verifyRecords(_ control: OperationControl) throws -> VerifyReport {
         try reloadHistory(control)
         var verification = Verification(caches: CacheVerification(rows: lock.withRead { caches.rows }))
-        // Without the commit lock: the progress callback may use the store.
+        // Without the commit lock, since the progress callback may use the store.
         try storage.verify(control, found: { try verify($0, &verification, control) }, damage: { verification.met.append($0) })
         try settle(&verification, control)
         try countVouched(verification.whole, &verification.report, control.paced(.verifying, doing: "Verifying").look)
         return verification.report
     }
 
-    /// What a verification has found so far.
+    /// The results of a verification so far.
     private struct Verification {
         var report = VerifyReport()
-        /// A record may be there twice: after a compaction, a repair, or the union of two copies.
+        /// A record may exist twice: after a compaction, a repair, or merging two copies.
         var seen: Set<VersionID> = []
-        /// Those with a record of which all is whole.
+        /// The versions with a completely valid record.
         var whole: Set<VersionID> = []
-        /// What the storage tells.
+        /// The damages that the storage reported.
         var met: [StorageDamage] = []
         var caches: CacheVerification
         var ancestry = KnownAncestry()
@@ -64,7 +65,7 @@ extension Store {
         }
     }
 
-    /// Reads the values of a record; those that are damaged are reported one by one. Answers how many are whole.
+    /// Reads the values of a record, and reports each damaged one. Returns the number of valid ones.
     private func verifyValues(
         _ place: RecordPlace, _ report: inout VerifyReport, _ ancestry: inout KnownAncestry, _ control: OperationControl
     ) throws -> UInt64 {
@@ -99,7 +100,7 @@ extension Store {
                 report.add(
                     error, at: place, in: storage, version: header.id, value: ValueID(unchecked: entry.id),
                     blob: entry.blob == nil ? nil : error.path, lost: .value)
-                // Of what is not known nothing can be computed.
+                // Without all values, the digest cannot be computed.
                 check = nil
             }
             unchecked += entry.size
@@ -129,7 +130,7 @@ extension Store {
         return values
     }
 
-    /// The versions that a record's preserves name and that are here, but none of its ancestors.
+    /// Returns the versions that a record's preserves name and that are present, but none of its ancestors.
     private func strangers(among header: RecordHeader, _ ancestry: inout KnownAncestry, _ control: OperationControl) throws -> Set<
         VersionID
     > {
@@ -146,7 +147,7 @@ extension Store {
         return strangers
     }
 
-    /// Tells of a preserve that names a version which is here and stored no bytes under that id, or which is no ancestor.
+    /// Reports a preserve that names a present version which stored no bytes under that id, or which is not an ancestor.
     private func verifyPreserve(
         _ entry: RecordTable.Entry, _ header: RecordHeader, _ place: RecordPlace, strangers: Set<VersionID>, _ report: inout VerifyReport
     ) throws {
@@ -167,7 +168,7 @@ extension Store {
                         version: header.id, value: value, lost: .nothing))
                 return
             }
-        } catch let error as StoreError where error.code.isOfOne { return } // That record is told of itself.
+        } catch let error as StoreError where error.code.isOfOne { return } // That record is reported itself.
         let value = ValueID(unchecked: entry.id), (file, offset) = storage.location(place)
         report.damages.append(
             StorageDamage(
@@ -178,12 +179,12 @@ extension Store {
                 version: header.id, value: value, lost: .value))
     }
 
-    /// Puts together what the storage tells of its files, what the records tell of their values, and what was known before.
+    /// Combines what the storage reported of its files, what the records showed of their values, and what was known before.
     private func settle(_ verification: inout Verification, _ control: OperationControl) throws {
         var report = verification.report
         let paced = control.paced(.verifying, doing: "Verifying")
         try nameVersions(in: &verification.met, paced.look)
-        // The damages of values, by their files; and the records of which all values were told of.
+        // The damages of values by file, and the records whose values were all reported.
         var values: [String: [Int]] = [:], known = 0, told: Set<RecordPlace> = []
         for damage in verification.met {
             try paced.step(0)
@@ -193,7 +194,7 @@ extension Store {
                 known += 1
                 Work.damages.count()
             }
-            // A blob: the record that names it has said whose value is in it.
+            // A blob: the record that names it has determined the value.
             if damage.version == nil, let named = values[damage.file], let first = named.first {
                 if damage.offset > 0, report.damages[first].offset == 0 {
                     for i in named { report.damages[i].offset = damage.offset; Work.damages.count() }
@@ -223,13 +224,13 @@ extension Store {
             guard report.damages[i].lost != .nothing, let version = report.damages[i].version else { continue }
             if verification.whole.contains(version) { report.damages[i].isRepaired() } else { records.knownDamage.note(version) }
         }
-        // Records that nobody can name any more may be of any version.
+        // A record that cannot be identified may be of any version.
         let isTold = report.unfinished.isEmpty && !report.damages.contains { $0.lost == .version && $0.version == nil }
         try settleCaches(verification.caches, explained: isTold ? Set(report.damages.compactMap(\.version)) : nil, &report, paced)
         verification.report = report
     }
 
-    /// The versions that the history reads at places which are damaged.
+    /// Returns the versions whose records the history places at damaged places.
     private func nameVersions(in damages: inout [StorageDamage], _ look: () throws -> Void) rethrows {
         let places = Set(damages.compactMap { $0.version == nil ? $0.place : nil })
         guard !places.isEmpty else { return }
@@ -241,7 +242,7 @@ extension Store {
         for i in damages.indices where damages[i].version == nil { damages[i].version = damages[i].place.flatMap { found[$0] } }
     }
 
-    /// A version is not there as long as the file of a value of it is missing.
+    /// A version waits as long as the file of one of its values is missing.
     private func tellIfWaiting(_ damage: inout StorageDamage) {
         guard damage.lost == .value, let version = damage.version, lock.withRead({ pending.records[version] != nil }) else { return }
         damage.lost = .version
@@ -253,12 +254,12 @@ extension Store {
         var offset: UInt64
     }
 
-    /// A record is damaged whose version is here all the same: what it lost are values. False when it is not so.
+    /// Handles damage of a record whose version is present all the same: it lost values. Returns false if that is not the case.
     private func addValues(of damage: StorageDamage, to report: inout VerifyReport, _ control: OperationControl) throws -> Bool {
         guard let version = damage.version, let place = lock.withRead({ dag.ordinal(of: version).map { dag.rows[Int($0)].place } }) else {
             return false
         }
-        // Another record of the version may be the one that is read.
+        // The version may be read from another record.
         let (file, offset) = storage.location(place)
         guard file == damage.file, damage.place.map({ $0 == place }) ?? (offset == damage.offset) else { return false }
         let before = report.damages.count
@@ -266,7 +267,7 @@ extension Store {
             var ancestry = KnownAncestry()
             let values = try verifyValues(place, &report, &ancestry, control)
             if report.damages.count == before {
-                // All parts of it are what was written: what says what they are together is not.
+                // All of its parts are valid. Only the checksum over them is damaged.
                 var harmless = damage
                 harmless.lost = .nothing
                 harmless.message += " Nothing is lost: all of the version can be read, and matches its checksums."
@@ -276,7 +277,7 @@ extension Store {
             report.values += values
             return true
         } catch let error as StoreError where error.code.isOfOne {
-            // Not even its table is whole.
+            // Not even its table is valid.
             report.damages.removeLast(report.damages.count - before)
             return false
         }
@@ -284,7 +285,7 @@ extension Store {
 }
 
 extension VerifyReport {
-    /// - Parameter blob: the file that the value is in, when it has one of its own.
+    /// - Parameter blob: the value's file, if it has its own.
     fileprivate mutating func add(
         _ error: StoreError, at place: RecordPlace, in storage: any Storage, version: VersionID? = nil, value: ValueID? = nil,
         blob: String? = nil, lost: Loss
@@ -298,7 +299,7 @@ extension VerifyReport {
 }
 
 extension StorageDamage {
-    /// There is another record of the version, which is whole.
+    /// Marks the damage as harmless: the version has another, valid record.
     mutating func isRepaired() {
         lost = .nothing
         message += " Nothing is lost: another record of the version is whole, and is the one that is read."

@@ -1,18 +1,18 @@
-/// Whether the caches that this handle took up say what the records say. Their checksums only tell that they are what somebody wrote.
+/// Verifies that the caches that this handle loaded match the records. Their checksums only prove that they are as written.
 extension Store {
-    /// What a verification finds out of the history that came from a cache, record by record.
+    /// Compares the history from a cache with the records, one by one.
     struct CacheVerification {
-        /// How many rows of the history came from there; 0: none did.
+        /// The number of rows of the history that came from the cache; 0 if none did.
         let rows: Int
-        /// Of which a record says the same.
+        /// For each row, whether a record confirmed it.
         private var confirmed: [Bool]
-        /// Versions with a whole record that are not in the history.
+        /// Versions with a valid record that are missing in the history.
         private(set) var hidden: Set<VersionID> = []
         private static let mostHidden = 1_000
 
         init(rows: Int) { self.rows = rows; confirmed = Array(repeating: false, count: rows) }
 
-        /// The caller holds the store's lock for reading.
+        /// Precondition: the caller holds the store's lock for reading.
         mutating func met(_ header: RecordHeader, in history: History) {
             guard rows > 0 else { return }
             guard let ordinal = history.ordinal(of: header.id) else {
@@ -27,23 +27,23 @@ extension Store {
                 && history.predecessors(ordinal).map(history.id) == header.predecessors
         }
 
-        /// Versions of which the history says what no record does.
+        /// Returns the versions whose rows no record confirmed.
         func unconfirmed(in history: History) -> [VersionID] {
             (0..<rows).filter { !confirmed[$0] && history.isLive($0) }.map { history.id(UInt32(truncatingIfNeeded: $0)) }
         }
     }
 
-    /// Removes caches that say other than the records, and tells of them.
-    /// - Parameter explained: versions of which damage was found that explains why no record of them was met; nil: of all.
+    /// Removes caches that contradict the records, and reports them.
+    /// - Parameter explained: versions with damage that explains why no record of them was found; nil for all.
     func settleCaches(_ found: CacheVerification, explained: Set<VersionID>?, _ report: inout VerifyReport, _ control: PacedControl) throws
     {
         guard found.rows > 0 else { return }
-        // Others may have added versions since.
+        // Other processes may have added versions since.
         try reloadHistory()
         let (hidden, wrong) = lock.withRead { () -> (VersionID?, VersionID?) in
             let refused = Set(findings.damages.compactMap(\.version))
             let isHidden = { [self] (id: VersionID) in
-                // Those being stored, or of which nobody knows whether they are, are not in it yet.
+                // Versions that are being stored, or whose outcome is unknown, are not in it yet.
                 dag.ordinal(of: id) == nil && pending.records[id] == nil && !refused.contains(id) && !dag.isHidden(id)
                     && commits.unpublished.unconfirmed(id) == nil
             }
@@ -60,7 +60,7 @@ extension Store {
             isWrong = true
             report.damages.append(wrongCache(Store.historyName, "which values version \(version) changed", version))
         }
-        // A map can only be held against records that are there, and that the history names rightly.
+        // A map can only be compared with records that exist and that the history places correctly.
         if !isWrong, let persisted = lock.withRead({ maps.persisted }), Int(persisted.base) < found.rows,
             try !isTrue(persisted, control)
         {
@@ -69,7 +69,8 @@ extension Store {
                 wrongCache(persisted.name, "what prevails at version \(versionID(persisted.base))", versionID(persisted.base)))
             try? storage.cacheDelete(persisted.name)
         }
-        // Of a version whose record is damaged the records alone would tell nothing: who opens the store next is to know no more.
+        // A history from the records alone would not have a version with a damaged record. The next process to open the store must have
+        // the same.
         let tellsOfDamaged = !isWrong && lock.withRead { !found.unconfirmed(in: dag).isEmpty }
         guard isWrong || tellsOfDamaged else { return }
         lock.withWrite {
@@ -81,7 +82,7 @@ extension Store {
         try? storage.cacheDelete(Store.historyName)
     }
 
-    /// A version of which the history says that it changed other ids than its record does; nil when there is none.
+    /// Returns a version that changed other ids according to its record than according to the history; nil if there is none.
     private func wrongKeys(below end: Int, _ control: PacedControl) throws -> VersionID? {
         for ordinal in 0..<UInt32(truncatingIfNeeded: end) {
             try control.step()
@@ -90,7 +91,7 @@ extension Store {
             }
             var recorded: [UInt32] = []
             recorded.reserveCapacity(told.count)
-            // What is damaged is told by others.
+            // Damage is reported elsewhere.
             guard (try? maps.readChanges(of: ordinal) { recorded.append(History.keyHash($0.key)) }) != nil else { continue }
             if recorded != told { return versionID(ordinal) }
         }
@@ -107,10 +108,10 @@ extension Store {
             version: version, lost: .nothing)
     }
 
-    /// Whether a map from the caches is what the records make.
+    /// Returns whether a map from the caches equals the one built from records.
     private func isTrue(_ persisted: PersistedMap, _ control: PacedControl) throws -> Bool {
         for ordinal in [persisted.base, persisted.patch?.ordinal].compactMap({ $0 }) {
-            // One that cannot be taken is void, and so never believed.
+            // A map that cannot be loaded is void, so it is never used.
             guard let cached = try maps.takePersistedMap(of: ordinal)?.root else { continue }
             let made: MapNode?
             do { made = try madeFromRecords(ordinal, control) } catch let error as StoreError where error.code.isOfOne { return true }
@@ -128,7 +129,7 @@ extension Store {
         return true
     }
 
-    /// The map of a version, whatever is in memory or in caches.
+    /// Builds the map of a version from records, without memory or caches.
     private func madeFromRecords(_ ordinal: UInt32, _ control: PacedControl) throws -> MapNode? {
         var chain: [UInt32] = []
         lock.withRead {
@@ -144,7 +145,7 @@ extension Store {
             try control.step()
             try maps.readChanges(of: next) { change in
                 arena.append(change.key, change.entry)
-                // Within one version no id comes twice.
+                // Within one version, no id occurs twice.
                 if arena.count >= MapPolicy.anchorSpacing { try apply() }
             }
         }

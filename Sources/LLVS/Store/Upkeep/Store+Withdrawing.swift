@@ -1,15 +1,16 @@
-/// A history from the caches names versions without a look at their records. Where a record turns out damaged, the history becomes what
-/// the records alone would have made it, for who lists versions or opens a coordinator: that version is not in it, and those that build on
-/// it wait. Who asks for the version by its id gets the error: what the cache tells of it keeps a retrieve from taking another for it.
+/// Withdraws versions whose records are damaged. A history from the caches names versions without reading their records. If a record
+/// turns out to be damaged, the history changes to what the records alone would result in: the version is no longer in it, and its
+/// descendants wait. This affects calls that list versions or open a coordinator. A call for the version by its id gets the error: what
+/// the cache says of it keeps a retrieve from accepting another version with this id.
 extension Store {
-    /// As `version`, for who goes on without a version whose record is damaged and of which a cache told: nil.
+    /// The same as `version`, but returns nil for a version from a cache whose record is damaged.
     package func readableVersion(_ id: VersionID) throws -> Version? {
         guard let ordinal = try findReadable(id) else { return nil }
         return try readableVersion(ordinal)
     }
 
-    /// A version of the history; nil when its record turned out damaged, and a cache had told of it: then it is not in the
-    /// history any more.
+    /// Returns a version of the history; nil if it came from a cache and its record turned out to be damaged. Then it is no longer in the
+    /// history.
     func readableVersion(_ ordinal: UInt32) throws -> Version? {
         do { return try version(ordinal) } catch let error as StoreError where Store.isUnreadable(error) {
             try withdraw([Unreadable(ordinal: ordinal, error: error)])
@@ -17,7 +18,7 @@ extension Store {
         }
     }
 
-    /// The versions that `find` gives, which is asked again when some of them have left the history.
+    /// Returns the versions that `find` returns. If some of them left the history, calls it again.
     func readableVersions(_ control: PacedControl = .none, _ find: () throws -> [UInt32]) throws -> [Version] {
         while true {
             var found: [Version] = [], unreadable: [Unreadable] = []
@@ -33,17 +34,17 @@ extension Store {
         }
     }
 
-    /// A version of the history whose record cannot be read, and why.
+    /// A version of the history whose record cannot be read, and the error.
     private struct Unreadable {
         var ordinal: UInt32
         var error: StoreError
     }
     private static func isUnreadable(_ error: StoreError) -> Bool { error.code == .damaged || error.code == .newerFormat }
 
-    /// Takes versions of which a cache told out of the history, and all that build on them: they wait. So are those behind them that cannot
-    /// be read either, all at once. The cache goes.
-    /// - Throws: why one cannot be read of which no cache told. Nothing has changed then.
-    /// - Complexity: O(versions), and reads one record for each version that builds on them.
+    /// Withdraws versions that came from a cache, and all of their descendants, which wait then. Unreadable ancestors are withdrawn at
+    /// the same time. The cache is deleted.
+    /// - Throws: the error of an unreadable version that did not come from a cache. Then nothing has changed.
+    /// - Complexity: O(versions), and reads one record for each descendant.
     private func withdraw(_ first: [Unreadable]) throws {
         let cached = lock.withRead { caches.rows }
         if let other = first.first(where: { Int($0.ordinal) >= cached }) { throw other.error }
