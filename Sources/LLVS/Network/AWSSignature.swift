@@ -1,13 +1,13 @@
-/// Signs requests, where credentials do not travel themselves.
+/// Signs requests for services to which the credentials themselves are not sent.
 protocol RequestSignature: Sendable {
-    /// What is added to a request.
+    /// Returns the headers to add to a request.
     /// - Parameter now: seconds since 1970.
     func headers(for request: HTTPRequest, to address: HTTPAddress, _ credentials: HTTPCredentials, now: Int64) throws -> [(
         name: String, value: String
     )]
 }
 
-/// Signs requests as Amazon's services want it (Signature Version 4): the secret key never travels.
+/// Signs requests as Amazon's services require (Signature Version 4): the secret key is never sent.
 struct AWSSignature: RequestSignature {
     var region: String
     var service = "s3"
@@ -35,14 +35,14 @@ struct AWSSignature: RequestSignature {
         return Array(headers.dropFirst(request.headers.count)) + [("Authorization", authorization)]
     }
 
-    /// Of parameters that are encoded already: sorted, each with its "=".
+    /// Returns encoded parameters in canonical form: sorted, each with its "=".
     private static func canonicalQuery(_ query: String) -> String {
         query.dropFirst().split(separator: "&").map { $0.contains("=") ? String($0) : "\($0)=" }.sorted {
             Bytes.compare(Array($0.utf8), Array($1.utf8)) < 0
         }.joined(separator: "&")
     }
 
-    /// "20130524T000000Z"
+    /// Returns a time such as "20130524T000000Z".
     static func time(_ now: Int64) -> String {
         var seconds = time_t(now), parts = tm()
         gmtime_r(&seconds, &parts)
@@ -80,7 +80,7 @@ struct AWSSignature: RequestSignature {
         digest.update(bytes)
         return digest.finish()
     }
-    /// RFC 2104, on SHA-256.
+    /// The HMAC of RFC 2104 with SHA-256.
     static func hmac(_ key: [UInt8], _ message: [UInt8]) -> [UInt8] {
         let block = 64
         var key = key.count > block ? sha256(key) : key

@@ -1,6 +1,6 @@
 import CNetwork
 
-/// What came of an attempt: an answer, another try, another address, or other credentials.
+/// Decides what follows an attempt: a result, a retry, another address, or other credentials.
 extension HTTPClient {
     func finish(
         _ attempt: Attempt, _ transfer: HTTPTransfer, _ end: CurlTransfers.End, _ run: inout Run, _ check: () throws -> Void
@@ -23,7 +23,7 @@ extension HTTPClient {
         if let hears = settings.hears { transfer.add(try hears(transfer.response, attempt.request)) }
         let response = transfer.response
         if attempt.begun != nil, response.status == 416 || (response.status == 206 && !transfer.isResumed) {
-            // The file is shorter now, or it is another one: all of it is asked for.
+            // The file is shorter now, or a different one: request all of it.
             var whole = attempt
             whole.begun = nil
             return again(whole, nil, &run, soon: true)
@@ -50,11 +50,11 @@ extension HTTPClient {
         run.settle(attempt, .success(transfer.response))
     }
 
-    /// Seconds by which two clocks may differ; services allow 5 minutes at least.
+    /// The seconds by which two clocks may differ. Services allow at least 5 minutes.
     private static let clockTolerance: Int64 = 240
 
-    /// Whether the service refuses the signature of a request, and not who asks. If the clocks differ, the next signatures have the
-    /// service's time: a device whose clock is wrong for a moment goes on. An answer without a body, to HEAD, does not say why it refuses.
+    /// Returns whether the service refuses the signature of a request, and not the account. If the clocks differ, later signatures use
+    /// the service's time, so a device with a wrong clock can continue. An answer without a body, to HEAD, does not say why it refuses.
     private func mustSignAnew(_ attempt: Attempt, _ response: HTTPResponse, _ verdict: HTTPVerdict) -> Bool {
         guard let signedAt = attempt.signedAt, !attempt.isSignedAnew else { return false }
         if case .signedForAnother = verdict { return true }
@@ -69,7 +69,7 @@ extension HTTPClient {
 
     private func isPassing(_ response: HTTPResponse, _ request: HTTPRequest, _ verdict: HTTPVerdict) -> Bool {
         switch verdict {
-        // It was not done.
+        // The request was not carried out.
         case .tooMany: true
         case .plain where request.finalStatuses.contains(response.status): false
         case .passing: request.repeats ?? request.method.isRepeatable
@@ -78,7 +78,7 @@ extension HTTPClient {
         }
     }
 
-    /// - Parameter isOfAll: the account is to be left alone, and not this request only.
+    /// - Parameter isOfAll: whether to pause all requests of the account, and not only this one.
     private func again(_ attempt: Attempt, _ retryAfter: Double?, _ run: inout Run, soon: Bool = false, isOfAll: Bool = false) {
         var next = attempt
         next.transfer = nil
@@ -91,7 +91,7 @@ extension HTTPClient {
         run.waiting.append(next)
     }
 
-    /// Neither this client nor another one of the account asks anything before.
+    /// Pauses all requests of the account until a time, in this client and others.
     private func leaveAlone(until time: Double) {
         let time = min(time, Clock.steady() + RequestPace.longestPause)
         notBefore = max(notBefore, time)
@@ -113,7 +113,7 @@ extension HTTPClient {
             return refuse("the server redirects to an address that is none: \(error.why)")
         }
         if address.origin != attempt.address.origin {
-            // Where it leads is a secret of that server, maybe: only its name is told.
+            // The target may be a secret of that server: show only the server's name.
             guard request.method.isReading else {
                 return refuse("the server redirects to \(address.shownServer), another server, to which nothing is written")
             }
@@ -126,12 +126,12 @@ extension HTTPClient {
         again(next, nil, &run, soon: true)
     }
 
-    /// Whether a request that was refused is worth another try: the server wants another scheme, or there are new credentials.
+    /// Returns whether a refused request should be retried: the server requires another scheme, or there are new credentials.
     private func renew(_ attempt: Attempt, _ response: HTTPResponse, _ check: () throws -> Void) throws -> Bool {
         let isOurs = !attempt.request.isAnonymous && attempt.address.origin == attempt.request.address.origin
         let mayAsk = settings.askForCredentials != nil || settings.renew != nil
         guard isOurs, attempt.scheme != LLVS_CURL_NONE || mayAsk else { return false }
-        // Another attempt has changed them meanwhile.
+        // Another attempt has renewed them meanwhile.
         if attempt.credentials != credentials || (attempt.scheme == LLVS_CURL_BASIC && scheme == LLVS_CURL_DIGEST) { return true }
         let wanted = response.headers.filter { $0.name == "www-authenticate" }.map { $0.value.lowercased() }
         func wants(_ scheme: String) -> Bool { wanted.contains { $0.utf8.starts(with: scheme.utf8) } }

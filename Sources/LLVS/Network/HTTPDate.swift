@@ -1,9 +1,9 @@
-/// Dates in headers, in the three forms of RFC 9110, section 5.6.7: "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT" and
-/// "Sun Nov  6 08:49:37 1994".
+/// Parses dates in headers, in the three forms of RFC 9110, section 5.6.7: "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37
+/// GMT" and "Sun Nov  6 08:49:37 1994".
 enum HTTPDate {
     static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
-    /// Seconds since 1970; nil for anything else.
+    /// Returns the seconds since 1970; nil for anything else.
     static func seconds(_ text: String) -> Int64? {
         var words = text.split { $0 == " " || $0 == "," }.map(String.init)
         if words.count == 4 {
@@ -11,7 +11,7 @@ enum HTTPDate {
             guard date.count == 3, date[2].utf8.count == 2, let year = UInt8(date[2]), date[2].utf8.first != UInt8(ascii: "+") else {
                 return nil
             }
-            // Two digits stand for the years from 1970 to 2069.
+            // Two digits mean a year from 1970 to 2069.
             words = [words[0], date[0], date[1], "\(Int(year) + (year < 70 ? 2000 : 1900))", words[2], words[3]]
         } else if words.count == 5 {
             words = [words[0], words[2], words[1], words[4], words[3], "GMT"]
@@ -26,7 +26,7 @@ enum HTTPDate {
         return days(year, Int64(month) + 1, day) * 86_400 + hour * 3_600 + minute * 60 + second
     }
 
-    /// Days since 1970 in the Gregorian calendar, years beginning in March.
+    /// Returns the days since 1970 in the Gregorian calendar. Internally, years begin in March.
     static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
         let y = month <= 2 ? year - 1 : year
         let era = y / 400, ofEra = y - era * 400

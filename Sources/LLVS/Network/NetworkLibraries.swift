@@ -1,11 +1,11 @@
 import CNetwork
 
-/// libcurl's functions; there for good.
+/// libcurl's functions, which are never unloaded.
 typealias Curl = UnsafePointer<llvs_curl>
-/// libexpat's.
+/// libexpat's functions, which are never unloaded.
 typealias Expat = UnsafePointer<llvs_expat>
 
-/// The system's libcurl and libexpat, opened when the first exchange over a network is used: hosts without one need neither.
+/// The system's libcurl and libexpat, loaded when the first exchange over a network is used: hosts without one need neither.
 enum NetworkLibraries {
     #if canImport(Darwin)
     private static let curlFile = "/usr/lib/libcurl.4.dylib", expatFile = "/usr/lib/libexpat.1.dylib"
@@ -20,11 +20,12 @@ enum NetworkLibraries {
             name: name, file: file, packages: packages, purpose: "Reaching", spared: "Folders need neither libcurl nor libexpat.")
     }
 
-    /// The first whose functions are all there, and work: curl_multi_poll without a wait where nothing is to be waited for, 2020.
+    /// The first version with all functions that are used, and a curl_multi_poll that does not wait if there is nothing to wait for:
+    /// 2020.
     private static let oldest: UInt32 = 0x07_44_00
 
-    /// - Parameter place: what is to be reached, for the message.
-    /// - Throws: `.unsupported` when there is none, or it is too old; `.tooManyFiles`.
+    /// - Parameter place: the place to reach, for the message.
+    /// - Throws: `.unsupported` if there is none, or it is too old; `.tooManyFiles`.
     static func curl(for place: String) throws -> Curl {
         let functions = try curlLibrary.functions(for: place) { llvs_curl_open($0, $1, $2) }
         guard let about = functions.pointee.version_info(CURLVERSION_FIRST), about.pointee.version_num >= oldest else {
@@ -33,8 +34,8 @@ enum NetworkLibraries {
         return functions
     }
 
-    /// One that knows SFTP.
-    /// - Throws: as `curl`.
+    /// Returns a libcurl that supports SFTP.
+    /// - Throws: like `curl`.
     static func curlWithSFTP(for place: String) throws -> Curl {
         let functions = try curl(for: place)
         var name = functions.pointee.version_info(CURLVERSION_FIRST)?.pointee.protocols
@@ -47,6 +48,6 @@ enum NetworkLibraries {
             "Install one that has it: Debian's libcurl4, Fedora's libcurl in the place of libcurl-minimal.")
     }
 
-    /// - Throws: as `curl`.
+    /// - Throws: like `curl`.
     static func expat(for place: String) throws -> Expat { try expatLibrary.functions(for: place) { llvs_expat_open($0, $1, $2) } }
 }

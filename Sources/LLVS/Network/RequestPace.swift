@@ -1,7 +1,7 @@
-/// How many requests an account may make to a service, shared by all exchanges of this process with it: a token bucket where the service
-/// has a known limit, and a gate that stops them all when the service says that there are too many.
+/// The rate limit of an account's requests to a service, shared by all exchanges of this process with it: a token bucket if the service
+/// has a known limit, and a pause of all requests if the service reports too many.
 final class RequestPace: Sendable {
-    /// Seconds that the gate is closed at most: what a server says may be nonsense, and opening again does not help.
+    /// The longest pause in seconds. A server may give a nonsensical time, and reopening the exchange does not end a pause.
     static let longestPause = 86_400.0
     private struct State {
         var tokens: Double
@@ -9,13 +9,13 @@ final class RequestPace: Sendable {
         var notBefore = -Double.infinity
     }
     private let perSecond: Double?
-    /// Requests that may be made at once after a time without.
+    /// The most requests at once after a time without any.
     private let depth: Double
-    /// By which others find it.
+    /// The name by which other exchanges find it.
     private let name: String?
     private let state: Guarded<State>
 
-    /// - Parameter perSecond: requests that may be made each second, and at once after a second without; nil: as many as the server takes.
+    /// - Parameter perSecond: the requests per second, and at once after a second without any; nil for no limit.
     convenience init(perSecond: Double?) { self.init(perSecond, depth: nil, name: nil, notBefore: -.infinity) }
     private init(_ perSecond: Double?, depth: Double?, name: String?, notBefore: Double) {
         self.perSecond = perSecond.map { max($0, 0.1) }
@@ -24,7 +24,7 @@ final class RequestPace: Sendable {
         state = Guarded(State(tokens: self.depth, refilled: Clock.steady(), notBefore: notBefore))
     }
 
-    /// By `Clock.steady`: nothing is asked before.
+    /// By `Clock.steady`: no request is made before.
     var notBefore: Double { state.withLock { $0.notBefore } }
     func pause(until time: Double) {
         let time = min(time, Clock.steady() + RequestPace.longestPause)
@@ -37,12 +37,12 @@ final class RequestPace: Sendable {
         }
     }
 
-    /// Whether a request may be made now. It counts when it is taken.
+    /// Returns whether a request may be made now. `take` counts it.
     func has(_ now: Double) -> Bool {
         guard let perSecond else { return true }
         return state.withLock { $0.tokens + max(0, now - $0.refilled) * perSecond >= 1 }
     }
-    /// Whether a request may be made now, which then counts.
+    /// Returns whether a request may be made now, and counts it then.
     func take(_ now: Double) -> Bool {
         guard let perSecond else { return true }
         return state.withLock { state in
@@ -55,17 +55,17 @@ final class RequestPace: Sendable {
         }
     }
 
-    // MARK: Of one account
+    // MARK: Accounts
 
     private static let all = Guarded<[String: Known]>([:])
     private struct Known: Sendable {
         weak var pace: RequestPace?
-        /// Outlives the exchanges: one that is opened anew is to leave the account alone as well.
+        /// Outlives the exchanges: a reopened exchange must respect the pause as well.
         var notBefore: Double
     }
 
-    /// The one of that account in this process.
-    /// - Parameter depth: requests that may be made at once after a time without; nil: those of a second.
+    /// Returns the rate limit of an account in this process.
+    /// - Parameter depth: the most requests at once after a time without any; nil for those of a second.
     static func shared(_ account: String, perSecond: Double?, depth: Double? = nil) -> RequestPace {
         let name = "\(account) \(perSecond ?? 0)", now = Clock.steady()
         return all.withLock { all in

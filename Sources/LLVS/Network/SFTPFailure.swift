@@ -1,10 +1,10 @@
 import CNetwork
 
-/// What went wrong with a transfer over SFTP, as errors that say what to do.
+/// A failed transfer over SFTP, with an error that says what the user can do.
 struct SFTPFailure: Error {
-    /// How libcurl says that it ended.
+    /// libcurl's result.
     let result: CURLcode
-    /// libcurl's own words, which hold the server's.
+    /// libcurl's message, which has the server's.
     let said: String
     let error: StoreError
 
@@ -15,7 +15,7 @@ struct SFTPFailure: Error {
         error = SFTPFailure.error(result, said, what, knownHosts)
     }
 
-    /// One of this side.
+    /// An error of this side.
     init(_ error: StoreError) { result = CURLE_WRITE_ERROR; said = ""; self.error = error }
 
     private static func error(_ result: CURLcode, _ said: String, _ what: String, _ knownHosts: String?) -> StoreError {
@@ -48,13 +48,13 @@ struct SFTPFailure: Error {
         }
     }
 
-    /// Whether another try may end better.
+    /// Whether a retry may succeed.
     var isPassing: Bool { HTTPFailure.isPassing(result) || [CURLE_SSH, CURLE_FAILED_INIT].contains(result) }
     /// Whether nothing had been sent yet.
     var isOfConnecting: Bool { [CURLE_COULDNT_CONNECT, CURLE_FAILED_INIT].contains(result) }
-    /// How often it is tried then: what is no file, say, ends with CURLE_SSH as well.
+    /// The most tries. A directory, for example, also ends with CURLE_SSH.
     var mostTries: Int { [CURLE_SSH, CURLE_FAILED_INIT].contains(result) ? 3 : HTTPFailure.mostTries(result) }
-    /// Whether the server was not reached at all, so that other requests need not be tried either.
+    /// Whether the server was not reached at all, so that other requests need not be tried.
     var isOfPlace: Bool {
         [
             CURLE_COULDNT_CONNECT, CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY, CURLE_PEER_FAILED_VERIFICATION,

@@ -1,15 +1,15 @@
-/// Bytes that are kept as they come: in memory, and from 1 MiB on in a file without a name.
+/// Collects bytes as they arrive: in memory, and from 1 MiB on in an unnamed file.
 package struct Spool {
-    /// A body of more bytes than this goes to a file.
+    /// A larger body is stored in a file.
     private static let wholeSize = 1 << 20
-    /// Bytes that came.
+    /// The number of bytes that arrived.
     package private(set) var size = 0
     private(set) var bytes: [UInt8] = []
     private(set) var file: TemporaryFile?
 
     package init() {}
 
-    /// - Parameter what: is done, for messages.
+    /// - Parameter what: the action, for messages.
     package mutating func append(_ part: UnsafeRawBufferPointer, _ what: String) throws {
         if let file {
             try file.write(part, at: size)

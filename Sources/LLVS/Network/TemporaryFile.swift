@@ -1,4 +1,4 @@
-/// A file without a name in the system's directory for temporary files (`TMPDIR`, else /tmp), for what is too large for memory.
+/// An unnamed file in the system's directory for temporary files (`TMPDIR`, else /tmp), for data that is too large for memory.
 final class TemporaryFile: Sendable {
     let file: OpenFile
     private let folder: String
@@ -20,7 +20,7 @@ final class TemporaryFile: Sendable {
         }
     }
 
-    /// Fills the buffer as far as one call does; 0 at the end.
+    /// Fills the buffer by one call. Returns the number of bytes, 0 at the end.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws -> Int {
         try posix("Reading a temporary file in", folder) { () throws(Errno) in
             try System.pread(file.descriptor, buffer, at: UInt64(max(0, offset)))

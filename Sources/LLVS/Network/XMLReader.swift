@@ -1,31 +1,32 @@
 import CNetwork
 
-/// Reads XML while it comes, by libexpat, and hands on elements and texts.
+/// Parses XML as it arrives, by libexpat, and reports elements and texts.
 ///
-/// Bounded in all that a server could make large: depth, the bytes of one name, tag, comment or text, the whole. A document type, and with
-/// it entities of the document's own, ends it: none is ever expanded. Namespaces are resolved: an element is "DAV: href".
+/// Everything that a server could make large is limited: the depth, the bytes of one name, tag, comment or text, and the whole. A
+/// document type, which could define entities, ends the parsing: none is ever expanded. Namespaces are resolved: an element is "DAV:
+/// href".
 final class XMLReader: HTTPBodyReader {
-    /// What is told of the document. Throwing ends it.
+    /// Receives the parts of a document. Throwing ends the parsing.
     protocol Handler: AnyObject {
         func begin(_ element: String) throws
         func end(_ element: String) throws
-        /// Several in a row may be parts of one text.
+        /// Consecutive calls may have parts of one text.
         func text(_ bytes: UnsafeRawBufferPointer) throws
     }
 
     static let mostDepth = 64
-    /// Bytes between one element or text and the next.
+    /// The most bytes between one element or text and the next.
     static let mostAtOnce = 1 << 20
-    /// Bytes of a document.
+    /// The most bytes of a document.
     static let mostInAll = 512 << 20
-    /// Between the address of a namespace and a name.
+    /// Separates the address of a namespace and a name.
     private static let separator: CChar = 0x20
 
-    /// It owns this one.
+    /// The handler owns this reader.
     private unowned let handler: any Handler
     private let expat: Expat
     private let parser: XML_Parser
-    /// For messages: "The list of https://host/path".
+    /// The document in messages: "The list of https://host/path".
     private let what: String
     private var depth = 0
     private var sinceEvent = 0, total = 0
@@ -44,10 +45,10 @@ final class XMLReader: HTTPBodyReader {
     }
     deinit { expat.pointee.ParserFree(parser) }
 
-    /// - Throws: `.transport` for what is no XML, or beyond the bounds; what the handler throws.
+    /// - Throws: `.transport` if it is not XML, or exceeds a limit; the errors of the handler.
     func take(_ bytes: UnsafeRawBufferPointer) throws { try parse(bytes, isLast: false) }
 
-    /// The document must be at its end.
+    /// Ends the parsing. Throws unless the document is complete.
     func finish() throws {
         guard !hasEnded else { return }
         hasEnded = true
@@ -56,7 +57,7 @@ final class XMLReader: HTTPBodyReader {
 
     private func parse(_ bytes: UnsafeRawBufferPointer, isLast: Bool) throws {
         if let failure { throw failure }
-        // In pieces, so that events are seen to come.
+        // In pieces, so that the limit between events is checked.
         var left = bytes[...]
         repeat {
             let piece = UnsafeRawBufferPointer(rebasing: left.prefix(64 << 10))
@@ -83,7 +84,7 @@ final class XMLReader: HTTPBodyReader {
         return error
     }
 
-    // MARK: What libexpat calls
+    // MARK: Calls by libexpat
 
     private func passing(_ body: () throws -> Void) {
         guard failure == nil else { return }

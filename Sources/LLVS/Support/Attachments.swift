@@ -1,8 +1,8 @@
-/// What layers above keep with an object of a layer below, which does not know of them: one object of each type.
+/// Objects that higher layers attach to an object of a lower layer, which does not know them: one object of each type.
 final class Attachments: Sendable {
     private let kept = Guarded<[ObjectIdentifier: any AnyObject & Sendable]>([:])
 
-    /// The object of a type, made when it is first asked for. Of two that are made at once one is let go of.
+    /// Returns the object of a type, which is created on first use. If two are created at once, one is released.
     func object<T: AnyObject & Sendable>(_ type: T.Type, _ make: () -> T) -> T {
         if let known = kept.withLock({ $0[ObjectIdentifier(type)] as? T }) { return known }
         let made = make()

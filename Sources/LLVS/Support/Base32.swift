@@ -1,4 +1,4 @@
-/// The base32 of RFC 4648 in lower case, without padding: fields of names.
+/// The base32 of RFC 4648 in lower case, without padding, for fields of names.
 enum Base32 {
     private static let digits = Array("abcdefghijklmnopqrstuvwxyz234567".utf8)
 
@@ -17,7 +17,7 @@ enum Base32 {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// The `size` bytes of a field; nil when it is of another length, has another character, or bits are left over that are not zero.
+    /// Returns the `size` bytes of a field; nil if it has another length, an invalid character, or remaining bits that are not zero.
     static func decode(_ field: some Collection<UInt8>, size: Int) -> [UInt8]? {
         guard field.count == (8 * size + 4) / 5 else { return nil }
         var bytes: [UInt8] = [], word: UInt32 = 0, bits: UInt32 = 0

@@ -1,4 +1,4 @@
-/// Copies of byte strings that stay where they are for as long as the arena lives.
+/// Copies of byte strings, whose addresses are stable while the arena lives.
 final class ByteArena {
     private var blocks: [UnsafeMutableRawPointer] = []
     private var next: UnsafeMutableRawPointer?

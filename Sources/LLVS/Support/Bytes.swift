@@ -1,8 +1,8 @@
 import CLLVSShims
 
-/// Helpers on raw bytes that several folders need.
+/// Functions on raw bytes that several folders need.
 enum Bytes {
-    /// The CRC-32C of bytes whose own is `crc` and that many zeros. O(log count).
+    /// Returns the CRC-32C of some bytes followed by that many zeros, given the CRC of the bytes. O(log count).
     static func crc32c(zeros count: UInt64, from crc: UInt32) -> UInt32 {
         var zero: UInt8 = 0
         var crc = crc, piece = llvs_shim_crc32c(0, &zero, 1), size: UInt64 = 1, left = count
@@ -16,7 +16,7 @@ enum Bytes {
         return crc
     }
 
-    /// Byte-wise order, as `memcmp`, shorter first when one is a prefix of the other. Returns <0, 0 or >0.
+    /// Compares bytes like `memcmp`; a prefix comes first. Returns <0, 0 or >0.
     @inline(__always)
     static func compare(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Int {
         let n = min(a.count, b.count)
@@ -47,7 +47,7 @@ enum Bytes {
         a.withUnsafeBytes { x in b.withUnsafeBytes { y in equal(x, y) } }
     }
 
-    /// Eight bytes as a number that orders as they do; zeros where they end.
+    /// Returns eight bytes as a number with the same order, padded with zeros.
     @inline(__always)
     static func word(_ bytes: UnsafeRawBufferPointer, at offset: Int) -> UInt64 {
         if bytes.count - offset >= 8 { return UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)) }
@@ -56,7 +56,7 @@ enum Bytes {
         return word
     }
 
-    /// Whether the bytes are well-formed UTF-8 (RFC 3629: no surrogates, no overlong forms).
+    /// Returns whether the bytes are well-formed UTF-8 (RFC 3629: no surrogates, no overlong forms).
     static func isValidUTF8(_ bytes: UnsafeRawBufferPointer) -> Bool {
         var i = 0
         let n = bytes.count
@@ -106,13 +106,13 @@ struct SHA256 {
         if let p = bytes.baseAddress { llvs_shim_sha256_update(&context, p, bytes.count) }
     }
     mutating func update(_ bytes: [UInt8]) { bytes.withUnsafeBytes { update($0) } }
-    /// 32 bytes.
+    /// Returns the 32 bytes of the digest.
     mutating func finish() -> [UInt8] {
         var digest = [UInt8](repeating: 0, count: 32)
         digest.withUnsafeMutableBufferPointer { if let p = $0.baseAddress { llvs_shim_sha256_final(&context, p) } }
         return digest
     }
-    /// The same as it lies in memory, in four words.
+    /// Returns the digest as four words in memory order.
     mutating func finishWords() -> (UInt64, UInt64, UInt64, UInt64) {
         var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
         withUnsafeMutableBytes(of: &words) {
@@ -120,7 +120,7 @@ struct SHA256 {
         }
         return words
     }
-    /// SHA-256 as it lies in memory, in four words.
+    /// Returns the SHA-256 of bytes as four words in memory order.
     static func words(_ bytes: UnsafeRawBufferPointer) -> (UInt64, UInt64, UInt64, UInt64) {
         var hash = SHA256()
         hash.update(bytes)

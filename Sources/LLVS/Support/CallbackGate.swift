@@ -1,15 +1,15 @@
-/// Lets callbacks of one registration through until it ends; ending waits for those that run, and lets go of what they are given.
+/// Lets the callbacks of one registration through until it ends. Ending waits for running callbacks, and releases their payload.
 ///
-/// The gate alone holds that: closures of the engine may live on for a moment in a thread that is about to end.
+/// Only the gate retains the payload: closures of the engine may live a little longer in a thread that is ending.
 package final class CallbackGate<Payload: AnyObject & Sendable>: HostCallMark, @unchecked Sendable {
-    // Sendable: `lock` guards all that changes.
+    // Sendable: `lock` guards all mutable state.
     private let lock = Lock(.leaf)
     private let changed = Condition()
     private var running: [pthread_t] = []
     private var closed = false
     private var payload: Payload?
 
-    /// - Parameter payload: what callbacks are given; let go of when the registration has ended and the last of them is over.
+    /// - Parameter payload: passed to callbacks. Released when the registration has ended and the last callback has returned.
     package init(_ payload: Payload) { self.payload = payload }
 
     /// Calls with the payload, unless the registration has ended.
@@ -21,7 +21,7 @@ package final class CallbackGate<Payload: AnyObject & Sendable>: HostCallMark, @
         }
         guard let given = kept.map(Unmanaged.passUnretained) else { return }
         withExtendedLifetime(kept) { HostCalls.run(self, observes: true) { given._withUnsafeGuaranteedRef(body) } }
-        // Kept until the callback is over, also when it ended its own registration; gone before anybody who waits goes on.
+        // Retained until the callback has returned, even if it ended its own registration. Released before any waiting thread continues.
         kept = nil
         hostLeft()
     }
@@ -34,18 +34,19 @@ package final class CallbackGate<Payload: AnyObject & Sendable>: HostCallMark, @
         }
     }
 
-    /// None begins after. Those that run keep the payload until they are over.
+    /// Ends the registration: no callback begins after this. Running ones retain the payload until they return.
     package func cancel() {
         let freed = lock.withLock { () -> Payload? in
             closed = true
             defer { payload = nil }
             return payload
         }
-        // Let go of here, with no lock held.
+        // Released here, without a lock.
         withExtendedLifetime(freed) {}
     }
 
-    /// The same, and waits for those that run: but not within a callback of any registration, for which one of them may be waiting.
+    /// Ends the registration, and waits for running callbacks. Within a callback of any registration it does not wait, since the other
+    /// callback may be waiting for this one.
     package func close() {
         cancel()
         lock.withLock { while !running.isEmpty && !HostCalls.isObserving { changed.wait(lock) } }

@@ -1,22 +1,22 @@
 enum Clock {
-    /// Between the beginning of the system's time and that of timestamps.
+    /// The seconds between the system's epoch and that of timestamps.
     static let secondsFrom1970To2001 = 978_307_200.0
 
-    /// Seconds since 2001-01-01 UTC.
+    /// Returns the seconds since 2001-01-01 UTC.
     static func now() -> Double {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
         return Double(time.tv_sec) - Clock.secondsFrom1970To2001 + Double(time.tv_nsec) / 1e9
     }
 
-    /// Seconds since some moment, which only ever grow: for how long something takes.
+    /// Returns the seconds of a monotonic clock with an arbitrary start, for measuring durations.
     static func steady() -> Double {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
         return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 
-    /// The same to a few milliseconds, for a third of the price where the system has such a clock.
+    /// The same, accurate to a few milliseconds, for a third of the cost if the system has such a clock.
     static func coarse() -> Double {
         #if canImport(Glibc) || canImport(Musl)
         var time = timespec()
@@ -25,7 +25,7 @@ enum Clock {
         return steady()
     }
 
-    /// The timestamp one microsecond after, or the next double where a microsecond is too little; finite.
+    /// Returns the timestamp one microsecond later, or the next double if a microsecond is too little; always finite.
     static func after(_ timestamp: Double) -> Double {
         let later = timestamp + 1e-6
         let next = later > timestamp ? later : timestamp.nextUp

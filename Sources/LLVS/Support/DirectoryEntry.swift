@@ -1,4 +1,4 @@
-/// A file or folder, by its name in a directory that is held open. Symbolic links are not followed.
+/// A file or folder, by its name in a directory that is held open. Does not follow symbolic links.
 struct DirectoryEntry: Sendable, Hashable, CustomStringConvertible {
     let folder: Folder
     let name: String
@@ -6,7 +6,7 @@ struct DirectoryEntry: Sendable, Hashable, CustomStringConvertible {
     var description: String { path }
 
     init(folder: Folder, name: String) { self.folder = folder; self.name = name }
-    /// In a directory that the caller named.
+    /// An entry in a directory that the caller named.
     init(_ path: String) {
         let bytes = Array(Paths.withoutTrailingSlashes(path).utf8)
         let name = bytes.lastIndex(of: UInt8(ascii: "/")).map { bytes[($0 + 1)...] } ?? bytes[...]
@@ -20,7 +20,8 @@ struct DirectoryEntry: Sendable, Hashable, CustomStringConvertible {
         hasher.combine(name)
     }
 
-    /// Runs a call with the directory's descriptor; once more when there is nothing because the directory was removed and made again.
+    /// Runs a call with the directory's descriptor. If the entry is missing because the directory was removed and created again, it tries
+    /// once more.
     @inline(__always)
     func found<R>(_ body: (Int32) throws(Errno) -> R) throws(Errno) -> R {
         do throws(Errno) { return try once(body) } catch {
@@ -37,7 +38,7 @@ struct DirectoryEntry: Sendable, Hashable, CustomStringConvertible {
 
     func status() throws(Errno) -> System.Status { try found { (at) throws(Errno) in try System.status(name, in: at) } }
     func mkdir(mode: UInt32 = 0o777) throws(Errno) { try found { (at) throws(Errno) in try System.mkdir(name, in: at, mode: mode) } }
-    /// Of a directory that was just made: a umask may have taken from its owner what the owner needs.
+    /// Gives the owner the permissions that it needs on a new directory, in case the umask removed them.
     func letOwnerIn() throws(Errno) {
         let permissions = try status().permissions
         guard permissions & 0o700 != 0o700 else { return }
@@ -45,7 +46,7 @@ struct DirectoryEntry: Sendable, Hashable, CustomStringConvertible {
     }
     func unlink() throws(Errno) { try found { (at) throws(Errno) in try System.unlink(name, in: at) } }
     func rmdir() throws(Errno) { try found { (at) throws(Errno) in try System.rmdir(name, in: at) } }
-    /// Replaces what has the other name.
+    /// Replaces the entry of the other name.
     func rename(to other: DirectoryEntry) throws(Errno) {
         try found { (from) throws(Errno) in try other.once { (to) throws(Errno) in try System.rename(name, in: from, other.name, in: to) } }
     }

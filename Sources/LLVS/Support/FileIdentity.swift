@@ -1,23 +1,23 @@
-/// Which file or directory a path named when a store was opened: what is written through a descriptor goes there, also when
-/// it was deleted or moved meanwhile, or something else has its path by now, and then nobody finds it.
+/// Identifies the file or directory that a path named when a store was opened. Bytes written through a descriptor go to that file, even
+/// if it was deleted, moved or replaced meanwhile, and then no reader finds them.
 struct FileIdentity: Hashable, Sendable {
     private let device: UInt64
     private let inode: UInt64
 
     init(_ status: System.Status) { device = status.device; inode = status.inode }
 
-    /// Nil when there is nothing, or nobody can say what.
+    /// Nil if there is no file, or it cannot be examined.
     init?(_ path: String) {
         guard let status = try? System.status(path) else { return nil }
         self.init(status)
     }
 
-    /// Whether the descriptor is of this file. One that is closed is not; a look that fails otherwise tells nothing.
+    /// Returns whether the descriptor is of this file. A closed one is not. If the check fails for another reason, it counts as open.
     func isOpen(_ descriptor: Int32) -> Bool {
         do throws(Errno) { return FileIdentity(try System.status(descriptor)) == self } catch { return error.code != EBADF }
     }
 
-    /// What a path names by now. A look that fails tells nothing.
+    /// What a path names now. `unknown` if the check failed.
     enum Found {
         case same(size: UInt64), gone, unknown
     }
@@ -29,7 +29,7 @@ struct FileIdentity: Hashable, Sendable {
         } catch { return error.code == ENOENT || error.code == ENOTDIR ? .gone : .unknown }
     }
 
-    /// Whether the path names something else by now, or nothing.
+    /// Returns whether the path names another file now, or none.
     func isGone(from path: String) -> Bool {
         if case .gone = look(at: path) { return true }
         return false
@@ -37,7 +37,7 @@ struct FileIdentity: Hashable, Sendable {
 }
 
 extension StoreError {
-    /// What a store was opened from is not at its path any more.
+    /// The error if the file of an open store is no longer at its path.
     static func gone(_ doing: String, _ store: String, path: String) -> StoreError {
         StoreError(
             .notFound,

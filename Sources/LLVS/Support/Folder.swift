@@ -1,19 +1,18 @@
-/// A directory that is held open, and through which all that is in it is reached: a link that somebody puts in its place, or
-/// above it, leads nothing that follows elsewhere.
+/// A directory that is held open, through which everything in it is accessed: if the directory or one above it is replaced by a link,
+/// accesses still go to this directory.
 ///
-/// The one that the caller named may be a link itself; one within it may not. It is opened when it is first used. Safe from
-/// all threads.
+/// The directory that the caller named may be a link itself; one within it may not. It is opened on first use. Safe from all threads.
 final class Folder: Sendable {
-    /// For messages, and to find again what was removed and made anew.
+    /// For messages, and to find the directory again after it was removed and created anew.
     let path: String
-    /// The name within the one above; nil for the one that the caller named.
+    /// The name within the directory above; nil for the one that the caller named.
     private let inner: (above: Folder, name: String)?
     private let opened = Guarded<Opened?>(nil)
     private struct Opened { let file: OpenFile; let identity: FileIdentity }
 
-    /// One that the caller named.
+    /// A directory that the caller named.
     init(_ path: String) { self.path = path; inner = nil; isPinned = false }
-    /// Leads to the one directory for good.
+    /// Whether it refers to the one open directory forever.
     private let isPinned: Bool
     private init(pinning opened: Opened, of folder: Folder) {
         path = folder.path; inner = folder.inner; isPinned = true
@@ -21,17 +20,17 @@ final class Folder: Sendable {
     }
     private init(_ name: String, in above: Folder) { path = above.path + "/" + name; inner = (above, name); isPinned = false }
 
-    /// One within this one.
+    /// Returns a folder within this one.
     func folder(_ name: String) -> Folder { Folder(name, in: self) }
-    /// A file or folder within this one.
+    /// Returns a file or folder within this one.
     func place(_ name: String) -> DirectoryEntry { DirectoryEntry(folder: self, name: name) }
 
-    /// The open directory: good for what is in it, and not to be read or synced itself.
-    /// - Throws: `ELOOP` where a link is in its place, `ENOTDIR` where anything else is.
+    /// Returns the open directory. It is for access to its entries, and must not be read or synced itself.
+    /// - Throws: `ELOOP` if a link is in its place, `ENOTDIR` if anything else is.
     func held() throws(Errno) -> OpenFile {
         if let opened = opened.withLock({ $0 }) {
             if opened.file.isOurs { return opened.file }
-            // The host closed it. Through its number a file would be made in a directory of the host's.
+            // The host closed it. Its descriptor may be of a directory of the host, in which files would be created.
             if isPinned { throw Errno.lost }
             self.opened.withLock { if $0?.file === opened.file { $0 = nil } }
         }
@@ -43,14 +42,14 @@ final class Folder: Sendable {
         }
         let identity = FileIdentity(try System.status(file.descriptor))
         return opened.withLock { known in
-            // Another thread may have been faster; both are the same directory, or one was replaced just now.
+            // Another thread may have been faster. Both have the same directory, or it was replaced just now.
             if let known { return known.file }
             known = Opened(file: file, identity: identity)
             return file
         }
     }
 
-    /// The directory that is held now, also when another takes its name.
+    /// Returns a folder that refers to the current directory even if another one takes its name.
     func pinned() throws(Errno) -> Folder {
         while true {
             _ = try held()
@@ -58,21 +57,20 @@ final class Folder: Sendable {
         }
     }
 
-    /// Whether the path leads to another directory by now, or to none: one call. `renew` opens that one.
+    /// Whether the path leads to another directory now, or to none. Takes one system call. `renew` opens that directory.
     var isElsewhere: Bool { opened.withLock { $0 }?.identity.isGone(from: path) ?? false }
 
-    /// Nanoseconds since 1970, for the ages of what is in the directory: ours, or when a name came or went here last, if that is earlier.
-    /// By the clock of a server that is behind, a file of a moment ago would otherwise be as old as that.
+    /// The current time in nanoseconds since 1970, for the ages of entries: this machine's clock, or the directory's last change if that
+    /// is earlier. If a server's clock is behind, a new file would otherwise seem as old as the difference.
     var now: Int64 {
         guard let held = try? held(), let status = try? System.status(held.descriptor) else { return System.now }
         return min(System.now, status.modified)
     }
 
-    /// The directory once more, to be read or synced.
+    /// Opens the directory again, to be read or synced.
     func readable() throws(Errno) -> OpenFile { try OpenFile(place("."), O_RDONLY | O_DIRECTORY) }
 
-    /// Lets go of the directory when its name, or one above it, leads to another by now, or to none: the next use opens that
-    /// one. Whether it did.
+    /// Releases the directory if its path leads to another one now, or to none: the next use opens that one. Returns whether it did.
     @discardableResult
     func renew() -> Bool {
         if isPinned { return false }
@@ -86,7 +84,7 @@ final class Folder: Sendable {
                 found = FileIdentity(try System.status(path))
             }
         } catch {
-            // A look that fails otherwise tells nothing.
+            // Any other error of the check proves nothing.
             guard [ENOENT, ENOTDIR, ELOOP].contains(error.code) else { return above }
             found = nil
         }
@@ -97,8 +95,8 @@ final class Folder: Sendable {
 
     func letGo() { opened.withLock { $0 = nil } }
 
-    /// Makes it where it is not there, within one that is.
-    /// - Throws: `ELOOP` where a link is in its place, `ENOTDIR` where anything else is.
+    /// Creates the directory if it is missing. The one above must exist.
+    /// - Throws: `ELOOP` if a link is in its place, `ENOTDIR` if anything else is.
     func make(mode: UInt32) throws(Errno) {
         guard let inner else { return }
         renew()
@@ -110,8 +108,8 @@ final class Folder: Sendable {
         _ = try held()
     }
 
-    /// Removes it, unless the caller named it, and all that is in it; what fails is left there. No link is followed: what is in a folder
-    /// is reached by its descriptor, and a link in the place of one is removed itself.
+    /// Removes everything in the directory, and the directory itself unless the caller named it. Ignores what cannot be removed. Does not
+    /// follow links: entries are accessed through the folder's descriptor, and a link in place of a folder is removed itself.
     func remove() {
         var open = [(folder: self, isRead: false)]
         while let (folder, isRead) = open.popLast() {
@@ -119,7 +117,7 @@ final class Folder: Sendable {
                 if let inner = folder.inner { try? inner.above.place(inner.name).rmdir() }
                 continue
             }
-            // It comes again once what is in it is gone.
+            // It is visited again after its entries were removed.
             open.append((folder, true))
             for name in (try? System.names(folder.stream())) ?? [] {
                 let place = folder.place(name)
@@ -128,20 +126,20 @@ final class Folder: Sendable {
         }
     }
 
-    /// To read its names; for `closedir`.
+    /// Opens it to read its names; for `closedir`.
     func stream() throws(Errno) -> DirectoryStream {
         try System.stream(place(".").found { (at) throws(Errno) in try System.open(".", in: at, O_RDONLY | O_DIRECTORY) })
     }
 
-    /// The names in it, without "." and "..", in no order.
+    /// Returns the names in it, without "." and "..", in no order.
     func names() throws(Errno) -> [String] {
         renew()
         return try System.names(stream())
     }
 
-    /// The names in it that are wanted, in no order: of a directory in which others may have put any number of them.
-    /// - Parameter control: looked at on the way; so is what the waits of this thread look at.
-    /// - Throws: `Errno`, and what the controls throw.
+    /// Returns the matching names in it, in no order. For a directory in which others may have put any number of entries.
+    /// - Parameter control: checked on the way, like the checks of this thread's waits.
+    /// - Throws: `Errno`, and the errors of the controls.
     func names(_ control: PacedControl, where isWanted: (UnsafeRawBufferPointer) -> Bool) throws -> [String] {
         var names: [String] = []
         try forEachName(control) { if isWanted($0) { names.append(String(decoding: $0, as: UTF8.self)) } }
@@ -149,9 +147,9 @@ final class Folder: Sendable {
     }
     private static let namesPerLook = 4_096
 
-    /// Calls with the bytes of each name in it, in no order, and keeps none.
+    /// Calls with the bytes of each name in it, in no order, without collecting them.
     /// - Parameter control: as for `names`.
-    /// - Throws: `Errno`, and what the controls and `body` throw.
+    /// - Throws: `Errno`, and the errors of the controls and of `body`.
     func forEachName(_ control: PacedControl, _ body: (UnsafeRawBufferPointer) throws -> Void) throws {
         renew()
         var passed = 0

@@ -1,24 +1,24 @@
-/// The timestamps that a process gave to versions: none is given twice, so that two saves are never one version by accident.
+/// The timestamps that a process gave to versions. None is given twice, so that two saves are never the same version by accident.
 ///
-/// Those that the clock gives only grow. Those that lie ahead of it, since a predecessor does, are kept in mind one by one, so that a
-/// version from the far future moves only what is built on it. Behind the largest number there is none: there one is given again.
-/// Safe from all threads.
+/// Times from the clock only grow. Times that are ahead of it, since a predecessor's time is, are remembered one by one, so that a
+/// version from the far future only affects its descendants. After the largest number there is none: it is given again. Safe from all
+/// threads.
 package final class GivenTimes: @unchecked Sendable {
-    // Sendable: `lock` guards all that changes.
-    /// Of this process.
+    // Sendable: `lock` guards all mutable state.
+    /// The times of this process.
     package static let ofProcess = GivenTimes()
 
     private let lock = Lock(.leaf)
-    /// The last that the clock gave.
+    /// The last time from the clock.
     private var last = -Double.infinity
-    /// Given ahead of the clock: from one to another in steps of `Clock.after`. In order, apart from each other.
+    /// Times given ahead of the clock, as runs in steps of `Clock.after`. In order, with gaps between them.
     private var runs: [(start: Double, end: Double)] = []
     private static let mostRuns = 1_024
 
     package init() {}
 
-    /// The time for a version.
-    /// - Parameter behind: that of its predecessor.
+    /// Returns the time for a version.
+    /// - Parameter behind: the time of its predecessor.
     package func next(_ clock: Double, behind: Double?) -> Double {
         lock.withLock {
             let now = clock > last ? clock : Clock.after(last)
@@ -34,7 +34,7 @@ package final class GivenTimes: @unchecked Sendable {
         }
     }
 
-    /// The first time from there on that was not given.
+    /// Returns the first time from `time` on that was not given.
     private func free(from time: Double) -> Double {
         var time = time
         for run in runs where run.start <= time && time <= run.end { time = Clock.after(run.end) }
@@ -49,7 +49,8 @@ package final class GivenTimes: @unchecked Sendable {
             runs.insert((time, time), at: i)
         }
         guard runs.count > GivenTimes.mostRuns else { return }
-        // Of many the two that are closest to each other become one: what lies between them counts as given, and nothing else moves.
+        // If there are many, join the two runs that are closest to each other: the times between them then count as given, and nothing
+        // else changes.
         var closest = 1
         for i in runs.indices.dropFirst() where runs[i].start - runs[i - 1].end < runs[closest].start - runs[closest - 1].end {
             closest = i

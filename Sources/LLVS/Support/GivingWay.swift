@@ -1,4 +1,4 @@
-/// Caches that can be made again from what is stored: they give way when a call finds that memory is short.
+/// Caches that can be rebuilt from what is stored. They are emptied if a call finds that memory is short.
 enum GivingWay {
     private static let lock = Lock(.leaf)
     private nonisolated(unsafe) static var caches: [ObjectIdentifier: @Sendable () -> Void] = [:]

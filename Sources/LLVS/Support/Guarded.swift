@@ -1,4 +1,4 @@
-/// A value under a lock of its own.
+/// A value with its own lock.
 final class Guarded<Content>: @unchecked Sendable {
     // Sendable: `lock` guards the value.
     private let lock: Lock

@@ -1,22 +1,23 @@
 import CLLVSShims
 
-/// Something that stays set while code of the host runs: a lock that is held, a mark of who is inside.
+/// A state that is set while code of the host runs: a held lock, or a record of which thread is inside.
 ///
-/// The host's callbacks must return. One that does not (longjmp, an exception of C++) leaves all that set; the next call of the
-/// thread that it left from takes it back.
+/// The host's callbacks must return. If one does not (longjmp, a C++ exception), the state stays set. The next call on the same thread
+/// resets it.
 open class HostCallMark: @unchecked Sendable {
-    // Sendable: it holds nothing; what derives from it says what guards its own.
-    /// A mark that is not set yet: `HostCalls.run` sets it.
+    // Sendable: it has no state. Subclasses say what guards theirs.
+    /// Creates a mark that is not set. `HostCalls.run` sets it.
     public init() {}
-    /// Called on the thread that set the mark, once the calls within will never return.
+    /// Called on the thread that set the mark, once it is certain that the calls within will never return.
     open func hostLeft() {}
 }
 
-/// Knows, for each thread, what is set while code of the host runs.
+/// Tracks, for each thread, which marks are set while code of the host runs.
 ///
-/// A mark is bound to the thread and to a frame of its stack. A new call from a frame above that means that the frame is gone.
+/// A mark is bound to the thread and to a frame of its stack. A new call from a frame above that one proves that the frame is gone.
 public enum HostCalls {
-    /// Runs `body`, which may call the host. `observes`: in a callback that nobody waits for the result of.
+    /// Runs `body`, which may call the host.
+    /// - Parameter observes: whether this is a callback for whose result no call waits.
     @inline(never)
     public static func run<R>(_ mark: HostCallMark, observes: Bool = false, _ body: () throws -> R) rethrows -> R {
         let entered = enter(mark, observes: observes)
@@ -24,15 +25,15 @@ public enum HostCalls {
         return try body()
     }
 
-    /// A mark that is set.
+    /// A set mark.
     struct Entered {
         fileprivate let mark: Unmanaged<HostCallMark>
-        /// Nil where there were too many marks for one more.
+        /// Nil if there were too many marks to record another.
         fileprivate let frame: UInt?
     }
 
-    /// As `run`, without a closure: until `leave`, which must follow in the same function. That is one which is never inlined, since
-    /// its frame is what tells the mark from those of its callers.
+    /// The same as `run`, without a closure: the mark is set until `leave`, which must follow in the same function. That function must
+    /// never be inlined, since its frame distinguishes the mark from those of its callers.
     @inline(__always)
     static func enter(_ mark: HostCallMark, observes: Bool = false) -> Entered {
         let frame = llvs_shim_frame(), kept = Unmanaged.passRetained(mark)
@@ -48,7 +49,7 @@ public enum HostCalls {
         entered.mark.release()
     }
 
-    /// Takes back what calls left set that will never return, as a new call of this frame shows.
+    /// Resets the marks of calls that will never return, as a new call of this frame proves.
     @inline(__always)
     public static func cleanUp(_ frame: UInt) {
         if llvs_shim_host_depth() != 0 { cleanUpSlowly(frame) }
@@ -61,6 +62,7 @@ public enum HostCalls {
         }
     }
 
-    /// Whether this thread is inside an unsolicited callback: there nobody waits for the end of another, which may be waiting for this one.
+    /// Whether this thread is inside an observation callback. There, a call must not wait for another callback, which may be waiting for
+    /// this one.
     public static var isObserving: Bool { llvs_shim_host_observes() != 0 }
 }

@@ -1,6 +1,6 @@
-/// JSON strings (RFC 8259, section 7) as bytes: the piece of JSON that metadata and the interchange share.
+/// JSON strings (RFC 8259, section 7) as bytes: the part of JSON that metadata and the interchange share.
 enum JSONString {
-    /// Appends `text` (UTF-8) in quotes: `"`, `\` and controls escaped, slashes and all else as they are.
+    /// Appends `text` (UTF-8) in quotes: escapes `"`, `\` and controls, and nothing else.
     static func append(_ text: UnsafeRawBufferPointer, to out: inout [UInt8]) {
         out.append(UInt8(ascii: "\""))
         for b in text {
@@ -24,9 +24,8 @@ enum JSONString {
         return out
     }
 
-    /// Reads a string whose opening quote is at `position`; leaves `position` behind the closing one.
-    /// Nil when it is not a string, has an escape that JSON does not know, a raw control, a lone
-    /// surrogate, or is not UTF-8.
+    /// Reads a string whose opening quote is at `position`, and moves `position` after the closing one. Returns nil if it is not a
+    /// string, has an invalid escape, a raw control or a lone surrogate, or is not UTF-8.
     static func read(_ bytes: UnsafeRawBufferPointer, at position: inout Int) -> [UInt8]? {
         guard position < bytes.count, bytes[position] == UInt8(ascii: "\"") else { return nil }
         var i = position + 1
@@ -54,8 +53,8 @@ enum JSONString {
         return nil
     }
 
-    /// What the escape stands for that begins behind a backslash at `position`, which moves behind it: at most 11 bytes.
-    /// Nil when JSON does not know it, or it is a lone surrogate.
+    /// Decodes the escape after a backslash at `position`, and moves `position` after it, by at most 11 bytes. Returns nil for an invalid
+    /// escape or a lone surrogate.
     static func escape(_ bytes: UnsafeRawBufferPointer, at position: inout Int) -> Unicode.Scalar? {
         guard position < bytes.count else { return nil }
         position += 1
@@ -83,7 +82,7 @@ enum JSONString {
         }
     }
 
-    /// The whole of `bytes` as one JSON string, white space around it allowed.
+    /// Decodes all of `bytes` as one JSON string. White space around it is allowed.
     static func decode(_ bytes: [UInt8]) -> String? {
         bytes.withUnsafeBytes { raw in
             var i = 0

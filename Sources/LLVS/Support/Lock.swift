@@ -1,6 +1,6 @@
 import CLLVSShims
 
-/// A pthread mutex with its place in the order of locks (`LockRank`), which debug builds check. (ThreadSanitizer reports false races on
+/// A pthread mutex with its rank in the order of locks (`LockRank`), which debug builds check. (ThreadSanitizer reports false races on
 /// `Synchronization.Mutex`.)
 public final class Lock: HostCallMark, @unchecked Sendable {
     // Sendable: it is a lock.
@@ -8,7 +8,7 @@ public final class Lock: HostCallMark, @unchecked Sendable {
     #if DEBUG
     private let rank: LockRank
     #endif
-    /// A lock that nobody holds.
+    /// Creates an unlocked lock.
     public init(_ rank: LockRank) {
         raw = .allocate(capacity: 1)
         raw.initialize(to: pthread_mutex_t())
@@ -17,39 +17,39 @@ public final class Lock: HostCallMark, @unchecked Sendable {
         self.rank = rank
         #endif
     }
-    /// One that is not in the order of locks.
+    /// Creates a lock that is not in the order of locks.
     public convenience override init() { self.init(.unordered) }
     deinit { pthread_mutex_destroy(raw); raw.deallocate() }
-    /// Waits until nobody holds it, and takes it. Not recursive.
+    /// Waits until no thread holds it, and locks it. Not recursive.
     @inline(__always) public func lock() {
         #if DEBUG
         HeldLocks.take(raw, rank)
         #endif
         pthread_mutex_lock(raw)
     }
-    /// Lets go of it; on the thread that holds it.
+    /// Unlocks it. Must be called on the thread that holds it.
     @inline(__always) public func unlock() {
         #if DEBUG
         HeldLocks.leave(raw, rank)
         #endif
         pthread_mutex_unlock(raw)
     }
-    /// In debug builds, stops a thread that does not hold the lock.
+    /// In debug builds, traps if the thread does not hold the lock.
     @inline(__always) func assertHeld(_ what: StaticString) {
         #if DEBUG
         HeldLocks.check(raw, what)
         #endif
     }
-    /// Runs `body` with the lock held, which must not call code of the host.
+    /// Runs `body` with the lock held. `body` must not call code of the host.
     @inline(__always) public func withLock<R>(_ body: () throws -> R) rethrows -> R {
         lock(); defer { unlock() }
         return try body()
     }
-    /// The same, where the body calls the host, which may never return from there.
+    /// The same for a body that calls the host, which may never return.
     public func withLockWhileCalling<R>(_ body: () throws -> R) rethrows -> R {
         lock(); defer { unlock() }
         #if DEBUG
-        // What the host takes there, of stores of its own perhaps, is in an order of its own.
+        // Locks that the host takes there, perhaps of its own stores, have an order of their own.
         let hidden = llvs_shim_locks_hide()
         defer { llvs_shim_locks_show(hidden) }
         #endif
@@ -62,14 +62,14 @@ public final class Lock: HostCallMark, @unchecked Sendable {
 public final class Condition: @unchecked Sendable {
     // Sendable: it is a condition.
     private let raw: UnsafeMutablePointer<pthread_cond_t>
-    /// A condition that nobody waits for.
+    /// Creates a condition without waiting threads.
     public init() {
         raw = .allocate(capacity: 1)
         raw.initialize(to: pthread_cond_t())
         #if canImport(Darwin)
         pthread_cond_init(raw, nil)
         #else
-        // The time of day may be set back, and whoever waited for a moment would wait for hours.
+        // The time of day may be set back, and a short wait would take hours.
         var attributes = pthread_condattr_t()
         pthread_condattr_init(&attributes)
         pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
@@ -78,13 +78,14 @@ public final class Condition: @unchecked Sendable {
         #endif
     }
     deinit { pthread_cond_destroy(raw); raw.deallocate() }
-    /// The lock must be held; it is held again on return.
+    /// Waits. Precondition: the lock is held. It is held again on return.
     public func wait(_ lock: Lock) { pthread_cond_wait(raw, lock.raw) }
-    /// As `wait`, but no longer than until `Clock.steady` says `end`: then it answers false. As with `wait`, wake-ups may be spurious.
+    /// The same as `wait`, but at most until `Clock.steady` reaches `end`: then it returns false. Wake-ups may be spurious, as with
+    /// `wait`.
     func wait(_ lock: Lock, until end: Double) -> Bool {
         let now = Clock.steady()
         guard end > now else { return false }
-        // One that is further away is waited for in turns.
+        // A far end is waited for in several turns.
         let isFar = end - now > 3_600, end = min(end, now + 3_600)
         #if canImport(Darwin)
         let seconds = end - now
@@ -95,6 +96,6 @@ public final class Condition: @unchecked Sendable {
         return pthread_cond_timedwait(raw, lock.raw, &time) == 0 || isFar
         #endif
     }
-    /// Wakes all that wait.
+    /// Wakes all waiting threads.
     public func broadcast() { pthread_cond_broadcast(raw) }
 }

@@ -1,45 +1,45 @@
 import CLLVSShims
 
-/// Where a lock stands in the order of locks, which is the table in ARCHITECTURE.md ("Locks"): a thread that holds one takes only those
-/// that come after it here, and never two of one rank.
+/// The rank of a lock in the order of locks, which is the table in ARCHITECTURE.md ("Locks"). A thread that holds one may only take locks
+/// of later ranks, and never two of one rank.
 ///
-/// In debug builds each thread keeps a list of the locks that it holds. Whoever takes one out of order is stopped there and then, whether
-/// or not another thread is in the way. Release builds keep nothing.
+/// In debug builds, each thread lists the locks that it holds. A thread that takes one out of order traps at once, whether or not another
+/// thread is in the way. Release builds record nothing.
 public enum LockRank: UInt8, Sendable {
-    /// Not in the order, and not checked: for tests, for storages and transports of the program's own, and for the insides of other locks.
+    /// Not in the order, and not checked: for tests, for the program's own storages and transports, and for the internals of other locks.
     case unordered
-    /// That one thread at a time appends to a store or scans it.
+    /// Ensures that only one thread at a time appends to a store or scans it.
     case commit
-    /// That one sync of a file storage runs at a time.
+    /// Ensures that only one sync of a file storage runs at a time.
     case syncing
-    /// Writing to a storage: its segments, its connection, its envelopes.
+    /// Guards writing to a storage: its segments, its connection, its envelopes.
     case writing
-    /// What a storage knows of its blobs.
+    /// Guards a storage's state of its blobs.
     case blobs
-    /// The writing of blocks of values.
+    /// Guards writing to blocks of values.
     case blocks
-    /// The history, and all that is guarded with it: for readers and writers.
+    /// A reader-writer lock of the history, and of everything that is guarded with it.
     case history
-    /// Maps, deltas and recorded changes in memory.
+    /// Guards maps, deltas and recorded changes in memory.
     case maps
-    /// Which parts of a persisted map were checked.
+    /// Guards which parts of a persisted map were checked.
     case persistedMap
-    /// What a storage knows, for moments.
+    /// Guards a storage's other state. Held briefly.
     case storage
-    /// Which descriptors of segments, or connections of readers, are open.
+    /// Guards which descriptors of segments, or connections for reading, are open.
     case descriptors
-    /// What a transport knows of its folder.
+    /// Guards a transport's knowledge of its folder.
     case transport
-    /// Who hears the log.
+    /// Guards the receivers of the log.
     case receivers
-    /// Small things of their own: nothing is called with one of them held.
+    /// Guards small separate state. Nothing is called while one of them is held.
     case leaf
 }
 
 #if DEBUG
 /// The locks that the calling thread holds, in debug builds.
 enum HeldLocks {
-    /// To be called before a lock is waited for.
+    /// Call this before waiting for a lock.
     static func take(_ lock: UnsafeRawPointer, _ rank: LockRank) {
         guard rank != .unordered else { return }
         let broken = llvs_shim_lock_take(lock, rank.rawValue)

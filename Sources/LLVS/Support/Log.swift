@@ -1,21 +1,21 @@
 import CLLVSShims
 
-/// Messages for the people who run a program. Silent until a sink is set; never holds value bytes or credentials, and each is one
-/// line whatever ids and paths are in it.
+/// Messages for the operators of a program. Nothing is written until a sink is set. Messages never contain value bytes or credentials,
+/// and each is one line whatever ids and paths it contains.
 ///
 /// - `error`, `warning`: something is wrong with a store or a folder.
 /// - `info`: a store was opened, could not be, or was closed; an exchange, a compaction, a salvage; what was repaired.
 /// - `debug`: each merge, with its common ancestors and counts; the steps of exchanges; compactions with nothing to do.
 public enum Log {
-    /// How much is told: messages of the level and of those before it.
+    /// How much is logged: messages of this level and of the levels before it.
     public enum Level: Int32, Sendable, Comparable {
         /// Nothing.
         case off = 0
-        /// What keeps a store or a folder from working.
+        /// Errors that keep a store or a folder from working.
         case error = 1
-        /// What is wrong and was passed over.
+        /// Errors after which the work continued.
         case warning = 2
-        /// What a store does now and then: opening, closing, exchanges, compactions.
+        /// Occasional actions of a store: opening, closing, exchanges, compactions.
         case info = 3
         /// Each merge, and the steps of exchanges.
         case debug = 4
@@ -24,25 +24,25 @@ public enum Log {
     private static let lock = Lock(.leaf)
     nonisolated(unsafe) private static var sink: (@Sendable (Level, String) -> Void)?
     nonisolated(unsafe) private static var level = Level.off
-    /// The same, for those who only look whether anybody listens.
+    /// The same, for checks whether there is a listener.
     nonisolated(unsafe) private static let loudest: UnsafeMutablePointer<UInt32> = {
         let word = UnsafeMutablePointer<UInt32>.allocate(capacity: 1)
         word.initialize(to: 0)
         return word
     }()
 
-    /// Whether anybody listens to messages of this level. Costs a look at a word.
+    /// Returns whether messages of this level have a listener. Reads one word.
     static func isOn(_ at: Level) -> Bool { at.rawValue <= Int32(truncatingIfNeeded: llvs_shim_load_relaxed(loudest)) }
-    /// When something began, for a message that tells how long it took; nil when nobody will hear it.
+    /// Returns the time at which an action began, for a message with its duration; nil if there is no listener.
     static func begin(_ at: Level) -> Double? { isOn(at) ? Clock.steady() : nil }
-    /// ", in 12.3 ms" since `begin`.
+    /// Returns ", in 12.3 ms" since `begin`.
     static func duration(since began: Double?) -> String {
         guard let began else { return "" }
         let tenths = Int(((Clock.steady() - began) * 10_000).rounded())
         return ", in \(tenths / 10).\(tenths % 10) ms"
     }
 
-    /// Replaces the sink. The sink may be called from any thread, with no lock of a store held, and must not call `setSink`.
+    /// Replaces the sink. It may be called from any thread, with no lock of a store held, and must not call `setSink`.
     public static func setSink(level newLevel: Level, _ newSink: (@Sendable (Level, String) -> Void)?) {
         lock.withLock {
             sink = newSink
@@ -62,7 +62,7 @@ public enum Log {
         return pthread_key_create(&key, nil) == 0 ? key : nil
     }()
 
-    /// Keeps what this thread has to say until `body` is over: it takes locks, and the sink may call the store that holds them.
+    /// Holds back this thread's messages until `body` has returned: `body` takes locks, and the sink may call the store that holds them.
     static func holding<R>(_ body: () throws -> R) rethrows -> R {
         guard let key = heldKey, pthread_getspecific(key) == nil else { return try body() }
         var held = Held()
@@ -74,7 +74,7 @@ public enum Log {
         }
     }
 
-    /// What was to be said is lost with the frame that held it.
+    /// Discards the held messages if their frame never returns.
     private final class Hold: HostCallMark, @unchecked Sendable {
         // Sendable: it holds nothing.
         override func hostLeft() { if let key = Log.heldKey { pthread_setspecific(key, nil) } }

@@ -1,4 +1,4 @@
-/// Several who want to hear messages, each those of its level and of the levels before it.
+/// Several receivers of messages, each for its level and the levels before it.
 extension Log {
     private struct Receiver {
         let id: UInt64
@@ -9,8 +9,8 @@ extension Log {
     nonisolated(unsafe) private static var receivers: [Receiver] = []
     nonisolated(unsafe) private static var nextReceiver: UInt64 = 0
 
-    /// Hands over each message of the level until the receiver is removed, under the conditions of `setSink`, whose sink it replaces.
-    /// - Returns: what `remove` wants to know.
+    /// Adds a receiver for messages of a level until it is removed. The conditions of `setSink` apply; this replaces its sink.
+    /// - Returns: the id for `remove`.
     package static func add(_ level: Level, _ receive: @escaping @Sendable (Level, String) -> Void) -> UInt64 {
         receiversLock.withLock {
             nextReceiver &+= 1
@@ -20,7 +20,7 @@ extension Log {
         }
     }
 
-    /// A message that is being handed over may still come.
+    /// Removes a receiver. It may still get a message that is being delivered.
     package static func remove(_ id: UInt64) {
         receiversLock.withLock {
             receivers.removeAll { $0.id == id }
@@ -28,7 +28,7 @@ extension Log {
         }
     }
 
-    /// With the lock held.
+    /// Precondition: the lock is held.
     private static func refresh() {
         let all = receivers
         guard let loudest = all.map(\.level).max() else { return setSink(level: .off, nil) }

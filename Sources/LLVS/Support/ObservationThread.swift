@@ -1,12 +1,12 @@
-/// A thread that calls back on behalf of one observation, and ends with it.
+/// A thread that calls back for one observation, and ends with it.
 ///
-/// No callback begins after cancelling, which waits until a running one is over, except from within a callback of any observation. In a
-/// forked child, where the thread does not exist, it waits for nothing.
+/// No callback begins after cancelling, which waits until a running one has returned, except within a callback of any observation. In a
+/// forked child, where the thread does not exist, cancelling does not wait.
 public final class ObservationThread: ExchangeObservation, @unchecked Sendable {
-    // Sendable: `lock` of the state guards all that changes.
-    /// What the thread and the observation share; outlives the observation when that goes first.
+    // Sendable: `lock` of the state guards all mutable state.
+    /// The state that the thread and the observation share. It may outlive the observation.
     final class State: @unchecked Sendable {
-        // Sendable: `lock` guards all that changes.
+        // Sendable: `lock` guards all mutable state.
         let lock = Lock(.leaf)
         let changed = Condition()
         var isCancelled = false
@@ -14,24 +14,24 @@ public final class ObservationThread: ExchangeObservation, @unchecked Sendable {
         var isSignalled = false
         let process = getpid()
         let body: @Sendable (State) -> Void
-        /// Wakes the body where it waits for something else than `changed`.
+        /// Wakes the body if it waits for something other than `changed`.
         let wake: @Sendable () -> Void
 
         init(body: @escaping @Sendable (State) -> Void, wake: @escaping @Sendable () -> Void) {
             self.body = body; self.wake = wake
         }
-        /// Whether this is a child that a callback forked: what the parent watches with is not its to use.
+        /// Whether this is a child that a callback forked. It must not use the parent's means of watching.
         var isInChild: Bool { getpid() != process }
         var stops: Bool { isInChild || lock.withLock { isCancelled } }
 
-        /// Asks for one more callback; several askings while one runs become one.
+        /// Requests one more callback. Several requests during one callback become one.
         func signal() {
             lock.withLock {
                 isSignalled = true; changed.broadcast()
             }
         }
 
-        /// Waits for a signal; false when the observation is cancelled.
+        /// Waits for a signal. Returns false if the observation is cancelled.
         func waitForSignal() -> Bool {
             if isInChild { return false }
             return lock.withLock {
@@ -49,13 +49,13 @@ public final class ObservationThread: ExchangeObservation, @unchecked Sendable {
         try self.init(body: { state in while state.waitForSignal() { changed() } }, wake: {})
     }
 
-    /// Runs `body`, which must return soon after `state.stops`, on a thread of its own.
+    /// Runs `body` on a thread of its own. It must return soon after `state.stops` is true.
     init(body: @escaping @Sendable (State) -> Void, wake: @escaping @Sendable () -> Void) throws {
         state = State(body: body, wake: wake)
         do {
             try OwnThread.start("A thread that watches for new versions") { [state] in
                 HostCalls.run(HostCallMark(), observes: true) { state.body(state) }
-                // A child has this thread only, and ends with it.
+                // A child has only this thread, and ends with it.
                 if !state.isInChild {
                     state.lock.withLock {
                         state.isFinished = true; state.changed.broadcast()
@@ -63,13 +63,13 @@ public final class ObservationThread: ExchangeObservation, @unchecked Sendable {
                 }
             }
         } catch {
-            state.lock.withLock { state.isFinished = true } // what throws here is deinitialised, and that waits
+            state.lock.withLock { state.isFinished = true } // the throwing initializer runs `deinit`, which waits for this
             throw error
         }
     }
     deinit { cancel() }
 
-    /// Asks for one more callback; several askings while one runs become one.
+    /// Requests one more callback. Several requests during one callback become one.
     public func signal() { state.signal() }
 
     public func cancel() {

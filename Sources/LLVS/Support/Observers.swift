@@ -1,21 +1,22 @@
-/// A running observation: of a store, a coordinator, an exchange or a transport. Keep it for as long as callbacks are wanted, and end it by
+/// A running observation: of a store, a coordinator, an exchange or a transport. Retain it as long as you want callbacks, and end it with
 /// `cancel`.
 ///
-/// Those that call back on a thread of their own (of exchanges and transports, and `Store.observeAdditions`) also end when they are let go
-/// of. Those that call back on the thread of whoever made a change (`Store.observeVersions`, `StoreCoordinator.observe`) go on until they
-/// are cancelled, or what they observe is gone.
+/// Observations that call back on a thread of their own (of exchanges and transports, and `Store.observeAdditions`) also end when they
+/// are released. Those that call back on the thread that made a change (`Store.observeVersions`, `StoreCoordinator.observe`) continue
+/// until they are cancelled, or the observed object is gone.
 public protocol ExchangeObservation: AnyObject, Sendable {
-    /// Ends it: no callback begins after this. Waits for one that runs on another thread, except from within a callback of any observation,
-    /// which may be what that one waits for. Any thread, any number of times.
+    /// Ends the observation: no callback begins after this. Waits for a callback that runs on another thread. Within a callback of any
+    /// observation it does not wait, since the other callback may be waiting for this one. May be called on any thread, any number of
+    /// times.
     func cancel()
 }
 
-/// Those who want to know of events. Safe from all threads; callbacks run on the thread that tells, without
-/// a lock held. None begins after cancelling, which waits for those that run, except from within any such callback.
+/// Observers of events. Safe from all threads. Callbacks run on the thread of the event, without a lock held. None begins after
+/// cancelling, which waits for running ones, except within any such callback.
 package final class Observers<Event>: @unchecked Sendable {
-    // Sendable: `lock` guards all that changes.
+    // Sendable: `lock` guards all mutable state.
     private final class Observation: HostCallMark, ExchangeObservation, @unchecked Sendable {
-        // Sendable: `lock` guards all that changes.
+        // Sendable: `lock` guards all mutable state.
         let call: @Sendable (Event) -> Void
         weak var observers: Observers?
         private let lock = Lock(.leaf)
@@ -68,7 +69,7 @@ package final class Observers<Event>: @unchecked Sendable {
 
     package func tell(_ event: @autoclosure () -> Event) {
         lock.lock()
-        // Mostly there are none, and then nothing is counted.
+        // Mostly there are none. Then nothing is counted.
         if observations.isEmpty { return lock.unlock() }
         let current = observations
         lock.unlock()

@@ -1,43 +1,42 @@
-/// A descriptor that is closed when nobody uses it any more: a reader on one thread keeps it open
-/// while another thread lets go of it.
+/// A descriptor that is closed when it is no longer used: a reader on one thread keeps it open while another thread releases it.
 ///
-/// A host that closes descriptors that it did not open closes this one as well, and the system gives its number to the next file that the
-/// host opens. So before bytes are written, synced or locked, the file behind the number is compared with the one that was opened.
+/// A host that closes descriptors that it did not open closes this one as well, and the system reuses the number for the next file that
+/// the host opens. So before bytes are written, synced or locked, the file behind the number is compared with the one that was opened.
 final class OpenFile: Sendable {
     let descriptor: Int32
-    /// The file that was opened; nil if the system does not tell.
+    /// The file that was opened; nil if the system does not report it.
     let identity: FileIdentity?
-    /// - Parameter mode: the permissions of a file that is made, of which the process's mask takes some.
+    /// - Parameter mode: the permissions of a new file, restricted by the process's umask.
     init(_ path: String, _ flags: Int32, mode: UInt32 = 0o666) throws(Errno) {
         descriptor = try System.open(path, flags, mode: mode)
         identity = (try? System.status(descriptor)).map(FileIdentity.init)
     }
-    /// A link in its place is not followed: `ELOOP`.
+    /// Does not follow a link in its place: `ELOOP`.
     init(_ place: DirectoryEntry, _ flags: Int32, mode: UInt32 = 0o666) throws(Errno) {
         descriptor = try place.found { (at) throws(Errno) in try System.open(place.name, in: at, flags, mode: mode) }
         identity = (try? System.status(descriptor)).map(FileIdentity.init)
     }
-    /// A number that is the host's by now stays open.
+    /// If the number belongs to the host now, it stays open.
     deinit { if isOurs { System.close(descriptor) } }
 
-    /// Whether the descriptor still is of the file that was opened: one call of the system. False once the host has closed it.
+    /// Whether the descriptor is still of the file that was opened. Takes one system call. False once the host has closed it.
     var isOurs: Bool { identity.map { $0.isOpen(descriptor) } ?? true }
 
     /// Throws `Errno.lost` if the host has closed the descriptor.
     func checkIsOurs() throws(Errno) { if !isOurs { throw Errno.lost } }
 }
 
-/// The system calls through which a file storage writes, and looks what is there first: tests put others here.
+/// The system calls with which a file storage writes and checks its files. Tests replace them.
 struct FileSystem: Sendable {
-    /// The permissions of files that are made, of which the process's mask takes some: of nobody else, if nothing else is asked for.
+    /// The permissions of new files, restricted by the process's umask. By default only the owner has access.
     var mode: UInt32 = 0o600
-    /// Those of directories: who may read or write the files may look for them.
+    /// The permissions of new directories: whoever may read or write the files may search them.
     var directoryMode: UInt32 { mode | (mode & 0o444) >> 2 }
 
     var pwrite: @Sendable (Int32, UnsafeRawBufferPointer, UInt64) throws(Errno) -> Int = { (fd, bytes, offset) throws(Errno) in
         try System.pwrite(fd, bytes, at: offset)
     }
-    /// The same below `System.smallFile`, behind a `pwrite` to any file by the same call: the limit on sizes was looked at for both.
+    /// The same below `System.smallFile`, after a `pwrite` to any file in the same call: the limit on file sizes was checked for both.
     var pwriteAllowed: @Sendable (Int32, UnsafeRawBufferPointer, UInt64) throws(Errno) -> Int = { (fd, bytes, offset) throws(Errno) in
         try System.pwrite(fd, bytes, at: offset, isAllowed: true)
     }
@@ -47,7 +46,7 @@ struct FileSystem: Sendable {
     var rename: @Sendable (DirectoryEntry, DirectoryEntry) throws(Errno) -> Void = { (from, to) throws(Errno) in try from.rename(to: to) }
     var unlink: @Sendable (DirectoryEntry) throws(Errno) -> Void = { (place) throws(Errno) in try place.unlink() }
     var names: @Sendable (Folder) throws(Errno) -> [String] = { (folder) throws(Errno) in try folder.names() }
-    /// Nanoseconds since 1970, by which it is judged how old the times of files and directories are.
+    /// Nanoseconds since 1970, for the ages of files and directories.
     var now: @Sendable () -> Int64 = { System.now }
 
     /// Writes all of the bytes; none if the host has closed the descriptor (`Errno.lost`).
@@ -55,12 +54,12 @@ struct FileSystem: Sendable {
         try file.checkIsOurs()
         try write(file.descriptor, bytes, at: offset)
     }
-    /// Sets the size of the file, as `write` does.
+    /// Sets the size of the file, with the same check as `write`.
     func truncate(_ file: OpenFile, to size: UInt64) throws(Errno) {
         try file.checkIsOurs()
         try truncate(file.descriptor, size)
     }
-    /// Makes the bytes of the file durable. Syncing another file would report what was not done: `Errno.lost`.
+    /// Makes the bytes of the file durable. Throws `Errno.lost` instead of syncing another file.
     func sync(_ file: OpenFile) throws(Errno) {
         try file.checkIsOurs()
         try fdatasync(file.descriptor)

@@ -1,20 +1,20 @@
-/// A control for loops of many small steps: each may ask it, and it looks at the clock now and then. The control itself is looked at first
-/// of all, and then whenever 20 ms have passed, after 1,024 steps, and after a MiB.
+/// A control for loops of many small steps: each step may call it, and it reads the clock now and then. It checks the underlying control
+/// at the first step, and then after 20 ms, 1,024 steps or 1 MiB.
 ///
-/// Cancelled once, it stays so: a progress callback that wants to stop is not asked again. Used by one thread at a time.
+/// Once it is cancelled, it stays so: a progress callback that wants to stop is not called again. Used by one thread at a time.
 public final class PacedControl: @unchecked Sendable {
-    // Sendable: one thread at a time uses it: the one that it is handed to. `none` is inactive, and nothing of it changes.
-    /// For who gives none.
+    // Sendable: only the thread that has it uses it. `none` is inactive and never changes.
+    /// For callers without a control.
     public static let none = PacedControl(OperationControl(), .reading, of: 0, doing: "")
 
     private let control: OperationControl
     private let stage: Progress.Stage
     private let total: Int
     private let what: String
-    /// Whether anybody waits for progress, or could cancel.
+    /// Whether there is a progress callback or a token.
     let isActive: Bool
     private var ended: (any Error)?
-    /// Of the stage, as progress tells it.
+    /// The completed steps of the stage, for the progress.
     public private(set) var completed = 0
     private var steps = 0, bytes = 0
     private var last = -Double.infinity
@@ -28,11 +28,11 @@ public final class PacedControl: @unchecked Sendable {
         isActive = control.progress != nil || control.token != nil
     }
 
-    /// A step is done, or a part of one with a count of 0.
+    /// Records that a step is done, or with a count of 0, a part of one.
     /// - Parameters:
-    ///   - count: how many steps are done.
-    ///   - bytes: how many were looked at.
-    /// - Throws: `.cancelled`, and what the progress callback throws.
+    ///   - count: the number of steps done.
+    ///   - bytes: the number of bytes processed.
+    /// - Throws: `.cancelled`, and the errors of the progress callback.
     @inline(__always)
     public func step(_ count: Int = 1, bytes: Int = 0) throws {
         if isActive { try look(after: count, bytes) }
@@ -51,11 +51,11 @@ public final class PacedControl: @unchecked Sendable {
     /// This control for work within which the host must not be called: see `OperationControl.quiet`.
     var quiet: PacedControl { control.quiet.paced(stage, doing: what) }
 
-    /// Throws what ended the work, where errors of reading are passed over.
+    /// Throws the error that ended the work. For code that ignores errors of reading.
     func throwIfEnded() throws { if let ended { throw ended } }
 
-    /// Looks at the control now: before work of which nobody knows how long it takes, and when all is done.
-    /// - Throws: `.cancelled`, and what the progress callback throws.
+    /// Checks the control now: before work of unknown length, and after all is done.
+    /// - Throws: `.cancelled`, and the errors of the progress callback.
     public func look() throws {
         guard isActive else { return }
         if let ended { throw ended }
@@ -74,8 +74,8 @@ public final class PacedControl: @unchecked Sendable {
         last = Clock.steady()
     }
 
-    /// Looks whether it was cancelled, and tells nobody how far it has come.
-    /// - Throws: `.cancelled`, and what ended the work before.
+    /// Checks for cancellation without reporting progress.
+    /// - Throws: `.cancelled`, and the error that ended the work before.
     func lookQuietly() throws {
         if let ended { throw ended }
         guard let token = control.token, token.isCancelled else { return }
@@ -84,7 +84,7 @@ public final class PacedControl: @unchecked Sendable {
         throw error
     }
 
-    /// For a part of the work that takes a control of its own. What stops that part stops the whole at its next look.
+    /// A control for a part of the work. If it stops the part, it also stops the whole at its next check.
     var forPart: OperationControl {
         guard let progress = control.progress else { return control }
         return OperationControl(
@@ -101,14 +101,14 @@ public final class PacedControl: @unchecked Sendable {
 }
 
 extension OperationControl {
-    /// This control for work under a lock that the host's callbacks may ask for, too: nobody is told how far it has come.
+    /// This control for work under a lock that the host's callbacks may need, too: progress is not reported.
     var quiet: OperationControl { OperationControl(token: token) }
 
-    /// This control, for a loop of many small steps. Costs nothing when there is nothing to look at.
+    /// Returns this control for a loop of many small steps. Costs nothing if there is nothing to check.
     /// - Parameters:
-    ///   - stage: what progress callbacks are told.
-    ///   - total: how many steps there will be; 0 while it is not known.
-    ///   - what: for the message, as in "Opening the store at x".
+    ///   - stage: the stage for progress callbacks.
+    ///   - total: the number of steps; 0 while it is not known.
+    ///   - what: the action for the message, as in "Opening the store at x".
     public func paced(_ stage: Progress.Stage, of total: Int = 0, doing what: @autoclosure () -> String) -> PacedControl {
         progress == nil && token == nil ? .none : PacedControl(self, stage, of: total, doing: what())
     }

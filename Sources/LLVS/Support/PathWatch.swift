@@ -1,50 +1,49 @@
 import CLLVSShims
 
-/// A directory in which others may add something.
+/// A directory in which other processes may add files.
 public struct WatchedDirectory: Sendable {
-    /// Of the directory.
+    /// The path of the directory.
     public var path: String
-    /// Which files in it matter, by their names; nil: all.
+    /// Returns whether a file matters, by its name; nil if all do.
     public var names: (@Sendable (String) -> Bool)?
-    /// Whether it may be missing: it is looked for again whenever something happens.
+    /// Whether it may be missing. Then it is searched again whenever something happens.
     public var isOptional: Bool
-    /// A directory, which need not be there yet when it is optional.
+    /// Creates a watched directory. An optional one need not exist yet.
     public init(_ path: String, isOptional: Bool = false, names: (@Sendable (String) -> Bool)? = nil) {
         self.path = path; self.isOptional = isOptional; self.names = names
     }
 }
 
-/// Waits until something is written into one of some directories, or somebody signals, or for a time.
+/// Waits until a file in one of some directories is written, a thread signals, or a time has passed.
 ///
-/// A host may close its descriptors, or a number of ours may be of a file of its own by now: then none of them is used any more.
+/// A host may close the library's descriptors, or reuse their numbers. Then none of them is used any more.
 ///
-/// By inotify. It tells nothing of what another host writes to a network file system, and watches may be used up: who waits
-/// then looks from time to time (`isTold`).
+/// It uses inotify. That does not report writes of another host to a network file system, and the system's watches may be exhausted. Then
+/// the caller must poll (`isTold`).
 final class PathWatch: @unchecked Sendable {
-    // Sendable: `lock` guards what is said to be under it; the thread that waits owns the rest.
+    // Sendable: `lock` guards what is documented to be under it; the waiting thread owns the rest.
     enum Woken { case changed, signalled, late }
 
     private let places: [WatchedDirectory]
-    /// Read and written by the thread that waits.
+    /// Used by the waiting thread only.
     private var watched: [Int32: Int] = [:]
     private let inotify: Int32
     private let reading: Int32, writing: Int32
     private let isReliable: Bool
     private let lock = Lock(.leaf)
     private var isSignalled = false
-    /// What the descriptors are of. Guarded by `lock`, as is the next.
+    /// The files of the descriptors. Guarded by `lock`, like `wasLost`.
     private var owned: [(descriptor: Int32, identity: FileIdentity)] = []
     private var wasLost = false
-    /// What is asked of inotify.
+    /// The events requested from inotify.
     private let events: UInt32
-    /// Whether only files matter that are closed, or get their name.
+    /// Whether only closed or renamed files matter.
     private let isWhole: Bool
 
     /// - Parameters:
-    ///   - asks: false: as where there is no inotify.
-    ///   - whole: whether of files only those matter that are closed, or get their name; links at the end of the paths are not followed
-    ///     then.
-    /// - Throws: what having no descriptors throws.
+    ///   - asks: false simulates a system without inotify.
+    ///   - whole: whether only closed or renamed files matter. Then links at the end of the paths are not followed.
+    /// - Throws: if there are no descriptors, the error for that.
     init(_ places: [WatchedDirectory], asks: Bool = true, whole: Bool = false) throws {
         self.places = places
         isWhole = whole
@@ -72,16 +71,17 @@ final class PathWatch: @unchecked Sendable {
         for descriptor in [reading, writing, inotify] where descriptor >= 0 { System.close(descriptor) }
     }
 
-    /// Whether one of the descriptors is not ours any more. Others that inotify is like (epoll, eventfd) look the same; a pipe does not.
+    /// Whether the host has taken over one of the descriptors. Other kinds of inotify's class (epoll, eventfd) look the same; a pipe does
+    /// not.
     private func isLost() -> Bool { lock.withLock { isLostNow() } }
-    /// Under `lock`.
+    /// Precondition: `lock` is held.
     private func isLostNow() -> Bool {
         if wasLost { return true }
         wasLost = owned.contains { owned in (try? System.status(owned.descriptor)).map(FileIdentity.init) != owned.identity }
         return wasLost
     }
 
-    /// Whether all that happens is told. Asked by the thread that waits.
+    /// Whether every event is reported. Used by the waiting thread.
     var isTold: Bool {
         if isLost() { return false }
         let known = Set(watched.values)
@@ -99,7 +99,7 @@ final class PathWatch: @unchecked Sendable {
         _ = write(writing, &byte, 1)
     }
 
-    /// - Parameter milliseconds: how long at most; negative: for ever.
+    /// - Parameter milliseconds: the longest wait; negative for no limit.
     func wait(_ milliseconds: Int32) -> Woken {
         var descriptors = [pollfd(fd: reading, events: Int16(POLLIN), revents: 0)]
         if inotify >= 0 { descriptors.append(pollfd(fd: inotify, events: Int16(POLLIN), revents: 0)) }
@@ -109,7 +109,7 @@ final class PathWatch: @unchecked Sendable {
             let rest = milliseconds < 0 ? -1 : Int32(max(0, Double(milliseconds) - (Clock.steady() - steady) * 1_000))
             let count = poll(&descriptors, nfds_t(descriptors.count), rest)
             if count < 0, errno == EINTR { continue }
-            // A failure is a pause, not a loop without one.
+            // After an error, pause instead of looping without a pause.
             if count < 0 { usleep(100_000) }
             guard count > 0 else { return .late }
             if isLost() { return pause(rest) }
@@ -118,7 +118,7 @@ final class PathWatch: @unchecked Sendable {
         }
     }
 
-    /// Waits without descriptors: for two seconds at most, so that whoever waits looks then.
+    /// Waits without descriptors, for at most two seconds, so that the caller polls.
     private func pause(_ milliseconds: Int32) -> Woken {
         for _ in 0..<(milliseconds < 0 ? 20 : max(1, min(20, milliseconds / 100))) {
             if takeSignal() { return .signalled }
@@ -127,8 +127,8 @@ final class PathWatch: @unchecked Sendable {
         return .late
     }
 
-    /// Waits until nothing more comes for some milliseconds, but no longer than so many times: what comes close together is one change.
-    /// True when there was a change.
+    /// Waits until there is no event for some milliseconds, at most so many times: events in quick succession count as one change.
+    /// Returns whether there was one.
     func settle(_ milliseconds: UInt32, atMost times: Int) -> Bool {
         var any = false
         for _ in 0..<times {
@@ -140,7 +140,7 @@ final class PathWatch: @unchecked Sendable {
         return any
     }
 
-    /// Watches what is there again.
+    /// Watches directories that exist again.
     func renew() {
         #if os(Linux)
         guard inotify >= 0, !isLost() else { return }
@@ -151,7 +151,7 @@ final class PathWatch: @unchecked Sendable {
         #endif
     }
 
-    /// Watches other directories, where the paths lead to others than those that are watched.
+    /// Watches other directories if the paths now lead to others.
     func beginAnew() {
         #if os(Linux)
         if isLost() { return }
@@ -166,14 +166,14 @@ final class PathWatch: @unchecked Sendable {
             let was = isSignalled
             isSignalled = false
             if isLostNow() { return was }
-            // The byte of a signal may come after the signal was taken.
+            // The byte of a signal may arrive after the signal was handled.
             var bytes: UInt64 = 0
             while read(reading, &bytes, 8) > 0 {}
             return was
         }
     }
 
-    /// Takes the events that have come; whether one of them matters.
+    /// Reads the events that have arrived. Returns whether one of them matters.
     private func drain() -> Bool {
         #if os(Linux)
         guard inotify >= 0, !isLost() else { return false }
@@ -210,7 +210,7 @@ final class PathWatch: @unchecked Sendable {
             return false
         }
         guard let i = watched[event.wd] else { return false }
-        // A file that is made is not whole yet; a directory is there.
+        // A new file is not complete yet, but a new directory exists.
         if isWhole, event.mask & UInt32(IN_CREATE) != 0, event.mask & UInt32(IN_ISDIR) == 0 { return false }
         return places[i].names?(name) ?? true
     }

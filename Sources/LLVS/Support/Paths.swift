@@ -1,6 +1,6 @@
 /// Paths as text.
 enum Paths {
-    /// The directory that it is in.
+    /// Returns the path of the parent directory.
     static func parent(of path: String) -> String {
         let trimmed = withoutTrailingSlashes(path)
         guard let slash = trimmed.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
@@ -8,7 +8,7 @@ enum Paths {
         return parent.isEmpty ? "/" : parent
     }
 
-    /// By bytes: a slash may be part of a Swift character with what stands beside it.
+    /// Compares bytes, since a slash may be part of a Swift character.
     static func withoutTrailingSlashes(_ path: String) -> String {
         var bytes = Array(path.utf8)
         while bytes.count > 1, bytes.last == UInt8(ascii: "/") { bytes.removeLast() }

@@ -1,12 +1,12 @@
-/// Reusable scratch objects: taken for the length of a call, never shared.
+/// Reusable scratch objects: each is used by one call at a time, never shared.
 final class Pool<Element>: @unchecked Sendable {
-    // Sendable: `lock` guards all that changes.
+    // Sendable: `lock` guards all mutable state.
     private let lock = Lock(.leaf)
     private var free: [Element] = []
     private let make: () -> Element
     private let isWorthKeeping: (Element) -> Bool
     private let most: Int
-    /// - Parameter most: how many are kept for later.
+    /// - Parameter most: how many are retained for later.
     init(most: Int = 16, keeping isWorthKeeping: @escaping (Element) -> Bool = { _ in true }, _ make: @escaping () -> Element) {
         self.most = most
         self.make = make

@@ -1,11 +1,12 @@
-/// Text that can be shown and logged as it is, whatever names are in it.
+/// Makes text safe to show and log, whatever names it contains.
 ///
-/// Ids, paths and names of files may hold any character, and go into messages. A line break would forge a line of a log, an escape
-/// byte commands a terminal, a NUL ends the message for C, and what turns the direction of text hides what it says. All
-/// messages of errors, of damage and of the log pass through here once; fields beside them have the exact bytes.
+/// Ids, paths and names of files may contain any character, and are part of messages. A line break would forge a line of a log, an escape
+/// byte controls a terminal, a NUL ends the message for C, and characters that change the text direction hide its meaning. All messages
+/// of errors, of damage and of the log pass through here once; separate fields have the exact bytes.
 enum PrintableText {
-    /// The text with control characters, separators of lines and marks of direction written out: `\n`, `\x1B`, `\u{202E}`.
-    /// - Complexity: the size of the text; nothing is copied when there are none.
+    /// Returns the text with control characters, line separators and direction marks escaped: `
+    /// `, `\x1B`, `\u{202E}`.
+    /// - Complexity: O(size of the text). Nothing is copied if there are none.
     static func escaping(_ text: String) -> String {
         let isPlain: Bool? = text.utf8.withContiguousStorageIfAvailable { bytes in
             !bytes.contains { $0 < 0x20 || $0 == 0x7F || $0 == 0xC2 || $0 == 0xD8 || $0 == 0xE2 }
@@ -28,8 +29,8 @@ enum PrintableText {
 }
 
 extension String {
-    /// Whether `part` is somewhere in it, byte for byte. (The standard library's own search is in the module of regular expressions, which
-    /// the shared library does not carry.) O(length · length of `part`).
+    /// Returns whether `part` occurs in it, byte for byte. (The standard library's own search is in the module of regular expressions,
+    /// with which the shared library is not shipped.) O(length · length of `part`).
     func contains(text part: String) -> Bool {
         utf8.indices.contains { utf8[$0...].starts(with: part.utf8) }
     }

@@ -1,26 +1,25 @@
 import CLLVSShims
 
-/// A reader-writer lock whose readers touch no memory of each other's: each thread counts itself in and out in a
-/// stripe of its own, so that reading costs the same on one core and on many. A writer asks all stripes.
+/// A reader-writer lock whose readers do not share memory: each thread counts itself in and out in its own stripe, so that reading costs
+/// the same on one core and on many. A writer checks all stripes.
 ///
-/// Writers go first: readers that come while one waits are held back. Not recursive: a reader that reads again
-/// within may wait for ever for a writer that waits for it. Made for sections of microseconds that are read a
-/// million times for each that is written; nothing that may block belongs in one.
+/// Writers have priority: new readers wait while a writer waits. Not recursive: a nested reader may deadlock with a waiting writer. It is
+/// made for sections of microseconds with a million reads for each write. A section must not block.
 public final class ReadWriteLock: @unchecked Sendable {
     // Sendable: it is a lock.
     /// Two cache lines each, since processors fetch them in pairs.
     private static let stripeSize = 128
     private static let stripeCount = 16
-    /// Rounds that a thread waits without sleeping: sections are short.
+    /// Rounds that a thread spins before it sleeps: sections are short.
     private static let spins = 200
 
-    /// How many are reading, by stripe; in the first four bytes of each.
+    /// The number of readers by stripe, in the first four bytes of each.
     private let stripes: UnsafeMutableRawPointer
     /// 1 while a writer waits or writes.
     private let writing: UnsafeMutablePointer<UInt32>
-    /// Held by the one who writes.
+    /// Held by the writer.
     private let writers = Lock()
-    /// Guards nothing; those who sleep do so on it.
+    /// Guards nothing; threads sleep on it.
     private let sleeping = Lock()
     private let readersLeft = Condition()
     private let writerLeft = Condition()
@@ -29,7 +28,7 @@ public final class ReadWriteLock: @unchecked Sendable {
     private let rank: LockRank
     #endif
 
-    /// A lock that nobody holds; about 2 KiB of memory.
+    /// Creates an unlocked lock, of about 2 KiB.
     public init(_ rank: LockRank = .unordered) {
         #if DEBUG
         self.rank = rank
@@ -52,7 +51,7 @@ public final class ReadWriteLock: @unchecked Sendable {
         return try body()
     }
 
-    /// Runs `body` alone, once those who read have left.
+    /// Runs `body` alone, once all readers have left.
     @inline(__always) public func withWrite<R>(_ body: () throws -> R) rethrows -> R {
         #if DEBUG
         HeldLocks.take(stripes, rank)
@@ -64,18 +63,18 @@ public final class ReadWriteLock: @unchecked Sendable {
         return try body()
     }
 
-    /// In debug builds, stops a thread that neither reads nor writes.
+    /// In debug builds, traps if the thread neither reads nor writes.
     @inline(__always) func assertHeld(_ what: StaticString) {
         #if DEBUG
         if rank != .unordered { HeldLocks.check(stripes, what) }
         #endif
     }
 
-    /// A grace period, as in RCU: returns once everybody has left who was reading when it was called. What was hidden from readers before
-    /// is in nobody's hands any more. Not from within a section.
+    /// Waits for a grace period, as in RCU: returns once every reader has left that was reading when it was called. Objects that were
+    /// hidden from readers before are no longer in use then. Must not be called within a section.
     func waitForReaders() { withWrite {} }
 
-    /// Whether a writer waits or writes: readers that come now are held back.
+    /// Whether a writer waits or writes, so that new readers wait.
     var isWanted: Bool { llvs_shim_load_ordered(writing) != 0 }
 
     // MARK: Readers
@@ -88,7 +87,7 @@ public final class ReadWriteLock: @unchecked Sendable {
     @inline(__always)
     private func enter() -> UnsafeMutablePointer<UInt32> {
         let stripe = stripe(Int(llvs_shim_thread_number()))
-        // In order with the writer's: either it sees us counted, or we see it writing.
+        // Ordered with the writer's accesses: either it sees this reader counted, or this reader sees it writing.
         llvs_shim_add_ordered(stripe, 1)
         if llvs_shim_load_ordered(writing) != 0 { enterSlowly(stripe) }
         return stripe
@@ -143,7 +142,7 @@ public final class ReadWriteLock: @unchecked Sendable {
 
     private func releaseReaders() {
         llvs_shim_store_ordered(writing, 0)
-        // Whoever looked before that, and goes to sleep, holds this lock until then.
+        // A reader that checked before that and is about to sleep holds this lock until it does.
         sleeping.withLock { writerLeft.broadcast() }
     }
 }

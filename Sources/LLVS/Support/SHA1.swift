@@ -1,4 +1,4 @@
-/// SHA-1 (FIPS 180-4). Services say by it which bytes they keep; nothing here is kept safe by it.
+/// SHA-1 (FIPS 180-4). Services identify stored bytes by it. The library does not use it for security.
 struct SHA1 {
     private var state: (UInt32, UInt32, UInt32, UInt32, UInt32) = (0x6745_2301, 0xEFCD_AB89, 0x98BA_DCFE, 0x1032_5476, 0xC3D2_E1F0)
     private var waiting: [UInt8] = []
@@ -24,7 +24,7 @@ struct SHA1 {
         waiting += bytes[at...]
     }
 
-    /// 20 bytes.
+    /// Returns the 20 bytes of the digest.
     mutating func finish() -> [UInt8] {
         let bits = count &* 8
         let zeros = (SHA1.block * 2 - 9 - waiting.count) % SHA1.block

@@ -1,6 +1,6 @@
 import CLLVSShims
 
-/// Scratch memory for the call: on the stack when small. Not initialised.
+/// Calls with scratch memory, which is on the stack if it is small. Not initialised.
 /// - Throws: `.outOfMemory`.
 @inline(__always)
 func withScratch<R>(_ size: Int, _ body: (UnsafeMutableRawBufferPointer) throws -> R) throws -> R {

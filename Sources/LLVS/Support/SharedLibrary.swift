@@ -1,23 +1,23 @@
-/// A library of the system that is opened at its first use, not linked: hosts that never use it need none.
+/// A system library that is loaded on first use and not linked: hosts that never use it do not need it.
 struct SharedLibrary {
-    /// As people know it: "SQLite".
+    /// The common name: "SQLite".
     let name: String
-    /// What the dynamic linker looks for: "libsqlite3.so.0".
+    /// The file name for the dynamic linker: "libsqlite3.so.0".
     let file: String
-    /// In which packages systems bring it.
+    /// The packages that contain it on different systems.
     let packages: String
-    /// What it is opened for, as a message begins: "Opening the database".
+    /// The action that needs it, as the beginning of a message: "Opening the database".
     let purpose: String
-    /// What goes on without it.
+    /// A sentence about what works without it.
     let spared: String
-    /// Whether what it is opened for is a path.
+    /// Whether the argument of that action is a path.
     var isForPath = false
 
-    /// Its functions; there for good.
+    /// Returns its functions, which are never unloaded.
     /// - Parameters:
-    ///   - place: what is to be reached or opened, for the message.
-    ///   - open: opens the file of that name and gives the functions, or nil and writes why.
-    /// - Throws: `.unsupported` when there is none, or it lacks a function; `.tooManyFiles`.
+    ///   - place: the place to reach or open, for the message.
+    ///   - open: loads the library of that file name and returns the functions, or writes the reason and returns nil.
+    /// - Throws: `.unsupported` if there is none, or it lacks a function; `.tooManyFiles`.
     func functions<Table>(
         for place: String, _ open: (_ file: String, _ problem: UnsafeMutablePointer<CChar>, _ size: Int) -> UnsafePointer<Table>?
     ) throws -> UnsafePointer<Table> {
@@ -29,13 +29,13 @@ struct SharedLibrary {
         return try found.get()
     }
 
-    /// The error of one that is there and does not serve.
+    /// Returns the error for a library that is present and unusable.
     func unusable(for place: String, _ why: String, _ advice: String) -> StoreError {
         StoreError(.unsupported, "\(purpose) \(place) failed: \(why). \(advice) \(spared)", path: isForPath ? place : nil)
     }
 
     private func missing(for place: String, _ problem: String) -> StoreError {
-        // The dynamic linker has words for that, but no number.
+        // The dynamic linker reports this in words, without an error number.
         do throws(Errno) { System.close(try System.open("/", O_RDONLY)) } catch {
             if error.code == EMFILE || error.code == ENFILE { return StoreError.posix(error, doing: "Opening \(name) for", path: place) }
         }

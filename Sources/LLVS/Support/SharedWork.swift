@@ -1,29 +1,29 @@
 import CLLVSShims
 
-/// Work in pieces, which the thread that called shares with threads of the library. What each piece gives is taken on the thread that
-/// called, in the order of the pieces, and so is what it throws: all is as if there were one thread.
+/// Divides work in pieces between the calling thread and threads of the library. The results of the pieces, and their errors, are
+/// processed on the calling thread in the order of the pieces: the effect is the same as with one thread.
 ///
-/// The thread that called does pieces as well, so that no other is needed; others begin when a second piece waits, and end before `run`
-/// does. Pieces call nothing of the host's: it expects its callbacks on its own thread.
+/// The calling thread works on pieces, too, so no other thread is required. Others begin when a second piece waits, and end before `run`
+/// returns. Pieces must not call the host, which expects its callbacks on its own thread.
 final class SharedWork<Piece, Made>: HostCallMark, @unchecked Sendable {
-    // Sendable: `lock` guards what changes; a piece, and what it gives, is used by one thread at a time.
+    // Sendable: `lock` guards the mutable state. A piece, and its result, is used by one thread at a time.
     private enum Slot {
         case waiting(Piece)
         case taken
-        /// And how many steps another thread did for it.
+        /// The result, and how many steps another thread did for it.
         case made(Result<Made, any Error>, steps: Int)
     }
     private enum Next {
         case own(Int, Piece)
         case made(Result<Made, any Error>, steps: Int)
-        /// Another thread is at it.
+        /// Another thread works on it.
         case others
         case none
     }
 
     private let lock = Lock(.leaf)
     private let changed = Condition()
-    /// From the piece on whose result is to be taken next, and the bytes that each holds.
+    /// From the piece whose result is processed next, with the bytes of each.
     private var slots: [(slot: Slot, bytes: Int)] = []
     private var taken = 0
     private var helpers = 0, mostHelpers: Int
@@ -32,25 +32,25 @@ final class SharedWork<Piece, Made>: HostCallMark, @unchecked Sendable {
     private let token = CancelToken()
     private let make: @Sendable (Piece, PacedControl) throws -> Made
 
-    /// Bytes of pieces that are in memory, beyond which there is no further one.
+    /// The most bytes of pieces in memory. Beyond that, no further piece is created.
     private static var mostBytes: Int { 8 << 20 }
-    /// How long another thread is waited for before the control is looked at.
+    /// How long to wait for another thread before checking the control.
     private static var turn: Double { 0.02 }
 
     /// - Parameters:
-    ///   - threads: how many at most, the calling one included.
-    ///   - control: of the call. It is told of the steps that `make` tells the control it is given.
-    ///   - next: the next piece, and about how many bytes it holds; nil: that was all. On the calling thread.
-    ///   - make: does a piece, on any thread.
-    ///   - take: takes what it gave, on the calling thread.
-    /// - Throws: what these throw.
+    ///   - threads: the most threads, including the calling one.
+    ///   - control: the control of the call. It gets the steps that `make` reports to its own control.
+    ///   - next: returns the next piece, and approximately how many bytes it holds; nil after the last. Called on the calling thread.
+    ///   - make: processes a piece, on any thread.
+    ///   - take: receives the result, on the calling thread.
+    /// - Throws: the errors of these.
     static func run(
         threads: Int, _ control: PacedControl, next: () throws -> (Piece, bytes: Int)?,
         make: @escaping @Sendable (Piece, PacedControl) throws -> Made, take: (Made) throws -> Void
     ) throws {
         let work = SharedWork(max(0, threads - 1), make)
         defer { work.end() }
-        // A callback that leaves for good leaves the other threads to themselves.
+        // If a callback never returns, the other threads end by themselves.
         try HostCalls.run(work) { try work.run(control, next, take) }
     }
 
@@ -72,7 +72,7 @@ final class SharedWork<Piece, Made>: HostCallMark, @unchecked Sendable {
             case .others: try control.look()
             case .own(let number, let piece):
                 let made = Result { try make(piece, control) }
-                // In a child that a callback forked meanwhile the lock may be held for ever.
+                // In a child that a callback forked meanwhile, the lock may be held forever.
                 if getpid() != process {
                     _ = try made.get()
                     throw StoreError(
@@ -125,7 +125,7 @@ final class SharedWork<Piece, Made>: HostCallMark, @unchecked Sendable {
         }
     }
 
-    /// What the calling thread is to do.
+    /// Returns what the calling thread must do next.
     private func claim() throws -> Next {
         try lock.withLock {
             guard let first = slots.first else { return .none }
@@ -135,7 +135,7 @@ final class SharedWork<Piece, Made>: HostCallMark, @unchecked Sendable {
                 return .made(made, steps: steps)
             }
             if let (number, piece) = takeWaiting() { return .own(number, piece) }
-            // In a child that a callback forked there are no other threads.
+            // In a child that a callback forked, there are no other threads.
             guard getpid() == process else {
                 throw StoreError(
                     .forked, "The process was forked in the middle of a call, which cannot go on in the child. Call again there.")
@@ -145,7 +145,7 @@ final class SharedWork<Piece, Made>: HostCallMark, @unchecked Sendable {
         }
     }
 
-    /// The first piece that nobody is at. Under the lock.
+    /// Takes the first piece that no thread works on. Precondition: the lock is held.
     private func takeWaiting() -> (Int, Piece)? {
         for i in slots.indices {
             guard case .waiting(let piece) = slots[i].slot else { continue }
@@ -193,17 +193,17 @@ final class SharedWork<Piece, Made>: HostCallMark, @unchecked Sendable {
         withExtendedLifetime(left) { token.cancel() }
     }
 
-    /// Stops the other threads, and waits until they are over.
+    /// Stops the other threads, and waits until they have ended.
     private func end() {
-        // In a child that a callback forked there are none, and the lock may be held for ever.
+        // In a child that a callback forked, there are none, and the lock may be held forever.
         if getpid() != process { return }
         stop()
         lock.withLock { while helpers > 0 { changed.wait(lock) } }
     }
 }
 
-/// Threads that share the work of one call.
+/// The number of threads that share the work of one call.
 enum SharedThreads {
-    /// As many as there are processors, and 4 at most.
+    /// The number of processors, at most 4.
     static let most = max(1, min(4, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
 }

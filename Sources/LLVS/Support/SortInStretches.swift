@@ -1,9 +1,9 @@
 extension Array {
-    /// So many are sorted or merged between two looks.
+    /// The number of elements that are sorted or merged between two checks.
     private static var stretch: Int { 16_384 }
 
-    /// In order, for lists of which nobody knows how long they are. O(n log n): stretches are sorted, and then merged.
-    /// - Parameter look: called between stretches; what it throws ends the work.
+    /// Returns the elements sorted, for lists of any length. O(n log n): stretches are sorted, and then merged.
+    /// - Parameter look: called between stretches. It may throw to end the work.
     func sorted(by isBefore: (Element, Element) -> Bool, looking look: () throws -> Void) rethrows -> [Element] {
         var from: [Element] = []
         from.reserveCapacity(count)

@@ -63,7 +63,7 @@ extension StoreError.Code: CustomStringConvertible {
         }
     }
 
-    /// Has a pattern match errors by their code: `catch StoreError.notFound`.
+    /// Matches errors by their code in patterns: `catch StoreError.notFound`.
     public static func ~= (code: Self, error: any Error) -> Bool { (error as? StoreError)?.code == code }
 }
 

@@ -1,7 +1,7 @@
 /// An error of the store: a code for programs, a message for people.
 ///
-/// The message says what was being done to what, and what can be done about it. Codes round-trip
-/// through the C ABI: their raw values are those of `llvs_status` and are pinned for ever.
+/// The message says what was being done to what, and what the user can do. Codes round-trip through the C ABI: their raw values are those
+/// of `llvs_status` and never change.
 public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     /// What went wrong, for programs; the raw value is the `llvs_status`.
     public struct Code: RawRepresentable, Hashable, Sendable {
@@ -136,39 +136,39 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         public static let clockAhead = Code(rawValue: -82)
     }
 
-    /// For programs.
+    /// The code, for programs.
     public var code: Code
-    /// For people: what was being done to what, and what can be done. Control characters in names are written out: it can be logged as it
-    /// is.
+    /// The message, for people: what was being done to what, and what they can do. Control characters in names are escaped, so it can be
+    /// logged as it is.
     public var message: String { didSet { message = PrintableText.escaping(message) } }
-    /// The bytes of the value id concerned, where there is one.
+    /// The bytes of the value id concerned, if there is one.
     package var valueIDBytes: [UInt8]?
-    /// The version id concerned, where there is one; as text, since it may be an unacceptable one.
+    /// The version id concerned, if there is one. It is a text, since it may be invalid.
     public var versionID: String?
-    /// The file or directory concerned, where there is one.
+    /// The file or directory concerned, if there is one.
     public var path: String?
-    /// The system's own number (`errno`) for why a call of it failed, where one did; else 0.
+    /// The system's error number (`errno`) if a system call failed; else 0.
     public var systemCode: Int32 = 0
-    /// How many seconds a server asked to be left alone for.
+    /// The seconds for which a server asked to be left alone.
     package var retryAfter: Double?
-    /// What an exchange met, beside its code: for the status of a syncer. `oneFile`: it is about one file alone, and stops nothing else.
-    /// `needsUser`: only a person can answer it, by a password, a consent or a payment.
+    /// A circumstance of an exchange's error beside its code, for the status of a syncer. `oneFile`: it is about one file and stops
+    /// nothing else. `needsUser`: only a person can resolve it, by a password, a consent or a payment.
     package enum Circumstance: Equatable, Sendable { case remoteReset, alreadyRunning, oneFile, needsUser }
     package var circumstance: Circumstance?
-    /// The same error, which only a person can answer.
+    /// The same error, marked as one that only a person can resolve.
     package var needingUser: StoreError {
         var error = self
         error.circumstance = .needsUser
         return error
     }
-    /// What a server answered, where one did: the status of HTTP; else 0.
+    /// The HTTP status of a server's answer, if there was one; else 0.
     public var httpStatus: Int32 = 0
-    /// Whether a service says in an answer that it failed, whatever the status of that.
+    /// Whether a service reports its own failure in an answer, whatever the status.
     package var isFailureOfService = false
-    /// For `.user`: the token that a callback of the host gave, handed back unchanged.
+    /// For `.user`: the token that a callback of the host returned, unchanged.
     public var userCode: Int64 = 0
 
-    /// An error with a message in plain sentences; control characters in it are written out.
+    /// Creates an error with a message in plain sentences. Control characters in it are escaped.
     public init(_ code: Code, _ message: String, versionID: String? = nil, path: String? = nil, systemCode: Int32 = 0) {
         self.code = code
         self.message = PrintableText.escaping(message)
@@ -181,10 +181,10 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
 }
 
 extension StoreError.Code {
-    /// Whether a failure to read tells that the bytes are not there any more, or not what they were.
+    /// Whether a reading error means that the bytes are gone or changed.
     var isDamage: Bool { [.damaged, .io, .notFound].contains(self) }
 
-    /// Whether a failure to read is of one record or file, and not of the call or of the process: a verification tells of it and goes on.
+    /// Whether a reading error concerns one record or file, and not the call or the process: a verification reports it and continues.
     var isOfOne: Bool {
         isDamage || [.newerFormat, .permission, .notAStore, .notADirectory, .invalidArgument, .tooLarge].contains(self)
     }

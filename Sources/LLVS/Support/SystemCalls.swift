@@ -1,43 +1,42 @@
 import CLLVSShims
 
-/// The system calls of the engine, one function each: interrupted calls are retried, short reads
-/// are continued, and failures are thrown as `Errno`.
+/// The system calls of the engine, one function each: interrupted calls are retried, short reads are continued, and errors are thrown as
+/// `Errno`.
 enum System {
     // MARK: Descriptors
     //
-    // Every descriptor of the library is made by one of the next four functions. It is closed when the process
-    // executes another program, and it is 3 or higher: 0 to 2 are standard input, output and error of the host even
-    // while they are closed, as in a daemon. What the host then prints would go into a file of a store.
-    // A number that is changed once the file is open is changed too late for other threads: so before anything is opened that can be
-    // written to, closed ones of the three are opened on /dev/null, to be read, and stay so.
+    // Every descriptor of the library is created by one of the next four functions. It is closed when the process executes another
+    // program, and it is 3 or higher: 0 to 2 are the host's standard input, output and error even while they are closed, as in a daemon.
+    // Otherwise the host's output would go into a file of a store. Changing a number after the file was opened is too late for other
+    // threads. So before anything is opened for writing, closed ones of the three are opened on /dev/null for reading, and stay open.
 
-    /// Does that for others, before they open what can be written to: libcurl.
+    /// Does that for libcurl before it opens anything for writing.
     static func fillStandard() { llvs_shim_fill_standard() }
 
-    /// Non-blocking, so that a pipe in the place of a file holds nobody up; for files it makes no difference.
+    /// Opens non-blocking, so that a pipe in place of a file does not block. For files it makes no difference.
     static func open(_ path: String, _ flags: Int32, mode: UInt32 = 0o666) throws(Errno) -> Int32 {
         let fd = llvs_shim_open(path, flags | O_NONBLOCK | O_NOCTTY, mode)
         if fd < 0 { throw Errno(-fd) }
         return try beyondStandard(fd)
     }
 
-    /// The same in an open directory; a symbolic link is not followed: `ELOOP`.
+    /// The same in an open directory. Does not follow a symbolic link: `ELOOP`.
     static func open(_ name: String, in directory: Int32, _ flags: Int32, mode: UInt32 = 0o666) throws(Errno) -> Int32 {
         let fd = llvs_shim_openat(directory, name, flags | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW, mode)
         if fd >= 0 { return try beyondStandard(fd) }
-        // Of a link in the place of a directory Linux only says that it is none.
+        // If a link is in place of a directory, Linux only reports that it is not a directory.
         if -fd == ENOTDIR, (try? status(name, in: directory))?.isLink == true { throw Errno(ELOOP) }
         throw Errno(-fd)
     }
 
     #if os(Linux)
-    /// Flags for a directory that is held for what is in it: being allowed to enter it is enough.
+    /// Flags for a directory that is held for access to its entries: permission to search it is enough.
     static let heldDirectory: Int32 = llvs_shim_held_directory()
     #else
     static let heldDirectory: Int32 = O_RDONLY | O_DIRECTORY
     #endif
 
-    /// Takes over the descriptor of a directory that was opened to be read; for `closedir`.
+    /// Takes over the descriptor of a directory that was opened for reading; for `closedir`.
     static func stream(_ fd: Int32) throws(Errno) -> DirectoryStream {
         guard let stream = fdopendir(fd) else {
             let error = Errno.current
@@ -47,8 +46,7 @@ enum System {
         return stream
     }
 
-    /// The two ends of a pipe.
-    /// Neither end waits: not for bytes, nor for room.
+    /// Returns the two ends of a pipe. Both are non-blocking.
     static func pipe() throws(Errno) -> (reading: Int32, writing: Int32) {
         var ends: [Int32] = [-1, -1]
         fillStandard()
@@ -63,7 +61,7 @@ enum System {
     }
 
     #if os(Linux)
-    /// What tells of changes in directories.
+    /// Returns a descriptor that reports changes in directories.
     static func inotify() throws(Errno) -> Int32 {
         let fd = inotify_init1(Int32(IN_CLOEXEC | IN_NONBLOCK))
         if fd < 0 { throw Errno.current }
@@ -71,7 +69,7 @@ enum System {
     }
     #endif
 
-    /// The same open file under a number of 3 or more; `fd` itself is closed when it is less.
+    /// Returns the same open file with a number of 3 or more. Closes `fd` if it is less.
     static func beyondStandard(_ fd: Int32) throws(Errno) -> Int32 {
         guard fd <= 2 else { return fd }
         let other = fcntl(fd, F_DUPFD_CLOEXEC, 3)
@@ -81,24 +79,24 @@ enum System {
         return other
     }
 
-    /// Not retried: on Linux the descriptor is gone whatever close says.
+    /// Not retried: on Linux the descriptor is closed whatever close returns.
     static func close(_ fd: Int32) { _ = cClose(fd) }
 
-    /// The same for what was written: a network file system may tell only now that it is full.
+    /// The same after writing: a network file system may report only now that it is full.
     static func closeWritten(_ fd: Int32) throws(Errno) {
         guard cClose(fd) != 0 else { return }
         let error = Errno.current
         if error.code != EINTR { throw error }
     }
 
-    /// Fills the buffer from `offset` on; returns less than its size only where the file ends.
+    /// Fills the buffer from `offset` on. Returns less than its size only at the end of the file.
     static func pread(_ fd: Int32, _ buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(Errno) -> Int {
         guard let base = buffer.baseAddress else { return 0 }
         var done = 0
         while done < buffer.count {
             let (position, overflow) = offset.addingReportingOverflow(UInt64(done))
             guard !overflow, let place = off_t(exactly: position) else { throw Errno(EOVERFLOW) }
-            // At most 1 GiB a call: Linux moves no more than 2 GiB at once, Darwin refuses to.
+            // At most 1 GiB a call: Linux transfers no more than 2 GiB at once, Darwin refuses to.
             let n = cPread(fd, base + done, min(buffer.count - done, 1 << 30), place)
             if n == 0 { break }
             if n < 0 {
@@ -111,11 +109,11 @@ enum System {
         return done
     }
 
-    /// Who was allowed to write anywhere was so to write below this as well.
+    /// The limit on file sizes need not be checked again below this size once a write was allowed anywhere.
     static let smallFile: UInt64 = 1024
 
-    /// Writes some of the bytes at `offset`; returns how many, at least one.
-    /// - Parameter isAllowed: `checkLimit` need not be asked.
+    /// Writes some of the bytes at `offset`. Returns how many, at least one.
+    /// - Parameter isAllowed: whether `checkLimit` need not be called.
     static func pwrite(_ fd: Int32, _ bytes: UnsafeRawBufferPointer, at offset: UInt64, isAllowed: Bool = false) throws(Errno) -> Int {
         guard let base = bytes.baseAddress, bytes.count > 0 else { return 0 }
         guard let place = off_t(exactly: offset) else { throw Errno(EFBIG) }
@@ -129,7 +127,7 @@ enum System {
         }
     }
 
-    /// Throws `EFBIG` where writing at `offset` would send SIGXFSZ to the host. A write that begins below the limit ends at it, without a
+    /// Throws `EFBIG` if writing at `offset` would send SIGXFSZ to the host. A write that begins below the limit ends at it, without a
     /// signal.
     static func checkLimit(_ offset: UInt64) throws(Errno) {
         if llvs_shim_may_write(offset) == 0 { throw Errno(EFBIG) }
@@ -137,7 +135,7 @@ enum System {
 
     static func setPermissions(_ fd: Int32, _ mode: UInt32) throws(Errno) { try retrying { fchmod(fd, mode_t(truncatingIfNeeded: mode)) } }
 
-    /// Of what has the name in an open directory.
+    /// Sets the permissions of an entry of an open directory.
     static func setPermissions(_ name: String, in directory: Int32, _ mode: UInt32) throws(Errno) {
         try retrying { fchmodat(directory, name, mode_t(truncatingIfNeeded: mode), 0) }
     }
@@ -154,21 +152,21 @@ enum System {
         }
     }
 
-    /// Where bytes are stored at or behind `offset`: what lies before it is a hole, and reads as zeros. Nil: only a hole follows.
-    /// `offset` itself where the file system does not tell.
+    /// Returns where bytes are stored at or after `offset`: what is before is a hole, and reads as zeros. Returns nil if only a hole
+    /// follows, and `offset` if the file system does not report holes.
     static func nextData(_ fd: Int32, from offset: UInt64) -> UInt64? {
         guard let place = Int64(exactly: offset) else { return offset }
         let found = llvs_shim_next_data(fd, place)
         return found < 0 ? nil : max(offset, UInt64(found))
     }
 
-    /// Whether a part of the first `size` bytes is a hole: more is claimed than is there.
+    /// Returns whether a part of the first `size` bytes is a hole: the file claims more than it stores.
     static func hasHole(_ fd: Int32, before size: UInt64) -> Bool {
         let found = llvs_shim_next_hole(fd, 0)
         return found >= 0 && UInt64(found) < size
     }
 
-    /// Sets the size of a file; what is added reads as zeros.
+    /// Sets the size of a file. Added bytes read as zeros.
     static func truncate(_ fd: Int32, to size: UInt64) throws(Errno) {
         guard let place = off_t(exactly: size) else { throw Errno(EFBIG) }
         if size > 0 { try checkLimit(size &- 1) }
@@ -177,7 +175,7 @@ enum System {
 
     static func fsync(_ fd: Int32) throws(Errno) { try retrying { cFsync(fd) } }
 
-    /// Makes the file system that holds `fd` durable; false where the platform has no such call.
+    /// Makes the file system of `fd` durable. Returns false if the platform has no such call.
     static func syncfs(_ fd: Int32) throws(Errno) -> Bool {
         let error = llvs_shim_syncfs(fd)
         if error == ENOSYS { return false }
@@ -185,8 +183,8 @@ enum System {
         return true
     }
 
-    /// The path from the root on: what a store or folder was opened by must mean the same after a `chdir`.
-    /// As it is when it is empty, begins at the root already, or there is no working directory any more.
+    /// Returns an absolute path: the path of an open store or folder must mean the same after a `chdir`. Returns the path unchanged if it
+    /// is empty or absolute, or if there is no working directory any more.
     static func absolute(_ path: String) -> String {
         guard let first = path.utf8.first, first != UInt8(ascii: "/"), let directory = getcwd(nil, 0) else { return path }
         defer { free(directory) }
@@ -196,7 +194,7 @@ enum System {
         return parent.utf8.count == 1 ? parent + path : parent + "/" + path
     }
 
-    /// The path without links and dots; nil when there is nothing.
+    /// Returns the path without links and dots; nil if it does not exist.
     static func resolved(_ path: String) -> String? {
         guard let resolved = realpath(path, nil) else { return nil }
         defer { free(resolved) }
@@ -219,45 +217,45 @@ enum System {
     static func unlink(_ path: String) throws(Errno) { try retrying { cUnlink(path) } }
 
     static func unlock(_ fd: Int32) throws(Errno) { try retrying { flock(fd, LOCK_UN) } }
-    /// Takes the whole-file lock; throws EWOULDBLOCK when another holds it.
+    /// Takes the whole-file lock. Throws EWOULDBLOCK if another process holds it.
     static func lockExclusively(_ fd: Int32) throws(Errno) { try retrying { flock(fd, LOCK_EX | LOCK_NB) } }
 
-    /// What `stat` tells that the engine needs.
+    /// The fields of `stat` that the engine needs.
     struct Status: Equatable {
         var size: UInt64
         var inode: UInt64
-        /// The file system that it is on.
+        /// The file system of the file.
         var device: UInt64
-        /// When bytes, name or attributes were last changed: unlike the modification time, nobody can set it back.
+        /// When bytes, name or attributes last changed. Unlike the modification time, it cannot be set back.
         var changed: Int64
-        /// Last change of the bytes, nanoseconds since 1970.
+        /// When the bytes last changed, in nanoseconds since 1970.
         var modified: Int64
         var isDirectory: Bool
         var isRegularFile: Bool
         var isSocket: Bool
         var isLink: Bool
         var owner: UInt32
-        /// Of a directory: only their owners may remove or replace what lies in it.
+        /// For a directory: whether only their owners may remove or replace entries.
         var isSticky: Bool
-        /// How many names (hard links) it has.
+        /// The number of names (hard links).
         var names: UInt64
-        /// As for `chmod`.
+        /// The permissions, as for `chmod`.
         var permissions: UInt32
     }
 
-    /// Of what has the name in an open directory; of a symbolic link, of the link.
+    /// Returns the status of an entry in an open directory; for a symbolic link, of the link itself.
     static func status(_ name: String, in directory: Int32) throws(Errno) -> Status {
         var s = stat()
         try retrying { name.withCString { fstatat(directory, $0, &s, AT_SYMLINK_NOFOLLOW) } }
         return Status(s)
     }
 
-    /// Of what the path leads to; of a symbolic link at its end, of the link.
+    /// Returns the status of what the path leads to; for a symbolic link at its end, of the link itself.
     static func statusOfLink(_ path: String) throws(Errno) -> Status { try status(path, in: AT_FDCWD) }
 
     static func status(_ path: String) throws(Errno) -> Status {
         var s = stat()
-        // As it is: handing over a string as such copies it.
+        // `withCString` avoids the copy that passing the string would make.
         try retrying { path.withCString { stat($0, &s) } }
         return Status(s)
     }
@@ -268,14 +266,14 @@ enum System {
         return Status(s)
     }
 
-    /// Bytes that a file has on the disk, however long it is; 0 for one that is not there.
+    /// Returns the bytes that a file uses on the disk, whatever its length; 0 if it does not exist.
     static func allocated(_ path: String) -> UInt64 {
         var s = stat()
         guard path.withCString({ stat($0, &s) }) == 0 else { return 0 }
         return UInt64(clamping: s.st_blocks) &* 512
     }
 
-    /// The device of what a path leads to, its number there, and its size.
+    /// Returns the device and the inode that a path leads to, and its size.
     static func identity(_ path: String) throws(Errno) -> (device: UInt64, inode: UInt64, size: UInt64) {
         var found: (UInt64, UInt64, UInt64) = (0, 0, 0)
         let result = withUnsafeMutableBytes(of: &found) { found in
@@ -285,7 +283,7 @@ enum System {
         return (found.0, found.1, found.2)
     }
 
-    /// How much the file system of a path can still take from this user; nil if it does not tell.
+    /// Returns how much the file system of a path can still store for this user; nil if that is not known.
     static func room(_ path: String) -> StorageRoom? {
         var s = statvfs()
         guard path.withCString({ statvfs($0, &s) }) == 0, s.f_blocks > 0 else { return nil }
@@ -295,10 +293,10 @@ enum System {
         return tooMuch || tooLarge ? nil : StorageRoom(free: free, size: size)
     }
 
-    /// The names in a directory, without "." and "..", in no order.
+    /// Returns the names in a directory, without "." and "..", in no order.
     static func names(in path: String) throws(Errno) -> [String] { try names(stream(open(path, O_RDONLY | O_DIRECTORY))) }
 
-    /// The same of a directory to be read, which is closed.
+    /// The same for an opened directory, which is closed.
     static func names(_ directory: DirectoryStream) throws(Errno) -> [String] {
         defer { closedir(directory) }
         var names: [String] = []
@@ -306,15 +304,15 @@ enum System {
         return names
     }
 
-    /// Calls with the bytes of each name in a directory, without "." and "..", in no order; then it is closed.
-    /// - Throws: `Errno`, and what `body` throws.
+    /// Calls with the bytes of each name in a directory, without "." and "..", in no order. Then the directory is closed.
+    /// - Throws: `Errno`, and the errors of `body`.
     static func forEachName(_ directory: DirectoryStream, _ body: (UnsafeRawBufferPointer) throws -> Void) throws {
         defer { closedir(directory) }
         var failure: (any Error)?
         while try next(directory, { do { try body($0) } catch { failure = error } }) { if let failure { throw failure } }
     }
 
-    /// Whether there was one more name; `body` is called with it.
+    /// Calls with the next name. Returns whether there was one.
     private static func next(_ directory: DirectoryStream, _ body: (UnsafeRawBufferPointer) -> Void) throws(Errno) -> Bool {
         errno = 0
         guard let entry = readdir(directory) else {
@@ -329,7 +327,7 @@ enum System {
         return true
     }
 
-    /// Random bytes from the system.
+    /// Returns random bytes from the system.
     static func random(_ count: Int) throws(Errno) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: max(0, count))
         let error = bytes.withUnsafeMutableBytes { llvs_shim_random($0.baseAddress, $0.count) }
@@ -382,7 +380,7 @@ typealias DirectoryStream = UnsafeMutablePointer<DIR>
 typealias DirectoryStream = OpaquePointer
 #endif
 
-// Inside `System` the functions above hide the calls of the same names.
+// Inside `System`, the functions above hide the system calls of the same names.
 private func cClose(_ fd: Int32) -> Int32 { close(fd) }
 private func cPipe(_ ends: UnsafeMutablePointer<Int32>) -> Int32 { pipe(ends) }
 private func cPread(_ fd: Int32, _ p: UnsafeMutableRawPointer, _ n: Int, _ at: off_t) -> Int { pread(fd, p, n, at) }
@@ -396,7 +394,7 @@ private func cFdatasync(_ fd: Int32) -> Int32 { fdatasync(fd) }
 #endif
 
 extension [UInt8] {
-    /// As the standard library's, but throwing what a system call throws.
+    /// The same as the standard library's, with typed throws.
     func borrowed<R>(_ body: (UnsafeRawBufferPointer) throws(Errno) -> R) throws(Errno) -> R {
         let result: Result<R, Errno> = withUnsafeBytes { bytes in
             do throws(Errno) { return .success(try body(bytes)) } catch { return .failure(error) }

@@ -1,18 +1,18 @@
-/// What a failed system call left in `errno`.
+/// The `errno` of a failed system call.
 struct Errno: Error, Equatable, CustomStringConvertible {
     let code: Int32
     init(_ code: Int32) { self.code = code }
-    /// The calling thread's `errno`; to be read right after the call.
+    /// The calling thread's `errno`. Read it right after the call.
     static var current: Errno { Errno(errno) }
-    /// Something on the path is not there.
+    /// A part of the path does not exist.
     static let missing = Errno(ENOENT)
 
-    /// The host closed a descriptor of the library; its number may be of a file of the host's by now.
+    /// The host closed a descriptor of the library. Its number may be of a file of the host by now.
     static let lost = Errno(EBADF)
 
-    /// The system's text, as in "No space left on device (errno 28)".
+    /// The system's text, such as "No space left on device (errno 28)".
     var description: String {
-        // The POSIX form, which all C libraries here have under this name.
+        // The POSIX form, which all supported C libraries have under this name.
         var text = [CChar](repeating: 0, count: 128)
         guard strerror_r(code, &text, text.count - 1) == 0 else { return "errno \(code)" }
         return text.withUnsafeBytes { "\(String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)) (errno \(code))" }
@@ -20,10 +20,10 @@ struct Errno: Error, Equatable, CustomStringConvertible {
 }
 
 extension StoreError {
-    /// Whose files a system call was about: what may be in their place, and what helps, differs.
+    /// Whose files a system call was about: what may have happened, and what helps, differs.
     enum FileOwner { case store, exchange }
 
-    /// The error for a system call that failed.
+    /// Returns the error for a failed system call.
     /// - Parameter doing: what was being done to `path`: "writing to the segment".
     static func posix(_ error: Errno, doing: String, path: String, of owner: FileOwner = .store) -> StoreError {
         let code: Code
@@ -71,7 +71,7 @@ extension StoreError {
     }
 }
 
-/// Runs system calls and turns what they throw into the error for `doing` it to `path`.
+/// Runs system calls, and converts their errors to the error for `doing` it to `path`.
 @inline(__always)
 func posix<R>(_ doing: @autoclosure () -> String, _ path: @autoclosure () -> String, _ body: () throws(Errno) -> R) throws(StoreError) -> R
 {
