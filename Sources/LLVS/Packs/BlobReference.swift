@@ -1,10 +1,10 @@
-/// Where the bytes are that are too large for a pack: `blob/<digest>-<part>-<pack id>` for each part.
+/// Where the bytes of a value are that is too large for a pack: `blob/<digest>-<part>-<pack id>` for each part.
 struct BlobReference: Equatable, Sendable {
-    /// The beginning of `sha256`, by which records and names have it.
+    /// The first bytes of `sha256`, as in records and names.
     var digest: PackID
-    /// Bytes of all parts together.
+    /// The bytes of all parts together.
     var size: UInt64
-    /// SHA-256 of them.
+    /// The SHA-256 of these bytes.
     var sha256: [UInt8]
     var parts: [PackID]
 
@@ -36,6 +36,6 @@ struct BlobReference: Equatable, Sendable {
         for part in parts { out.raw(part.bytes) }
     }
 
-    /// As the record of a version has it.
+    /// The blob's id in the record of a version.
     var blobID: BlobID { BlobID(high: digest.high, low: digest.low) }
 }

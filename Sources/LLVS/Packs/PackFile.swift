@@ -1,16 +1,16 @@
-/// A whole file of the packed layout that is in memory, checked from its name to the last record. Blocks are inflated one at a time.
+/// A file of the packed layout in memory, checked from its name to the last record. Blocks are decompressed one at a time.
 struct PackFile {
     let index: PackIndex
     private let bytes: [UInt8]
-    /// What the service records say.
+    /// The content of the service records.
     private(set) var services = PackServices()
 
     /// - Parameters:
-    ///   - bytes: all of the file.
-    ///   - stores: the store ids of the roots; of a root its own counts.
-    ///   - size: as a listing has it.
-    ///   - sealing: how the pack lies in the file.
-    /// - Throws: `PackFault`: nothing of the file may be used.
+    ///   - bytes: the whole file.
+    ///   - stores: the store ids of the roots. For a root its own one counts.
+    ///   - size: the size according to a listing.
+    ///   - sealing: how the pack is stored in the file.
+    /// - Throws: `PackFault`. Then nothing of the file may be used.
     init(_ name: PackName, _ bytes: [UInt8], stores: [PackID], size: Int? = nil, sealing: PackSealing = .none) throws {
         guard bytes.count <= PackFormat.fileLimit(name.kind) else {
             throw PackFault.tooLarge("it has \(bytes.count) bytes; at most \(PackFormat.fileLimit(name.kind)) are read")
@@ -46,7 +46,7 @@ struct PackFile {
         return header
     }
 
-    /// Every block inflates to what the index says, and has the records that it says.
+    /// Checks that every block decompresses to the size and the records in the index.
     private mutating func checkBlocks() throws {
         let places = index.versions.map { ($0.place, PackRecordType.version) } + index.services.map { ($0.place, $0.type) }
         let sorted = places.sorted { ($0.0.block, $0.0.offset) < ($1.0.block, $1.0.offset) }
@@ -72,7 +72,7 @@ struct PackFile {
         }
     }
 
-    /// The raw bytes of a block.
+    /// Returns the uncompressed bytes of a block.
     func block(_ number: Int) throws -> [UInt8] {
         let block = index.blocks[number]
         guard block.offset <= bytes.count, block.size <= bytes.count - block.offset else {
@@ -83,12 +83,12 @@ struct PackFile {
         }
     }
 
-    /// Calls with the raw bytes of each block, in order: what a part of a blob, or a root, holds.
+    /// Calls with the uncompressed bytes of each block, in order: the content of a part of a blob, or of a root.
     func forEachBlock(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
         for number in index.blocks.indices { try block(number).withUnsafeBytes(body) }
     }
 
-    /// The raw bytes of a block from its header and stored bytes.
+    /// Returns the uncompressed bytes of a block, given its header and stored bytes.
     static func inflate(_ block: PackIndex.Block, _ bytes: UnsafeRawBufferPointer) throws -> [UInt8] {
         guard bytes.count == block.size else { throw PackFault.notThere("a block of it is cut short") }
         var cursor = PackCursor(bytes)
@@ -114,7 +114,7 @@ struct PackFile {
         }
     }
 
-    /// What a record holds behind its length and type.
+    /// Returns the bytes of a record after its length and type.
     static func payload(_ place: PackIndex.Place, _ type: UInt8, in raw: UnsafeRawBufferPointer) throws -> UnsafeRawBufferPointer {
         let end = Int(place.offset) + Int(place.length)
         guard end <= raw.count else { throw PackFault.damaged("a record of it is outside of its block") }

@@ -5,10 +5,10 @@ enum PackFormat {
     static let format: UInt8 = 1
     static let headerSize = 64
     static let trailerSize = 160
-    /// What stands before the bytes of a block.
+    /// The size of the header before the bytes of a block.
     static let blockHeaderSize = 9
 
-    // What readers take.
+    // Limits of readers.
     static func fileLimit(_ kind: PackKind) -> Int {
         switch kind {
         case .log, .base: 64 << 20
@@ -25,21 +25,21 @@ enum PackFormat {
     static let servicesLimit = 16
     static let entriesLimit = 4_096
     static let blobsLimit = 65_536
-    /// Bytes of all blob references of a version.
+    /// The most bytes of all blob references of a version.
     static let referencesLimit = 16 << 20
     static let partSize = 8 << 20
-    /// Parts of what holds a value, and of what holds a version of form 1.
+    /// The most parts of a blob with a value, and of one with a version of form 1.
     static let valueParts = 128, versionParts = 512
 
-    // What writers make.
+    // Limits of writers.
     static let writtenFile = 16 << 20
     static let writtenVersions = 200_000
     static let writtenRaw = 256 << 20
     static let writtenIndex = 7 << 20
-    /// Values above this are blobs; smaller ones above `smallestBlob` are where a record would be too large.
+    /// Larger values are blobs. Values above `smallestBlob` may be, too, if a record would be too large.
     static let inlineValue = 1 << 20
     static let smallestBlob = 64 << 10
-    /// Bytes of a version of form 1.
+    /// The most bytes of a version of form 1.
     static let writtenBody = 1 << 30
 }
 
@@ -50,30 +50,30 @@ enum PackRecordType {
     static let replaces: UInt8 = 3
     static let notice: UInt8 = 5
     static let covers: UInt8 = 6
-    /// Who does not know one from here on may pass over it.
+    /// Readers may skip unknown types from this one on.
     static let ignorable: UInt8 = 128
 }
 
-/// What is wrong with a file of the packed layout.
+/// An error in a file of the packed layout.
 struct PackFault: Error {
     enum Kind {
-        /// It may still be on its way: cut short, or bytes that are not those of the name.
+        /// The file may still be in transit: it is truncated, or its bytes do not match its name.
         case notThere
-        /// It is what its name says, and breaks a rule.
+        /// Its bytes match its name, and break a rule.
         case damaged
-        /// A newer library made it.
+        /// A newer version of the library made it.
         case newer
-        /// It is above a limit.
+        /// It exceeds a limit.
         case tooLarge
-        /// Its store id is that of no root.
+        /// Its store id is not that of any root.
         case otherStore
-        /// It is encrypted with keys that are not here.
+        /// It is encrypted with keys that are missing.
         case keyMissing
     }
     let kind: Kind
-    /// In the middle of a sentence: "its digest is wrong".
+    /// A clause without a full stop: "its digest is wrong".
     let why: String
-    /// The service does not give it, for a reason of its own: that is told at once.
+    /// The service refuses to return it, for a reason of its own. This is reported at once.
     var refusal: StoreError.Code?
 
     static func notThere(_ why: String) -> PackFault { PackFault(kind: .notThere, why: why) }
@@ -82,10 +82,10 @@ struct PackFault: Error {
     static func tooLarge(_ why: String) -> PackFault { PackFault(kind: .tooLarge, why: why) }
     static func otherStore(_ why: String) -> PackFault { PackFault(kind: .otherStore, why: why) }
 
-    /// What to throw, or to tell as a problem.
+    /// Returns the error to throw, or to report as a problem.
     /// - Parameters:
-    ///   - what: what is being read: "The pack x in y".
-    ///   - version: the version that it is about, where it is one.
+    ///   - what: the file being read: "The pack x in y".
+    ///   - version: the version that it is about, if it is one.
     func error(_ what: String, version: VersionID? = nil) -> StoreError {
         let (code, advice): (StoreError.Code, String) =
             switch kind {
@@ -106,7 +106,7 @@ struct PackFault: Error {
     }
 }
 
-/// Reads what packs hold, where a varint has the shortest form and every failure has a reason.
+/// Reads the content of packs. Varints must have the shortest form, and every error has a reason.
 struct PackCursor {
     private var reader: ByteReader
     init(_ bytes: UnsafeRawBufferPointer) { reader = ByteReader(bytes) }
@@ -120,13 +120,13 @@ struct PackCursor {
         guard reader.position - before == shortest else { throw PackFault.damaged("a number in it is not in its shortest form") }
         return value
     }
-    /// A number that is at most `limit`.
+    /// Reads a number of at most `limit`.
     mutating func number(atMost limit: Int, _ tooLarge: (UInt64) -> PackFault) throws -> Int {
         let value = try varint()
         guard value <= UInt64(limit) else { throw tooLarge(value) }
         return Int(value)
     }
-    /// A count of things of at least `size` bytes each.
+    /// Reads the count of items of at least `size` bytes each.
     mutating func count(size: Int, limit: Int) throws -> Int {
         let count = try number(atMost: limit) { .tooLarge("a list in it has \($0) entries; at most \(limit) are read") }
         guard count <= reader.remaining / size else { throw PackFault.damaged("a list in it has more entries than there is room for") }
@@ -136,7 +136,7 @@ struct PackCursor {
         guard let value = reader.integer(type) else { throw PackCursor.short }
         return value
     }
-    /// Eight bytes as a number that orders as they do.
+    /// Reads eight bytes as a number with the same order.
     mutating func word() throws -> UInt64 { try integer(UInt64.self).byteSwapped }
     mutating func id() throws -> PackID { PackID(high: try word(), low: try word()) }
     mutating func take(_ count: Int) throws -> UnsafeRawBufferPointer {

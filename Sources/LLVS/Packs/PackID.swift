@@ -1,12 +1,12 @@
-/// Sixteen bytes that name something in the packed layout: a pack, a store, a salt, the contents of a blob.
+/// Sixteen bytes that identify something in the packed layout: a pack, a store, a salt, the content of a blob.
 struct PackID: Hashable, Comparable, Sendable, CustomStringConvertible {
-    /// The first eight bytes, high byte first.
+    /// The first eight bytes, in big-endian order.
     let high: UInt64
     /// The last eight bytes.
     let low: UInt64
 
     init(high: UInt64, low: UInt64) { self.high = high; self.low = low }
-    /// The first sixteen bytes; nil when there are fewer.
+    /// The first sixteen bytes; nil if there are fewer.
     init?(_ bytes: some Collection<UInt8>) {
         guard bytes.count >= PackID.size else { return nil }
         var words: (UInt64, UInt64) = (0, 0)
@@ -18,7 +18,7 @@ struct PackID: Hashable, Comparable, Sendable, CustomStringConvertible {
     static let size = 16
     static let zero = PackID(high: 0, low: 0)
 
-    /// Of random bits from the system.
+    /// Returns an id of random bits from the system.
     static func random() -> PackID {
         var generator = SystemRandomNumberGenerator()
         return PackID(high: generator.next(), low: generator.next())
@@ -26,7 +26,7 @@ struct PackID: Hashable, Comparable, Sendable, CustomStringConvertible {
 
     var bytes: [UInt8] { PackID.bytes(of: high) + PackID.bytes(of: low) }
     static func bytes(of word: UInt64) -> [UInt8] { (0..<8).map { UInt8(truncatingIfNeeded: word >> (56 - 8 * UInt64($0))) } }
-    /// As names of files have it.
+    /// The id in names of files.
     var description: String { Base32.encode(bytes) }
 
     static func < (a: PackID, b: PackID) -> Bool { a.high != b.high ? a.high < b.high : a.low < b.low }

@@ -1,13 +1,13 @@
-/// The end of a file: what it holds, and where. All of it is checked before anything goes by it.
+/// The index at the end of a file: what it contains, and where. All of it is checked before it is used.
 struct PackIndex {
     struct Block: Equatable {
         var offset: Int, stored: Int, raw: Int
         /// The first 8 bytes of SHA-256 over the stored bytes.
         var digest: UInt64
-        /// From `offset` on, with the header of the block.
+        /// The size from `offset` on, including the header of the block.
         var size: Int { PackFormat.blockHeaderSize + stored }
     }
-    /// Where a record lies, with its length and type.
+    /// The place of a record, including its length and type.
     struct Place: Equatable {
         var block: UInt32, offset: UInt32, length: UInt32
         fileprivate var start: UInt64 { UInt64(block) << 32 | UInt64(offset) }
@@ -29,20 +29,20 @@ struct PackIndex {
     private(set) var blocks: [Block] = []
     /// Sorted by id.
     private(set) var versions: [VersionEntry] = []
-    /// In the order in which they lie.
+    /// In the order of their places.
     private(set) var services: [Service] = []
-    /// The pack of the writer before this one.
+    /// The previous pack of the writer.
     let link: PackID
-    /// The beginning of SHA-256 over what the writer had seen.
+    /// The first bytes of SHA-256 over what the writer had seen.
     let seen: PackID
 
-    /// Reads from the last bytes of a file.
+    /// Reads the index from the last bytes of a file.
     /// - Parameters:
-    ///   - size: bytes of the file.
-    ///   - tail: its last ones.
+    ///   - size: the size of the file.
+    ///   - tail: its last bytes.
     ///   - stores: the store ids of the roots.
-    ///   - header: the first bytes, where they are at hand; else it follows from the name and the store ids.
-    /// - Returns: nil when more of the end is needed.
+    ///   - header: the first bytes, if they are at hand. If not, they follow from the name and the store ids.
+    /// - Returns: nil if more bytes of the end are needed.
     /// - Throws: `PackFault`.
     static func read(_ name: PackName, size: Int, tail: UnsafeRawBufferPointer, stores: [PackID], header: [UInt8]? = nil) throws
         -> PackIndex?
@@ -90,7 +90,7 @@ struct PackIndex {
         return result
     }
 
-    /// How many of the last bytes of a file have its index, by the last ones of it: of a trailer for which `read` wanted more.
+    /// Returns how many of the last bytes of a file have its index, according to a trailer for which `read` needed more.
     static func size(in tail: [UInt8]) -> Int {
         let place = tail.suffix(PackFormat.trailerSize).dropFirst(8).prefix(4)
         return PackFormat.trailerSize + Int(place.reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) })
@@ -145,7 +145,7 @@ struct PackIndex {
         return Place(block: UInt32(block), offset: UInt32(offset), length: UInt32(length))
     }
 
-    /// No two records overlap, and each large block has a record.
+    /// Checks that no two records overlap, and that each large block has a record.
     private func checkPlaces() throws {
         let places = (versions.map(\.place) + services.map(\.place)).sorted { $0.start < $1.start }
         for (one, two) in zip(places, places.dropFirst()) {

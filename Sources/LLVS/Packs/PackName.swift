@@ -1,15 +1,15 @@
-/// What a file of the packed layout holds; its number in the file's header.
+/// The kind of a file of the packed layout, with its number in the file's header.
 enum PackKind: UInt8, Sendable {
-    /// What one exchange sent.
+    /// The versions of one send.
     case log = 1
-    /// Folded from other packs.
+    /// Merged from other packs.
     case base = 2
-    /// A part of what is too large for a pack.
+    /// A part of a value that is too large for a pack.
     case blob = 3
-    /// What the remote is.
+    /// Identifies the remote.
     case root = 4
 
-    /// What a name of this kind begins with.
+    /// The prefix of the names of this kind.
     var prefix: String {
         switch self {
         case .log: "pack1/log/"
@@ -18,7 +18,7 @@ enum PackKind: UInt8, Sendable {
         case .root: "pack1/root-"
         }
     }
-    /// Bytes of the fields of a name of this kind.
+    /// The sizes in bytes of the fields of a name of this kind.
     fileprivate var fields: [Int] {
         switch self {
         case .log: [8, 4, PackID.size]
@@ -29,21 +29,21 @@ enum PackKind: UInt8, Sendable {
     }
 }
 
-/// The name of a file in the packed layout: docs/pack-format.md, section 1. Every file has one name, and every name one form.
+/// The name of a file in the packed layout: docs/pack-format.md, section 1. Each file has one name, in one spelling.
 struct PackName: Hashable, Sendable, CustomStringConvertible {
     var kind: PackKind
-    /// The writer of a log or base pack; else 0.
+    /// The writer of a log or base pack; 0 for other kinds.
     var writer: UInt64 = 0
-    /// Of a blob, what all its parts hold together; else zero.
+    /// For a blob, the digest of the content of all parts together; zero for other kinds.
     var digest = PackID.zero
-    /// Of a base pack the first number that it stands for; else as `last`.
+    /// For a base pack, the first number that it covers; for other kinds the same as `last`.
     var first: UInt32 = 0
-    /// The number of a log pack, the last of a base pack, the part of a blob; 0 of a root.
+    /// The number of a log pack, the last number of a base pack, or the part of a blob; 0 for a root.
     var last: UInt32 = 0
-    /// The beginning of SHA-256 over the bytes of the file.
+    /// The first bytes of SHA-256 over the bytes of the file.
     var id: PackID
 
-    /// Nil when the text is no name of the layout.
+    /// Parses a name; nil if the text is not a name of the layout.
     init?(_ text: String) {
         for kind in [PackKind.log, .base, .blob, .root] where text.utf8.starts(with: kind.prefix.utf8) {
             let rest = text.utf8.dropFirst(kind.prefix.utf8.count)
@@ -72,7 +72,7 @@ struct PackName: Hashable, Sendable, CustomStringConvertible {
         self.kind = kind; self.writer = writer; self.digest = digest; self.first = first; self.last = last; self.id = id
     }
 
-    /// Whether it is what its text says, as every name is that was read.
+    /// Whether the name is valid, as is every name that was parsed.
     var isWhole: Bool {
         switch kind {
         case .log, .base: writer != 0 && digest == .zero && first != 0 && (kind == .log ? first == last : first <= last)
@@ -96,8 +96,8 @@ struct PackName: Hashable, Sendable, CustomStringConvertible {
         return kind.prefix + fields.joined(separator: "-")
     }
 
-    /// The header of a file of this name: all of it follows from the name, the store id and the salt. The writer of a blob or a root
-    /// does not stand in the name.
+    /// Returns the header of a file of this name, which follows from the name, the store id and the salt. The name of a blob or a root
+    /// does not have the writer.
     func header(store: PackID, salt: PackID, writer: UInt64? = nil) -> [UInt8] {
         var out = ByteWriter()
         out.raw(PackFormat.magic)

@@ -1,14 +1,14 @@
-/// The record of a stored version as packs hold it: values as they are, and large ones named by what they hold. It is made while the stored
-/// record is read, so that a large one is never in memory as a whole.
+/// The record of a stored version in the form of packs: values uncompressed, and large ones named by their content. It is created while
+/// the stored record is read, so that a large one is never completely in memory.
 struct PackRecord {
     let id: VersionID
     private let records: Records
     private let place: RecordPlace
     private let header: RecordHeader
-    /// All of a record that is small: what is asked of it is read once.
+    /// The whole record if it is small, so that it is read only once.
     private let whole: [UInt8]?
     private static let small: UInt64 = 64 << 10
-    /// Those of the changes that are in blobs, by their index.
+    /// The blobs of the changes that have one, by index.
     var blobs: [Int: BlobReference] = [:]
 
     init(_ id: VersionID, of store: Store) throws {
@@ -34,12 +34,12 @@ struct PackRecord {
         guard isWhole else { throw records.damaged(place, "has a damaged table of changes", version: header.id) }
     }
 
-    /// Calls with the bytes of a value that is no blob in the pack.
+    /// Calls with the bytes of a value that is not a blob in the pack.
     private func withValue<R>(_ entry: RecordTable.Entry, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R {
         let found: R?? = try whole?.withUnsafeBytes { (bytes) -> R? in
             guard entry.bodyOffset > 0, entry.bodyOffset <= bytes.count else { return nil }
             let rest = UnsafeRawBufferPointer(rebasing: bytes[entry.bodyOffset...])
-            // Those that are deflated, or not what they were, are for the other way.
+            // Compressed or damaged values are read in the other way.
             guard let value = RecordTable.body(rest, size: entry.size, id: entry.id, version: id), value.count == entry.size else {
                 return nil
             }
@@ -50,28 +50,28 @@ struct PackRecord {
         return try records.withBody(place, located, id: entry.id, stored: id, body)
     }
 
-    /// The value of a change, to be read in parts.
+    /// Returns a reader for the value of a change.
     func reader(_ entry: RecordTable.Entry, of store: Store) throws -> ValueReader {
         let located = MapEntry(version: 0, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset))
         return try ValueReader(store, Store.Located(entry: located, stored: id, place: place), id: entry.id)
     }
 
-    /// SHA-256 of a value.
+    /// Returns the SHA-256 of a value.
     func digest(_ entry: RecordTable.Entry) throws -> [UInt8] {
         if let digest = entry.digest { return Array(digest) }
         return try withValue(entry) { SHA256.digest($0) }
     }
 
-    /// The first 8 bytes of the identity digest.
+    /// Returns the first 8 bytes of the identity digest.
     func identity(_ control: PacedControl) throws -> UInt64 { try records.identityDigest(place, control).first8 }
 
-    /// Bytes that the record takes at most but for its changes.
+    /// The most bytes of the record without its changes.
     var fixedSize: Int {
         let metadata = header.metadata.entries.reduce(0) { $0 + 20 + $1.key.count + $1.value.count }
         return 256 + 130 * (header.predecessors.count + header.dependencies.count) + metadata + 40 * header.pageCount
     }
 
-    /// Bytes that a change takes at most, in the record and behind it.
+    /// Returns the most bytes of a change, in the record and after it.
     static func size(_ entry: RecordTable.Entry, isBlob: Bool) -> Int {
         let head = 16 + entry.id.count
         guard entry.kind == .insert || entry.kind == .update else { return head }
@@ -81,7 +81,7 @@ struct PackRecord {
 
     // MARK: The bytes
 
-    /// Form 0 of the payload, and the first 8 bytes of the identity digest, in one pass: for a record that is small.
+    /// Returns form 0 of the payload and the first 8 bytes of the identity digest, in one pass. For small records.
     func payload() throws -> (payload: [UInt8], identity: UInt64) {
         var hasher: IdentityHasher? = IdentityHasher(.identity)
         hasher?.add(header.version, changeCount: header.changeCount)
@@ -89,7 +89,7 @@ struct PackRecord {
         return (payload, hasher?.finish().first8 ?? 0)
     }
 
-    /// Form 0 of the payload alone.
+    /// Returns form 0 of the payload alone.
     func bytes() throws -> [UInt8] {
         var none: IdentityHasher?
         return try payload(hashedBy: &none)
@@ -132,7 +132,7 @@ struct PackRecord {
         return out.bytes
     }
 
-    /// Form 0 of the payload in pieces, the same each time: for a record that is large.
+    /// Calls with form 0 of the payload in pieces, which are the same each time. For large records.
     func forEachPiece(_ control: PacedControl, _ sink: (UnsafeRawBufferPointer) throws -> Void) throws {
         func isValue(_ entry: RecordTable.Entry) -> Bool { entry.kind == .insert || entry.kind == .update }
         let none = [UInt8](repeating: 0, count: 32)
@@ -172,7 +172,7 @@ struct PackRecord {
         try references.withUnsafeBytes(sink)
     }
 
-    /// The references to blobs behind the record, each once.
+    /// The references to blobs after the record, without duplicates.
     private var references: [UInt8] {
         var once: [PackID: BlobReference] = [:]
         for blob in blobs.values { once[blob.digest] = blob }
@@ -192,7 +192,7 @@ struct PackRecord {
         out.raw(data)
     }
 
-    /// The prelude and the version header.
+    /// Returns the prelude and the version header.
     private func start(tableSize: Int, bodiesSize: Int) -> [UInt8] {
         var out = ByteWriter()
         out.versionID(id)
@@ -227,19 +227,19 @@ struct PackRecord {
     }
 }
 
-/// The table of changes of a record, page by page.
+/// Builds the table of changes of a record, page by page.
 private struct PackTable {
     private let changeCount: Int
     private var page = ByteWriter()
     private var added = 0
     private var offset = 0
     private var starts = ByteWriter()
-    /// Bytes of the bodies of the changes that were added.
+    /// The bytes of the bodies of the changes so far.
     private(set) var bodiesSize = 0
 
     init(changeCount: Int) { self.changeCount = changeCount }
 
-    /// Adds a change; a page when it is full, or the last.
+    /// Adds a change. Returns a page when it is full, or is the last.
     mutating func add(_ entry: RecordTable.Entry, blob: BlobID? = nil, digest: [UInt8]? = nil) -> [UInt8]? {
         if added % RecordTable.changesPerPage == 0 {
             page = ByteWriter()
@@ -268,11 +268,11 @@ private struct PackTable {
         return page.bytes
     }
 
-    /// Where the pages begin, when there are two or more.
+    /// Where the pages begin, if there are two or more.
     var directory: [UInt8] { changeCount > RecordTable.changesPerPage ? starts.bytes : [] }
 }
 
 extension [UInt8] {
-    /// Of a digest, as a number.
+    /// The first eight bytes of a digest, as a number.
     var first8: UInt64 { prefix(8).reduce(0) { $0 << 8 | UInt64($1) } }
 }

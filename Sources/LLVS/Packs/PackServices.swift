@@ -1,39 +1,39 @@
-/// What a pack says beside its versions.
+/// What a pack states besides its versions.
 struct PackServices: Equatable {
     /// A writer, and its newest pack that was seen.
     struct Seen: Equatable {
         var writer: UInt64, number: UInt32, id: PackID
     }
-    /// Numbers of a writer.
+    /// A range of a writer's pack numbers.
     struct Range: Equatable {
         var writer: UInt64, first: UInt32, last: UInt32
         fileprivate static func isBefore(_ a: Range, _ b: Range) -> Bool { (a.writer, a.first) < (b.writer, b.first) }
     }
     struct Notice: Equatable {
         var kind: UInt8, payload: [UInt8]
-        /// The remote goes on at the address that it holds.
+        /// The remote continues at the address in the payload.
         static let moved: UInt8 = 1
-        /// The writer that it names writes no more.
+        /// The writer in the payload writes no more.
         static let retired: UInt8 = 2
-        /// The remote had been emptied, and its writer filled it from what it had.
+        /// The remote had been emptied, and its writer filled it again from its own store.
         static let seededAnew: UInt8 = 3
-        /// What its writer is called, for people.
+        /// A name of the writer, for people.
         static let named: UInt8 = 4
-        /// A part of a large value is damaged: the digest of the value's reference, and the id of the part.
+        /// A part of a large value is damaged. The payload is the digest of the value's reference, and the id of the part.
         static let damagedPart: UInt8 = 5
     }
-    /// How far other writers were, sorted by writer.
+    /// The newest packs of other writers that the writer had seen, sorted by writer.
     var seen: [Seen] = []
     /// Packs that this one contains completely: log and base packs.
     var replaces: [PackName] = []
-    /// For which numbers the pack stands beside its own.
+    /// The numbers that the pack covers besides its own.
     var covers: [Range] = []
     var notices: [Notice] = []
 
     init() {}
 
-    /// From the payloads of service records, by type.
-    /// - Parameter digest: what the trailer says of the record of what was seen.
+    /// Parses the payloads of service records, given by type.
+    /// - Parameter digest: the digest in the trailer of the record with `seen`.
     /// - Throws: `PackFault`.
     init(_ records: [(UInt8, [UInt8])], seen digest: PackID) throws {
         for (type, payload) in records {
@@ -97,7 +97,7 @@ struct PackServices: Equatable {
         }
     }
 
-    /// A name as *replaces* has it.
+    /// Returns a name in the form for `replaces`.
     private static func form(_ name: PackName) -> [UInt8] {
         var out = ByteWriter()
         out.bytes.append(name.kind.rawValue)
@@ -108,7 +108,7 @@ struct PackServices: Equatable {
         return out.bytes
     }
 
-    /// The payloads of its records, by type, in the order in which they are written.
+    /// The payloads of the records, with types, in writing order.
     var records: [(type: UInt8, payload: [UInt8])] {
         var result: [(UInt8, [UInt8])] = []
         if !seen.isEmpty {
@@ -143,7 +143,7 @@ struct PackServices: Equatable {
         return result
     }
 
-    /// Sorted, with those that touch made one.
+    /// Returns the ranges sorted, with adjacent ones joined.
     static func joined(_ ranges: [Range]) -> [Range] {
         var result: [Range] = []
         for range in ranges.sorted(by: Range.isBefore) {

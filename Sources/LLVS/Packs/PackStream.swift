@@ -1,4 +1,4 @@
-/// Packs one after another, as bytes that a host carries: docs/pack-format.md, section 14.
+/// A sequence of packs as bytes that a host transports: docs/pack-format.md, section 14.
 ///
 ///     stream = start (32) · (frame (21) · file) ... · frame of kind 0
 ///     start  = magic (8) · format u8 · zero (7) · store id (16)
@@ -15,11 +15,11 @@ enum PackStream {
         let size = UInt32(truncatingIfNeeded: number)
         return [kind] + (0..<4).map { UInt8(truncatingIfNeeded: size >> (8 * UInt32($0))) } + id.bytes
     }
-    /// Bytes of a file in a stream at most: what writers make.
+    /// Returns the most bytes of a file in a stream, which is the limit of writers.
     static func fileLimit(_ kind: PackKind) -> Int { kind == .blob ? PackFormat.fileLimit(.blob) : PackFormat.writtenFile }
 }
 
-/// What both sides of a stream keep in mind: how many files there were, and which.
+/// The state of both sides of a stream: how many files there were, and a digest of their ids.
 struct PackStreamSum {
     private var hash = SHA256()
     private(set) var count = 0

@@ -1,58 +1,58 @@
-/// Adds the versions of packs to a store, pack by pack: those that are not here, and those that are damaged here.
+/// Adds the versions of packs to a store, pack by pack: missing and damaged ones.
 struct PackTaking {
     private let store: Store
     private let control: OperationControl
     private let what: String
-    /// For messages: "the pack".
+    /// The pack in messages: "the pack".
     private let pack: String
     let blobs: SpooledBlobs
-    /// What the source may cost.
+    /// Limits what the source may cost.
     let account = SourceAccount()
-    /// Makes a large value ready in `blobs`. Nil: what is to be had is there already.
+    /// Fetches a large value into `blobs`. Nil if all that can be had is there already.
     private let fetch: ((BlobReference, SpooledBlobs) throws -> BlobSource)?
     enum BlobSource {
-        /// It is not there, or not what it says.
+        /// It is missing, or does not match its reference.
         case none
-        /// It was read where its reference says.
+        /// It was read from the parts in its reference.
         case found
-        /// It was copied from a version that is here.
+        /// It was copied from a present version.
         case copied
     }
-    /// The first of the large values of a version that is not there, before any of them is fetched; nil: they may be there. Nil where
-    /// nobody can tell.
+    /// Returns the first large value of a version that is missing, before any is fetched; nil if none is known to be. The closure is nil
+    /// if that cannot be known.
     private let look: (([BlobReference], SpooledBlobs) throws -> BlobReference?)?
-    /// What is known of the file that lacks where a large value is not there.
+    /// Returns what is known of the missing file of a large value.
     private let missed: (BlobReference) -> MissedPart?
     private(set) var result = ExchangeResult()
     private(set) var furtherProblems = 0
     /// What has been taken in already.
     private(set) var progress = 0
 
-    /// What came of one pack.
+    /// The result for one pack.
     struct Outcome {
-        /// Versions that are neither here nor could be taken, and on which some of the pack wait.
+        /// Versions that are neither present nor could be added, and for which some of the pack wait.
         var waitingFor: Set<VersionID> = []
-        /// A large value was not there.
+        /// Whether a large value was missing.
         var lacksBlobs = false
-        /// Versions that are not here, since a large value of theirs was not there.
+        /// Versions that are not present, since one of their large values was missing.
         var incomplete: [VersionID] = []
-        /// Versions were left, since the source has no more to spend.
+        /// Whether versions were left, since the source's budget is used up.
         var isOverBudget = false
-        /// Versions that were read, and are here as they are there.
+        /// Versions of the pack that are present and equal.
         var held: [VersionID] = []
-        /// Large values that versions of it name, and that were read where it says.
+        /// Large values that versions of the pack refer to, and that were read from the parts in the reference.
         var references: [(version: VersionID, blob: BlobReference)] = []
-        /// All large values that were made ready.
+        /// All large values that were fetched.
         var fetched: [BlobReference] = []
-        /// Versions that are here, of which a large value is not there, or damaged.
+        /// Present versions of which a large value is missing in the pack's place, or damaged.
         var lost: [(version: VersionID, blob: BlobReference)] = []
     }
-    /// A part of a large value that is not there, or not what its name says.
+    /// A part of a large value that is missing, or does not match its name.
     struct MissedPart { var name: PackName, fault: PackFault }
 
     /// - Parameters:
-    ///   - what: what is being done, for the control.
-    ///   - pack: for messages: "the pack".
+    ///   - what: the action, for the control.
+    ///   - pack: the pack in messages: "the pack".
     init(
         _ store: Store, _ control: OperationControl, doing what: String, from pack: String,
         fetch: ((BlobReference, SpooledBlobs) throws -> BlobSource)? = nil,
@@ -64,7 +64,7 @@ struct PackTaking {
         blobs = SpooledBlobs(store.storage)
     }
 
-    /// Those of the versions that are to be taken, in the order in which they lie.
+    /// Returns the versions to add, in the order of their places.
     func wanted(of versions: [PackIndex.VersionEntry]) throws -> [PackIndex.VersionEntry] {
         let ids = versions.map(\.id)
         let wanted = Set(try store.unknown(among: ids)).union(try store.damagedVersions().intersection(ids))
@@ -76,11 +76,11 @@ struct PackTaking {
         var size = 0
     }
 
-    /// Adds versions of one pack, in the order in which they are given.
+    /// Adds versions of one pack, in the given order.
     /// - Parameters:
-    ///   - isVerifying: looks at those that are here as well.
-    ///   - tellsMissing: whether a version that waits for another is a problem.
-    ///   - block: the raw bytes of a block.
+    ///   - isVerifying: whether to check present versions, too.
+    ///   - tellsMissing: whether a version that waits for another is reported as a problem.
+    ///   - block: returns the uncompressed bytes of a block.
     mutating func take(
         _ entries: [PackIndex.VersionEntry], isVerifying: Bool = false, tellsMissing: Bool = true, _ block: (Int) throws -> [UInt8]
     ) throws -> Outcome {
@@ -121,9 +121,8 @@ struct PackTaking {
         if result.problems.count < ExchangeLimits.problemCount { result.problems.append(problem) } else { furtherProblems += 1 }
     }
 
-    /// One version, out of its block or out of a blob, with what is in memory of it; nil when it waits for another, and its large values
-    /// are of no use yet.
-    /// - Parameter unknown: those of the given versions that are not here.
+    /// Reads one version from its block or from a blob. Returns nil if it waits for another, so that its large values are not needed yet.
+    /// - Parameter unknown: returns which of the given versions are missing.
     private mutating func received(
         _ entry: PackIndex.VersionEntry, _ raw: UnsafeRawBufferPointer, _ outcome: inout Outcome,
         unknown: (inout Self, [VersionID], inout Outcome) throws -> [VersionID]
@@ -133,7 +132,7 @@ struct PackTaking {
         switch try PackedVersion.form(payload) {
         case .inside:
             size = payload.count
-            // Only as long as the block.
+            // Valid as long as the block.
             read = { offset, buffer in
                 buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: payload[Int(offset)..<Int(offset) + buffer.count]))
             }
@@ -159,7 +158,7 @@ struct PackTaking {
         for blob in named where try !isFetched(blob, entry.id, &outcome) {
             throw MissingBlob(blob: blob)
         }
-        // A version that is here does not count again. So each exchange receives more of what the one before had to leave.
+        // A present version does not count again. So each exchange receives more of what the previous one had to leave.
         if large > 0, try !store.unknown(among: [entry.id]).isEmpty, !account.spend(large) { throw OverBudget() }
         let received = try PackedVersion.received(contents, read) { reference in
             guard let value = try blobs.take(reference) else { throw MissingBlob(blob: reference) }
@@ -171,7 +170,8 @@ struct PackTaking {
         guard identity == entry.identity else { throw PackFault.damaged("it is another version than the index of the pack says") }
         return (received, received.changes.reduce(contents.header.metadata.memorySize) { $0 + $1.memorySize })
     }
-    /// Makes a large value ready. What it was read from is true of it: others may name parts that are not there.
+    /// Fetches a large value. If it was read from the parts in its reference, records that the reference is right: others may name
+    /// missing parts.
     private func isFetched(_ blob: BlobReference, _ version: VersionID, _ outcome: inout Outcome) throws -> Bool {
         guard let fetch, !blobs.has(blob) else { return true }
         switch try fetch(blob, blobs) {
@@ -185,9 +185,10 @@ struct PackTaking {
     private struct MissingBlob: Error { let blob: BlobReference }
     private struct OverBudget: Error {}
 
-    /// A version that is here does not wait for its large values: whoever reads that they are lost there can send them again.
+    /// Handles a missing large value. A present version does not wait for its large values: a device that reads that they are lost can
+    /// send them again.
     private mutating func lacks(_ blob: BlobReference, _ id: VersionID, _ outcome: inout Outcome) throws {
-        // On a metered network, or with a low battery, large values wait: that is no problem of their versions.
+        // On a metered network, or with a low battery, large values are postponed. That is no problem of their versions.
         if control.isThrifty, fetch != nil {
             outcome.lacksBlobs = true
             outcome.incomplete.append(id)
@@ -235,7 +236,7 @@ struct PackTaking {
                 isHeld = false
                 guard error.code == .missingPredecessor, let missing = error.versionID else { problem(id, error); continue }
                 if let missing = VersionID(validating: missing) { outcome.waitingFor.insert(missing) }
-                // All at once, so that the pack need not be looked at again for each.
+                // Add all at once, so that the pack need not be read again for each.
                 outcome.waitingFor.formUnion(try store.unknown(among: version.version.predecessors))
                 guard tellsMissing else { continue }
                 problem(
@@ -252,7 +253,7 @@ struct PackTaking {
 }
 
 extension Value.Change {
-    /// About how many bytes it takes in memory.
+    /// The approximate size in memory in bytes.
     fileprivate var memorySize: Int {
         switch self {
         case .insert(let id, let data), .update(let id, let data): 64 + id.bytes.count + data.count

@@ -1,13 +1,13 @@
 import CLLVSShims
 
-/// A file of the packed layout that was made: its name, and its bytes in pieces.
+/// A finished file of the packed layout: its name, and its bytes in pieces.
 struct MadePack {
     let name: PackName
     let pieces: [[UInt8]]
-    /// Bytes in all.
+    /// The total number of bytes.
     let size: Int
 
-    /// All of it in one piece.
+    /// All bytes in one array.
     var bytes: [UInt8] {
         var all: [UInt8] = []
         all.reserveCapacity(size)
@@ -16,9 +16,9 @@ struct MadePack {
     }
 }
 
-/// Makes one file of the packed layout: docs/pack-format.md, section 2. Its blocks are deflated as they are filled.
+/// Builds one file of the packed layout: docs/pack-format.md, section 2. Its blocks are compressed as they are filled.
 struct PackWriter {
-    /// Whose file it is, and where it stands.
+    /// The fields of the file's header and name.
     struct Identity {
         var kind: PackKind
         var store: PackID
@@ -26,7 +26,7 @@ struct PackWriter {
         var writer: UInt64
         var first: UInt32
         var last: UInt32
-        /// The pack of the writer before it; of a blob, the digest of what its parts hold.
+        /// The previous pack of the writer; for a blob, the digest of the content of all parts.
         var link = PackID.zero
         /// Milliseconds since 1970, for people.
         var made: UInt64 = 0
@@ -45,14 +45,14 @@ struct PackWriter {
     private var services: [PackIndex.Service] = []
     private var seen = PackID.zero
 
-    /// - Parameter sizeLimit: bytes of the file, about, behind which `hasRoom` says no.
+    /// - Parameter sizeLimit: the approximate size of the file above which `hasRoom` returns false.
     init(_ identity: Identity, deflates: Bool = true, sizeLimit: Int = PackFormat.writtenFile) {
         self.identity = identity; self.deflates = deflates; self.sizeLimit = sizeLimit
     }
 
     var versionCount: Int { versions.count }
 
-    /// Whether a version whose payload has so many bytes goes into the pack, as far as writers go.
+    /// Returns whether a version with a payload of this size fits within the limits of writers.
     func hasRoom(for payloadSize: Int) -> Bool {
         let record = payloadSize + 8
         let index = blockIndex.bytes.count + versionIndexSize + 64
@@ -61,7 +61,7 @@ struct PackWriter {
             && position + raw.count + record + index + 1024 <= sizeLimit
     }
 
-    /// Adds a version; predecessors come first.
+    /// Adds a version. Its predecessors must be added before.
     /// - Parameter identity: the first 8 bytes of its identity digest.
     mutating func add(_ id: VersionID, identity: UInt64, payload: [UInt8]) throws {
         let place = try put(PackRecordType.version, payload)
@@ -69,7 +69,7 @@ struct PackWriter {
         versionIndexSize += (id.text.map { $0.utf8.count } ?? 16) + 1 + 15 + 8
     }
 
-    /// Adds what the pack says beside its versions, behind all of them.
+    /// Adds what the pack states besides its versions, after all of them.
     mutating func add(_ said: PackServices) throws {
         for (type, payload) in said.records {
             if type == PackRecordType.seen { seen = PackID(payload.withUnsafeBytes { SHA256.digest($0) }) ?? .zero }
@@ -143,7 +143,7 @@ struct PackWriter {
         raw.removeAll(keepingCapacity: size <= PackFormat.blockLimit)
     }
 
-    /// The file.
+    /// Returns the file.
     mutating func finish() throws -> MadePack {
         try finishBlock()
         var name = PackName(
@@ -200,7 +200,7 @@ struct PackWriter {
         out.varint(UInt64(place.length))
     }
 
-    /// One part of a blob.
+    /// Returns one part of a blob.
     static func blobPart(
         store: PackID, salt: PackID, writer: UInt64, digest: PackID, part: Int, _ bytes: UnsafeRawBufferPointer
     ) throws -> MadePack {

@@ -1,23 +1,24 @@
-/// What one source may cost in one call, in proportion to what came from it: docs/defences.md, "One account for each source".
+/// Limits what one source may cost in one call, in proportion to the bytes that came from it: docs/defences.md, "One account for each
+/// source".
 ///
-/// A source is a place, or a stream. What lies in blocks is at most 1,032 times the bytes of its file, since it is deflated once. Beside
-/// that, a version can name a large value under any number of ids, and so can any number of versions: each takes room of its own.
+/// A source is a place, or a stream. Blocks have at most 1,032 times the bytes of their file, since they are compressed only once.
+/// Besides, a version can refer to a large value under any number of ids, and so can any number of versions: each takes space of its own.
 final class SourceAccount {
-    /// How many bytes each byte that came may cost.
+    /// The bytes that each received byte may cost.
     static let factor: UInt64 = 1_100
-    /// Bytes that are in proportion to anything.
+    /// The bytes that are always allowed.
     static let least: UInt64 = 256 << 20
-    /// The ids of files that came.
+    /// The ids of the files that were counted.
     private var counted: Set<PackID> = []
     private var came: UInt64 = 0, spent: UInt64 = 0
-    /// What was refused, in bytes; 0: nothing was.
+    /// The bytes that were refused; 0 if none were.
     private(set) var refused: UInt64 = 0
 
-    /// A file came, or is known to lie there; each counts once.
+    /// Counts a file that was received, or is known to exist at the place; each once.
     func came(_ id: PackID, _ bytes: Int) { if counted.insert(id).inserted { came = SourceAccount.sum(came, UInt64(max(0, bytes))) } }
 
-    /// Takes bytes from what is left.
-    /// - Returns: whether so many were; else nothing was taken.
+    /// Spends bytes of the budget.
+    /// - Returns: whether there were enough; if not, nothing is spent.
     func spend(_ bytes: UInt64) -> Bool {
         let all = SourceAccount.sum(spent, bytes)
         guard SourceAccount.isInProportion(all, to: came) else {
@@ -37,10 +38,10 @@ final class SourceAccount {
         return overflow ? .max : sum
     }
 
-    /// The one problem that tells of all that was refused; nil: nothing was.
+    /// Returns the single problem for everything that was refused; nil if nothing was.
     /// - Parameters:
-    ///   - source: what it is called: "the folder /x".
-    ///   - advice: what becomes of what was refused.
+    ///   - source: the source in messages: "the folder /x".
+    ///   - advice: what happens with what was refused.
     func problem(_ source: String, _ advice: String) -> ExchangeProblem? {
         guard refused > 0 else { return nil }
         return ExchangeProblem(

@@ -1,11 +1,11 @@
-/// What came of large values before the pack that names them: files of the storage where it has such, else bytes in memory. What no version
-/// took is removed in the end.
+/// Large values that were received before the pack that refers to them: in files of the storage if it has such, else in memory. Values
+/// that no version uses are removed in the end.
 final class SpooledBlobs {
     private let storage: any Storage
     private var finished: [PackID: Store.Pulled] = [:]
-    /// The blob whose parts are coming.
+    /// The blob whose parts are being received.
     private var current: Filling?
-    /// Blobs that versions were given, until these are stored.
+    /// Blobs that were handed to versions which are not stored yet.
     private var given: [BlobID: WrittenValue] = [:]
 
     private struct Filling {
@@ -15,22 +15,22 @@ final class SpooledBlobs {
         var hash = SHA256()
         var bytes: [UInt8] = []
         var writer: (any BlobWriter)?
-        /// A part that was not full is the last.
+        /// Whether a part that was not full arrived, which is the last.
         var isEnded = false
     }
 
     init(_ storage: any Storage) { self.storage = storage }
     deinit { removeAll() }
 
-    /// How many blobs there are.
+    /// The number of blobs.
     var count: Int { finished.count + (current == nil ? 0 : 1) }
 
-    /// Whether all of a large value has come.
+    /// Returns whether all of a large value was received.
     func has(_ reference: BlobReference) -> Bool { finished[reference.digest].map { UInt64($0.size) == reference.size } ?? false }
 
-    /// Takes one part; the parts of a blob come in order, and one blob after the other.
-    /// - Parameter digest: of what all parts hold together, where their names have another.
-    /// - Throws: `PackFault` when it is not the part that is due.
+    /// Adds one part. The parts of a blob must come in order, one blob after another.
+    /// - Parameter digest: the digest of the content of all parts, if their names have another.
+    /// - Throws: `PackFault` if it is not the next part.
     func append(_ part: PackFile, of digest: PackID? = nil) throws {
         let name = part.index.name, digest = digest ?? name.digest, size = part.index.blocks.reduce(0) { $0 + $1.raw }
         if current?.digest != digest { try finishCurrent() }
@@ -38,7 +38,7 @@ final class SpooledBlobs {
         guard name.last == filling.nextPart, !filling.isEnded, filling.size <= Limits.valueSize - size, count < PackFormat.blobsLimit else {
             throw PackFault.damaged("a part of a large value is not the one that is due")
         }
-        // Kept while it is filled, so that what was written is removed whatever fails.
+        // Stored back in any case, so that what was written is removed even after an error.
         defer { current = filling }
         let isLast = size < PackFormat.partSize
         try makeRoom(size, in: &filling, whole: isLast && filling.size == 0 ? size : nil)
@@ -48,8 +48,8 @@ final class SpooledBlobs {
         filling.isEnded = isLast
     }
 
-    /// Takes what comes next of a large value, in pieces of any size; one value after the other, until `finishCurrent`.
-    /// - Throws: `PackFault` when it gets larger than a value can be.
+    /// Appends bytes of a large value, in pieces of any size; one value after another, until `finishCurrent`.
+    /// - Throws: `PackFault` if it exceeds the size limit of values.
     func append(_ bytes: UnsafeRawBufferPointer, of digest: PackID) throws {
         if current?.digest != digest { try finishCurrent() }
         var filling = current ?? Filling(digest: digest)
@@ -60,7 +60,7 @@ final class SpooledBlobs {
         filling.size += bytes.count
     }
 
-    /// What gets too large for memory goes to a file.
+    /// Moves a value that becomes too large for memory to a file.
     private func makeRoom(_ size: Int, in filling: inout Filling, whole: Int?) throws {
         guard filling.writer == nil, filling.size + size > storage.blobThreshold ?? Int.max else { return }
         let writer = try storage.blobWriter(size: whole)
@@ -76,7 +76,7 @@ final class SpooledBlobs {
         filling.bytes.append(contentsOf: block)
     }
 
-    /// No part comes any more. A blob that is not what its name says counts as one that did not come.
+    /// Ends the current blob. A blob that does not match its name counts as not received.
     func finishCurrent() throws {
         guard var filling = current else { return }
         current = nil
@@ -94,7 +94,7 @@ final class SpooledBlobs {
         remove(finished.updateValue(value, forKey: filling.digest))
     }
 
-    /// A value for one version, of which it is the only one: nil when it did not come, or is another.
+    /// Returns a value for one version, which becomes its only owner; nil if it was not received, or differs.
     func take(_ reference: BlobReference) throws -> Store.Pulled? {
         guard let value = finished[reference.digest], UInt64(value.size) == reference.size else { return nil }
         guard case .written(let written) = value else { return value }
@@ -104,7 +104,7 @@ final class SpooledBlobs {
         return .written(own)
     }
 
-    /// Calls with what reads a blob.
+    /// Calls with a function that reads a blob.
     func read(_ reference: BlobReference) throws -> ((UInt64, UnsafeMutableRawBufferPointer) throws -> Void)? {
         guard let value = finished[reference.digest], UInt64(value.size) == reference.size else { return nil }
         switch value {
@@ -139,17 +139,17 @@ final class SpooledBlobs {
         }
     }
 
-    /// The version that was given these is stored, or may be: they are its own.
+    /// Records that the version with these values is stored, or may be: they belong to it.
     func keep(_ values: some Sequence<WrittenValue>) { for value in values { kept.insert(value.blob) } }
     private var kept: Set<BlobID> = []
 
-    /// Values that no version took, with where they were read.
+    /// Values that no version used, with the references from which they were read.
     private var retained: [PackID: (reference: BlobReference, value: Store.Pulled)] = [:], retainedSize = 0
-    /// Bytes that are retained at most: in files, and in memory.
+    /// The most bytes to retain in files, and in memory.
     private static let mostInFiles = 1 << 30, mostInMemory = 32 << 20
 
-    /// A pack was taken. Removes what no version took, except for values that were read where the references say: the next pack may name
-    /// them as well, and versions that are refused are no reason to read a value again and again.
+    /// Ends a pack. Removes values that no version used, except those that were read as the references say: the next pack may refer to
+    /// them as well, and if versions are refused, their values should not be read again and again.
     func endPack(retaining references: [BlobReference]) {
         current?.writer?.cancel()
         current = nil
@@ -170,11 +170,11 @@ final class SpooledBlobs {
         kept = []
     }
 
-    /// Whether a value was retained that was read where a reference says.
+    /// Returns whether a value with this reference is retained.
     func isRetained(_ reference: BlobReference) -> Bool { retained[reference.digest]?.reference == reference }
 
-    /// Makes one that was retained ready again.
-    /// - Returns: false: none was.
+    /// Makes a retained value available again.
+    /// - Returns: false if there is none.
     func restore(_ reference: BlobReference) -> Bool {
         guard isRetained(reference), let found = retained.removeValue(forKey: reference.digest) else { return false }
         retainedSize -= found.value.size
@@ -182,7 +182,7 @@ final class SpooledBlobs {
         return true
     }
 
-    /// Removes what no version took.
+    /// Removes all values that no version used.
     func removeAll() {
         for one in retained.values { remove(one.value) }
         (retained, retainedSize) = ([:], 0)

@@ -1,18 +1,18 @@
-/// Taking in what `writePack` made elsewhere.
+/// Adds versions that `writePack` wrote elsewhere.
 extension Store {
-    /// Adds the versions of a stream of packs, as an exchange does: what cannot be added is a problem by name, and holds back only what
-    /// builds on it; versions that are here already are passed over, and those that are damaged here are made whole.
+    /// Adds the versions of a stream of packs, as an exchange does. A version that cannot be added is reported as a problem, and holds
+    /// back only its descendants. Present versions are skipped, and damaged ones repaired.
     ///
-    /// Each version is added whole or not at all. When it throws, what was added before stays, and the same stream can be read again.
-    /// Nothing behind the end of the stream is read. Memory: one pack of at most 16 MiB, and what is added at once; with storages that
-    /// have no files for large values, these as well.
+    /// Each version is added completely or not at all. If an error is thrown, what was added before stays, and the same stream can be
+    /// read again. Nothing after the end of the stream is read. Memory: one pack of at most 16 MiB, and the versions that are added at
+    /// once; with storages that have no files for large values, these as well.
     /// - Parameters:
     ///   - control: called with stage `.receiving`, in packs and parts of large values, and with `.adding`, in versions.
-    ///   - read: fills the buffer from its start with what comes next, as far as that can be had at once; 0 at the end.
-    /// - Returns: the versions added, in that order, and the problems met.
-    /// - Throws: what `read` throws; `.foreignFile` for bytes that are no stream of packs; `.cutShort`, `.damaged`, `.identifierMismatch`,
-    ///   `.tooLarge` and `.newerFormat` for a stream that is not as it was made, or that this library cannot read; `.cancelled`, and what
-    ///   keeps the store from adding.
+    ///   - read: fills the buffer from its start with the next bytes, as many as are available at once. Returns 0 at the end.
+    /// - Returns: the versions added, in that order, and the problems.
+    /// - Throws: the errors of `read`; `.foreignFile` if the bytes are not a stream of packs; `.cutShort`, `.damaged`,
+    ///   `.identifierMismatch`, `.tooLarge` and `.newerFormat` if the stream was changed, or this library cannot read it; `.cancelled`,
+    ///   and errors that prevent the store from adding.
     public func readPack(
         _ control: OperationControl = OperationControl(), _ read: (UnsafeMutableRawBufferPointer) throws -> Int
     ) throws -> ExchangeResult {
@@ -25,7 +25,7 @@ extension Store {
     }
 }
 
-/// One run of `Store.readPack`.
+/// One call of `Store.readPack`.
 struct PackReading {
     private let store: Store
     private let control: OperationControl
@@ -83,7 +83,7 @@ struct PackReading {
         .foreignFile,
         "What was read is no pack of versions: it begins with other bytes. Hand in what writing a pack gave, from its first byte.")
 
-    /// Exactly so many bytes.
+    /// Reads exactly `count` bytes.
     private func bytes(_ count: Int, isStart: Bool = false) throws -> [UInt8] {
         var all: [UInt8] = []
         try withScratch(min(count, 256 << 10)) { buffer in
@@ -109,7 +109,7 @@ struct PackReading {
         return all
     }
 
-    /// The next file; false at the end.
+    /// Reads the next file. Returns false at the end.
     private mutating func readFile(_ storeID: PackID) throws -> Bool {
         let frame = try bytes(PackStream.frameSize)
         let size = Int(frame[1..<5].reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) })
@@ -137,7 +137,7 @@ struct PackReading {
         } catch let fault as PackFault { throw fault.error("The pack") }
     }
 
-    /// What the name of a file would be at a remote: all but the id stands in its header.
+    /// Returns the name that a file would have at a remote. All but the id is in its header.
     private func name(_ kind: PackKind, _ id: PackID, _ bytes: [UInt8]) throws -> PackName {
         guard bytes.count >= PackFormat.headerSize + PackFormat.trailerSize else { throw PackFault.damaged("a file of it is too short") }
         return try bytes.withUnsafeBytes { raw in

@@ -1,16 +1,16 @@
-/// What another store lacks, as bytes that the host carries there.
+/// Writes what another store lacks, as bytes that the host transports.
 extension Store {
-    /// Writes the versions that a store lacks as one stream of packs, predecessors first: by whatever way it goes there, `readPack` adds
-    /// them. What is already on the way, or came from there, is written again unless `have` covers it: then it is passed over there.
+    /// Writes the versions that a store lacks as one stream of packs, predecessors first. At the other store, `readPack` adds them.
+    /// Versions that are already in transit, or came from that store, are written again unless `have` covers them. They are skipped
+    /// there.
     ///
-    /// Memory: one pack of at most 16 MiB, whatever the sizes of versions and values. A stream that breaks off can be told from a whole
-    /// one.
+    /// Memory: one pack of at most 16 MiB, whatever the sizes of versions and values. A reader detects a truncated stream.
     /// - Parameters:
-    ///   - have: versions that the other side has, with all their ancestors: its heads. Those that are not here say nothing.
+    ///   - have: versions that the other side has, with all their ancestors: its heads. Ids that are unknown here are ignored.
     ///   - control: called with stage `.sending`, in versions.
-    ///   - write: takes what comes next; the bytes are good during the call.
-    /// - Returns: the versions written, in that order, and those that could not be, which hold back what builds on them.
-    /// - Throws: what `write` throws, `.cancelled`, failures of the store; what was written until then is to be thrown away.
+    ///   - write: receives the next bytes, which are valid during the call.
+    /// - Returns: the versions written, in that order, and those that could not be written, which hold back their descendants.
+    /// - Throws: the errors of `write`, `.cancelled`, errors of the store. Then discard what was written.
     public func writePack(
         have: [VersionID] = [], _ control: OperationControl = OperationControl(), _ write: (UnsafeRawBufferPointer) throws -> Void
     ) throws -> ExchangeResult {
@@ -58,7 +58,7 @@ extension Store {
         }
     }
 
-    /// Why a version cannot go along: one that it builds on, or whose bytes it names, could not be written.
+    /// Returns why a version cannot be written: a predecessor, or a version whose bytes it preserves, could not be.
     private func heldBack(_ id: VersionID, _ failed: Set<VersionID>) throws -> StoreError? {
         guard !failed.isEmpty, let held = try version(id)?.predecessors.first(where: failed.contains) else { return nil }
         return StoreError(

@@ -1,49 +1,49 @@
-/// Puts versions of a store into packs, one pack after another, and hands each file on as soon as it is made: blobs before the pack that
-/// names them. No more than one pack is in memory.
+/// Writes versions of a store to packs, one pack after another, and passes on each file when it is complete: blobs before the pack that
+/// refers to them. Only one pack is in memory.
 struct VersionPacker {
     private let store: Store
     private let storeID: PackID
     private let writer: UInt64
     private let control: PacedControl
     private let emit: Emit
-    /// What the packs are, and where they stand.
+    /// The kind and the position of the packs.
     private var place: Place
     private var pack: PackWriter?
     private var ids: [VersionID] = []
-    /// The blobs that are there: in a stream those since the pack before.
+    /// The blobs that the other side has. In a stream, those since the previous pack.
     private(set) var known: [PackID: BlobReference]
 
-    /// What is written of a pack beside its versions.
+    /// The fields of packs besides their versions.
     struct Place {
         var kind = PackKind.log
-        /// The number of the pack that is being filled; of a base pack, the last.
+        /// The number of the pack that is being filled; for a base pack, the last number.
         var number: UInt32 = 1
-        /// Of a base pack.
+        /// For a base pack, the first number.
         var first: UInt32 = 1
-        /// The writer's pack before.
+        /// The previous pack of the writer.
         var link = PackID.zero
-        /// What the first pack says.
+        /// What the first pack states.
         var services = PackServices()
-        /// Large values that are at the remote, where one need not send them again. Nil: each pack comes with all of its own.
+        /// Large values at the remote that need not be sent again. Nil if each pack must come with all of its own.
         var blobs: [PackID: BlobReference]?
         /// Parts of large values that are at the remote already, by the digest in their names, from the first on.
         var partials: [PackID: [PackID]] = [:]
-        /// The number of each log pack and the writer's pack before it, where they do not follow one another.
+        /// Returns the number of each log pack and the writer's previous pack, if they are not consecutive.
         var next: (() throws -> (number: UInt32, link: PackID))?
-        /// Bytes of a log or base pack, about.
+        /// The approximate size limit of a log or base pack in bytes.
         var sizeLimit = PackFormat.writtenFile
         var random = PackRandom.system
         var sealing = PackSealing.none
     }
-    /// Takes each file, and the versions of a log or base pack.
+    /// Receives each file, and the versions of a log or base pack.
     typealias Emit = (MadePack, [VersionID]) throws -> Void
 
     /// - Parameters:
-    ///   - storeID: what the files say that they belong to.
-    ///   - writer: whose files they are.
-    ///   - control: looked at while large values are read.
-    ///   - place: what is the same in all of them, and the number of the first.
-    ///   - emit: takes each file.
+    ///   - storeID: the store id in the files.
+    ///   - writer: the writer of the files.
+    ///   - control: checked while large values are read.
+    ///   - place: the common fields of all packs, and the number of the first.
+    ///   - emit: receives each file.
     init(
         _ store: Store, storeID: PackID, writer: UInt64, place: Place = Place(), _ control: PacedControl, _ emit: @escaping Emit
     ) {
@@ -52,16 +52,16 @@ struct VersionPacker {
         known = place.blobs ?? [:]
     }
 
-    /// What `add` throws that is the fault of one version.
+    /// The error that `add` throws if it concerns one version.
     struct Refusal: Error { let error: StoreError }
 
-    /// Adds a version; its predecessors were added before, or are known to whoever reads.
-    /// - Throws: `Refusal` when that version cannot be read or sent, and the others can; what `emit` throws.
+    /// Adds a version. Its predecessors must be added before, or be known to the reader.
+    /// - Throws: `Refusal` if only that version cannot be read or sent; the errors of `emit`.
     mutating func add(_ id: VersionID) throws {
         var record = try VersionPacker.ofOne { try PackRecord(id, of: store) }
         let plan = try VersionPacker.ofOne { try self.plan(record) }
         if let pack, !pack.hasRoom(for: plan.isOutside ? 64 << 10 : plan.size) {
-            // A base pack is one, or none.
+            // A base pack is a single file.
             guard place.kind == .log else { throw Full() }
             try finishPack()
         }
@@ -76,7 +76,7 @@ struct VersionPacker {
         try pack?.add(id, identity: identity, payload: payload)
         ids.append(id)
     }
-    /// The versions are too many for one pack, where they are to be in one.
+    /// Thrown if the versions do not fit into one pack, but must be in one.
     struct Full: Error {}
 
     private mutating func begin() throws {
@@ -91,8 +91,8 @@ struct VersionPacker {
             sizeLimit: place.sizeLimit)
     }
 
-    /// Hands on the last pack.
-    /// - Parameter evenEmpty: also when there is nothing in it, and no other was made.
+    /// Passes on the last pack.
+    /// - Parameter evenEmpty: whether to pass on an empty pack if there was no other.
     mutating func finish(evenEmpty: Bool = false) throws {
         if evenEmpty, !hasEmitted { try begin() }
         try finishPack(evenEmpty: evenEmpty)
@@ -119,19 +119,19 @@ struct VersionPacker {
         }
     }
 
-    // MARK: What lies outside of the pack
+    // MARK: Content outside of the pack
 
     private struct Plan {
-        /// Changes whose values become blobs, by their index.
+        /// The indexes of the changes whose values become blobs.
         var large: Set<Int> = []
-        /// Bytes of the payload at most.
+        /// The most bytes of the payload.
         var size = 0
-        /// It is too large for a pack in any case.
+        /// Whether the version is too large for a pack in any case.
         var isOutside = false
     }
 
-    /// Values of more than 1 MiB are blobs. If the rest is too large for a record, the largest of it are; if that is not enough, the
-    /// version lies in a blob itself.
+    /// Decides which values become blobs: those of more than 1 MiB. If the rest is too large for a record, so do its largest values. If
+    /// that is not enough, the whole version goes into a blob.
     private func plan(_ record: PackRecord) throws -> Plan {
         var plan = Plan(size: record.fixedSize), others: [(index: Int, size: Int, saved: Int)] = []
         try record.forEachChange { index, entry in
@@ -169,7 +169,7 @@ struct VersionPacker {
     }
 
     private mutating func sendBlobs(of record: PackRecord, _ large: Set<Int>) throws -> [Int: BlobReference] {
-        // Values are read while no record is: their ids and places are gathered first.
+        // Collect ids and places first, so that no record is being read while values are read.
         var found: [(index: Int, reader: ValueReader, digest: [UInt8])] = []
         try VersionPacker.ofOne {
             try record.forEachChange { index, entry in
@@ -206,7 +206,7 @@ struct VersionPacker {
         return result
     }
 
-    /// - Parameter sha256: of what the parts hold together.
+    /// - Parameter sha256: the SHA-256 of the content of all parts.
     private func splitter(_ sha256: [UInt8]) throws -> BlobSplitter {
         guard let digest = try place.sealing.blobDigests(sha256).first else { throw StoreError(.internal, "A digest has too few bytes.") }
         return BlobSplitter(
@@ -215,7 +215,7 @@ struct VersionPacker {
         ) { [emit] in try emit($0, []) }
     }
 
-    /// The payload of a version that lies in a blob.
+    /// Returns the payload of a version that is stored in a blob.
     private mutating func sendOutside(_ record: PackRecord) throws -> ([UInt8], UInt64) {
         let identity = try VersionPacker.ofOne { try record.identity(control) }
         var hash = SHA256(), size = 0
@@ -246,17 +246,17 @@ struct VersionPacker {
     }
 }
 
-/// Cuts bytes that come in pieces into the parts of a blob, and hands each on as a file.
+/// Cuts bytes that arrive in pieces into the parts of a blob, and passes on each as a file.
 private struct BlobSplitter {
     private let storeID: PackID, writer: UInt64, digest: PackID
     private let random: PackRandom, sealing: PackSealing
     private let emit: (MadePack) throws -> Void
-    /// The first parts, which need not be made.
+    /// The first parts, which exist already.
     private let there: [PackID]
     private var pack: PackWriter?
     /// Less than a block.
     private var rest: [UInt8] = []
-    /// Bytes in the part that is being filled.
+    /// The bytes in the part that is being filled.
     private var filled = 0
     private var parts: [PackID] = []
 
@@ -278,7 +278,7 @@ private struct BlobSplitter {
         }
     }
 
-    /// The ids of all parts, in order.
+    /// Returns the ids of all parts, in order.
     mutating func finish() throws -> [PackID] {
         try finishBlock()
         try finishPart()

@@ -1,40 +1,41 @@
-/// Exchanges with places that are named by URL.
+/// Creates exchanges with places that are named by URL.
 extension Exchange {
-    /// Who asks a server.
+    /// The credentials for a server.
     public typealias Credentials = HTTPCredentials
 
-    /// How versions lie at a place.
+    /// How versions are stored at a place.
     public enum Layout: Sendable {
-        /// What the place has.
+        /// The layout that the place has.
         case automatic
         /// Two files for each version, which other implementations read: docs/interchange.md.
         case interchange
-        /// Many versions to a file, for few requests: docs/pack-format.md.
+        /// Many versions in a file, for few requests: docs/pack-format.md.
         case packed
-        /// Both, so that devices with packs and other implementations meet: for an empty place, or one with single files. Not encrypted.
+        /// Both, so that devices with packs and other implementations can exchange. For an empty place, or one with single files. Not
+        /// encrypted.
         case bridged
     }
 
-    /// What the URL of an exchange cannot say.
+    /// Options that are not part of an exchange's URL.
     public struct URLOptions: Sendable {
         /// For a folder: what a power cut may take of what was sent.
         public var durability = Durability.full
-        /// Whether the place must be there already; else it is made.
+        /// Whether the place must exist. If not, it is created.
         public var mustExist = false
-        /// How versions lie there, where the URL does not say so (`?layout=packed`).
+        /// The layout of the place, if the URL does not have one (`?layout=packed`).
         public var layout = Layout.automatic
-        /// What is encrypted there, and how it is opened; nil: nothing is. Then the layout is packed.
+        /// The keys for encryption at the place; nil for none. With keys, the layout is packed.
         public var keys: RemoteKeys?
-        /// What this device is called, for people who look at who writes to a place in packs (`RemoteStatus`): 1 to 128 bytes without
-        /// control characters and marks of direction. Who can read the place can read it. Nil: it says nothing.
+        /// The name of this device for people who inspect the writers of a place in packs (`RemoteStatus`): 1 to 128 bytes without
+        /// control characters and direction marks. Whoever can read the place can read it. Nil for no name.
         public var deviceName: String?
-        /// How a server is reached.
+        /// How to connect to a server.
         package var http = HTTPSettings()
 
-        /// A durable folder, which is made when it is not there; a server that asks for no credentials.
+        /// Options for a durable folder, which is created if it does not exist, or a server without credentials.
         public init() {}
 
-        /// For a server: who asks, in S3 the access key. Never a part of the URL, and in no message.
+        /// For a server: the user, in S3 the access key. It is never part of the URL, and in no message.
         public var user: String? {
             get { http.credentials.user }
             set { http.credentials.user = newValue }
@@ -44,53 +45,55 @@ extension Exchange {
             get { http.credentials.password }
             set { http.credentials.password = newValue }
         }
-        /// For a server: a bearer token, instead of a user; in S3 the token of a session, beside the keys.
+        /// For a server: a bearer token, instead of a user; in S3 the session token, in addition to the keys.
         public var token: String? {
             get { http.credentials.token }
             set { http.credentials.token = newValue }
         }
 
-        /// In the place of the three above, so that credentials can stay in a key store: asked before the first request, and once more when
-        /// what it gave was refused (`again`). It gets the address, and is called on the thread of the exchange's call, which ends with
-        /// what it throws. Empty credentials: there are none, and the exchange goes on without.
+        /// Returns the credentials, instead of the three properties above, so that they can stay in a key store. It is called before the
+        /// first request, and once more if its credentials were refused (`again`). It gets the address, and is called on the thread of
+        /// the exchange's call, which fails with its error. Empty credentials mean that there are none, and the exchange continues
+        /// without.
         public var askForCredentials: (@Sendable (_ place: String, _ again: Bool) throws -> Credentials)? {
             get { http.askForCredentials }
             set { http.askForCredentials = newValue }
         }
-        /// For a cloud drive: the path of a file with OAuth tokens, which are renewed there when they are refused (docs/cloud-drives.md).
+        /// For a cloud drive: the path of a file with OAuth tokens. If they are refused, they are renewed in the file
+        /// (docs/cloud-drives.md).
         public var tokenFile: String?
-        /// In the place of `tokenFile`: the host keeps the tokens, and the library renews them there.
+        /// Instead of `tokenFile`: the host stores the tokens, and the library renews them there.
         public var tokens: HostTokens?
-        /// Who keeps tokens, where somebody does.
+        /// Returns the keeper of the tokens, if there is one.
         var keeper: (any TokenKeeper)? { tokenFile.map { TokenFile($0) } ?? tokens.map { HostTokenKeeper(host: $0) } }
-        /// The path of a file with certificates (PEM) of the authorities that are trusted, in the place of the system's.
+        /// The path of a file with trusted certificate authorities (PEM), instead of the system's.
         public var certificateAuthorities: String? {
             get { http.certificateAuthorities }
             set { http.certificateAuthorities = newValue }
         }
-        /// For SFTP: the path of the file with the user's private key, which `password` opens if need be. Without a key and a
-        /// password those of the ssh-agent are offered.
+        /// For SFTP: the path of the user's private key, which `password` decrypts if needed. Without a key and a password, those of the
+        /// ssh-agent are tried.
         public var keyFile: String? {
             get { http.keyFile }
             set { http.keyFile = newValue }
         }
-        /// For SFTP: the path of the file with the keys of hosts that are trusted, in the place of ~/.ssh/known_hosts.
+        /// For SFTP: the path of the file with the keys of trusted hosts, instead of ~/.ssh/known_hosts.
         public var knownHosts: String? {
             get { http.knownHosts }
             set { http.knownHosts = newValue }
         }
-        /// The URL of a proxy; nil: as the environment says (https_proxy, http_proxy, no_proxy), and none for this machine.
+        /// The URL of a proxy; nil for that of the environment (https_proxy, http_proxy, no_proxy), and none for this machine.
         public var proxy: String? {
             get { http.proxy }
             set { http.proxy = newValue }
         }
-        /// Seconds without a byte after which a transfer is given up, in whole ones; at most a day, and at least one.
+        /// Seconds without a byte after which a transfer fails, rounded to whole seconds, from one second to a day.
         public var timeout: Double {
             get { Double(http.stall) }
             set { http.stall = newValue > 1 ? Int(min(newValue, 86_400).rounded(.up)) : 1 }
         }
 
-        /// - Throws: `.invalidArgument` for credentials that are given twice, and for what would end the line of a request.
+        /// - Throws: `.invalidArgument` for credentials that are given twice, or contain characters that would end a request's line.
         package func check() throws {
             try http.check()
             if let deviceName, DeviceName.text(Array(deviceName.utf8)) == nil {
@@ -108,16 +111,16 @@ extension Exchange {
         }
     }
 
-    /// An exchange between a store and the place of a URL: `file:///path` is a folder, `memory:name` an area of this process,
-    /// `https+webdav://host/path` a folder on a server, and so is `sftp://host/path`; `s3:` is for buckets, `gdrive:` for Google Drive
+    /// Creates an exchange between a store and the place of a URL: `file:///path` is a folder, `memory:name` an area of this process,
+    /// `https+webdav://host/path` and `sftp://host/path` are folders on a server; `s3:` is for buckets, `gdrive:` for Google Drive
     /// (docs/sync.md).
     /// - Parameters:
-    ///   - store: the store on this side, which stays the caller's.
+    ///   - store: the store on this side, which the caller owns.
     ///   - url: the place. A path is absolute and percent-encoded; credentials are in `place`.
-    ///   - place: what the URL cannot say.
-    ///   - options: how the exchange goes about it.
-    /// - Throws: `.invalidArgument` for what is no URL of its scheme, `.unsupported` for an unknown scheme, and for a folder
-    ///   `.notFound`, `.notADirectory`, `.permission`. A server is not asked before the first call.
+    ///   - place: what is not part of the URL.
+    ///   - options: the options of the exchange.
+    /// - Throws: `.invalidArgument` if it is not a URL of its scheme, `.unsupported` for an unknown scheme, and for a folder `.notFound`,
+    ///   `.notADirectory`, `.permission`. A server is not contacted before the first call.
     public convenience init(store: Store, url: String, place: URLOptions = URLOptions(), options: Options = Options()) throws {
         try self.init(store: store, transport: ExchangeURL.transport(url, place, apartFrom: store.path), options: options)
     }

@@ -1,25 +1,25 @@
 // What services over HTTP have in common.
 
 extension HTTPSettings {
-    /// Requests of an account each second where nobody says how many a service takes, and those that may be made at once: a minute's, which
-    /// no exchange in packs comes near.
+    /// The requests of an account per second if the service's limit is not known, and those at once: a minute's, which no exchange in
+    /// packs reaches.
     private static let perSecond = 20.0, atOnce = 1_200.0
 
-    /// The same, and all exchanges of this process with that server by that account leave it alone together.
+    /// The same settings with a rate limit that all exchanges of this process share for that server and account.
     func sharingPace(with address: HTTPAddress) -> HTTPSettings {
         var settings = self
         let origin = address.origin
         let parts = [origin.scheme, origin.host, "\(origin.port)", credentials.user ?? "", credentials.token ?? ""]
         settings.pace = RequestPace.shared(
             parts.joined(separator: "\n"), perSecond: address.isLoopback ? nil : HTTPSettings.perSecond, depth: HTTPSettings.atOnce)
-        // Cloudflare's R2 slows down who has more under way.
+        // Cloudflare's R2 slows down clients with more transfers at once.
         if origin.host.hasSuffix(".r2.cloudflarestorage.com") { settings.transfersAtOnce = 2 }
         return settings
     }
 }
 
 extension HTTPRequest.Body {
-    /// A large file goes to disk first, so that it can be sent again.
+    /// A large file is written to disk first, so that it can be sent again.
     init(_ data: OutgoingFile, _ check: () throws -> Void) throws {
         guard data.size > ExchangeLimits.wholeFileSize else { self = .bytes(try data.bytes()); return }
         let file = try TemporaryFile()
@@ -34,9 +34,9 @@ extension HTTPRequest.Body {
 }
 
 extension RemoteContents {
-    /// What came of a GET.
-    /// - Parameter hasRanges: told whether a range was obeyed, where one was wanted.
-    /// - Throws: what is no fault of this one file.
+    /// The result of a GET.
+    /// - Parameter hasRanges: called with whether a requested range was respected.
+    /// - Throws: errors that are not about this one file.
     init(_ request: HTTPRequest, _ outcome: HTTPClient.Outcome, error: (HTTPResponse, String) -> StoreError, hasRanges: (Bool) -> Void)
         throws
     {
@@ -60,11 +60,11 @@ extension RemoteContents {
             case .read: throw StoreError(.internal, "The body of an answer went elsewhere.")
             }
         case 404, 410: self = .missing
-        // Beyond its end.
+        // The range is after the end.
         case 416: self = .bytes([], isWhole: false)
         case 403, 423:
             let failure = error(response, request.what)
-            // Too many requests are no fault of the file; one that is locked is.
+            // Too many requests are not about the file; a locked file is.
             guard response.status == 423 || failure.code != .busy else { throw failure }
             self = .unreadable(failure)
         default: throw error(response, request.what)
@@ -73,8 +73,8 @@ extension RemoteContents {
 }
 
 extension HTTPClient {
-    /// Reads files. One with which the server has trouble that lasts is a problem by name, unless it fails at a name that nothing has, too:
-    /// then it is down.
+    /// Reads files. A lasting failure of the server with one file is a problem of that file. But if the server also fails for a name that
+    /// does not exist, it is down.
     func read(
         _ requests: [HTTPRequest], nothingAt address: HTTPAddress, error: (HTTPResponse, String) -> StoreError, hasRanges: (Bool) -> Void,
         _ check: () throws -> Void
@@ -92,15 +92,15 @@ extension HTTPClient {
 }
 
 extension Spool {
-    /// As what was read whole.
+    /// The same as the content of a complete file.
     package var contents: RemoteContents {
         if let file { .large(TemporaryFileReader(file, size: size)) } else { .bytes(bytes, isWhole: true) }
     }
 }
 
-/// Reads a file without a name piece by piece.
+/// Reads an unnamed file piece by piece.
 final class TemporaryFileReader: PieceReader, @unchecked Sendable {
-    // Sendable: one thread at a time uses it: the one that it is handed to.
+    // Sendable: only the thread that has it uses it.
     private let file: TemporaryFile
     let size: Int
     private var position = 0

@@ -1,6 +1,6 @@
 /// What a transport knows of the files at a place, from the last listing and from what it sent since.
 struct RemoteKnowledge {
-    /// A set of names, told from others without keeping them. Names can be added in any order.
+    /// A digest of a set of names, to detect changes without storing them. Names can be added in any order.
     struct Digest: Equatable {
         private var count: UInt64 = 0, first: UInt64 = 0, second: UInt64 = 0
         init(_ ids: [VersionID]) { for id in ids { add(id) } }
@@ -8,7 +8,7 @@ struct RemoteKnowledge {
         init(sizes: [VersionID: Int]) { for (id, size) in sizes { add(id, size: size) } }
 
         mutating func add(_ id: VersionID, size: Int = 0) {
-            // FNV-1a, from two beginnings; sums of them, so that the order is no matter. Nobody is kept out by it, only spared a request.
+            // FNV-1a with two offsets, summed so that the order does not matter. It is no protection; it only saves a request.
             var a: UInt64 = 0xCBF2_9CE4_8422_2325, b: UInt64 = 0x9E37_79B9_7F4A_7C15
             (a, b) = (a ^ UInt64(bitPattern: Int64(size)) &* 0x9E37_79B9_7F4A_7C15, b &+ UInt64(bitPattern: Int64(size)))
             for byte in id.description.utf8 {
@@ -32,9 +32,9 @@ struct RemoteKnowledge {
 
     /// The listing of a retrieve, for the send that follows.
     var fresh: (listing: ExchangeListing, until: Double)?
-    /// The names of versions when all of them last had their changes, and no others were there.
+    /// The names of the versions when last all of them had their changes files, and there were no others.
     private(set) var checked: Digest?
-    /// Files that were sent since the last listing along with one that was refused.
+    /// Files that were sent since the last listing together with one that was refused.
     var sent: Set<String> = []
     private var current: (digest: Digest, mark: UInt64)?
     private var sizes: [VersionID: Int] = [:]
@@ -43,25 +43,25 @@ struct RemoteKnowledge {
 
     // MARK: Sizes
 
-    /// Of changes files, as they were listed last, or sent since.
+    /// The sizes of changes files, as last listed or sent.
     private var changesSizes: [VersionID: Int] = [:]
-    /// The version files and their sizes when a listing was last compared; in a later process as well.
+    /// The version files and their sizes when a listing was last compared, also by an earlier process.
     private var compared: Digest?
-    /// Those whose listed size is new, or another than before.
+    /// Files whose listed size is new or changed.
     private var resized: Set<VersionID> = []
-    /// When the changes files were listed last, in seconds since 2001, and whether some were sent since.
+    /// When the changes files were last listed, in seconds since 2001, and whether some were sent since.
     private var changesListed = -Double.infinity, hasSent = false
     /// Seconds after which the changes files are listed again: in any case, and if some were sent since.
     private static let longestTrust = 86_400.0, longestTrustOfSent = 600.0
 
-    /// Whether the changes files are to be listed: names came or went, or it is time to look at their sizes again.
+    /// Returns whether to list the changes files: names were added or removed, or their sizes are due for a check.
     func wantsChanges(_ digest: Digest, _ now: Double) -> Bool {
         if checked != digest { return true }
         let age = now - changesListed
         return age < 0 || age > RemoteKnowledge.longestTrust || (hasSent && age > RemoteKnowledge.longestTrustOfSent)
     }
 
-    /// Notes the sizes that a listing of the changes files told.
+    /// Records the sizes from a listing of the changes files.
     mutating func takeChanges(_ sizes: [VersionID: Int], _ now: Double) {
         for (id, size) in sizes where changesSizes[id] != size { resized.insert(id) }
         (changesSizes, changesListed, hasSent) = (sizes, now, false)
@@ -74,7 +74,7 @@ struct RemoteKnowledge {
         return all.map { ChangedFiles(name: $0.description, versionSize: sizes[$0] ?? -1, changesSize: changesSizes[$0] ?? -1) }
     }
 
-    /// Takes a listing up; what marks it.
+    /// Records a listing. Returns its mark.
     mutating func take(_ listing: ExchangeListing, _ digest: Digest, _ sizes: [VersionID: Int], _ directories: Set<VersionID>) -> UInt64 {
         let now = Digest(sizes: sizes)
         if compared != now {
@@ -93,7 +93,7 @@ struct RemoteKnowledge {
         return marks
     }
 
-    /// What was sent is there.
+    /// Adds files that were sent.
     mutating func add(_ files: [ExchangeFiles]) {
         hasSent = hasSent || !files.isEmpty
         for file in files {
@@ -120,9 +120,9 @@ struct RemoteKnowledge {
 
     // MARK: In a later process
 
-    /// 1: the digest of the names alone.
+    /// Format 1 had only the digest of the names.
     private static let format: UInt8 = 2
-    /// The digest of the names, that of the sizes, when the changes files were listed last, and whether some were sent since.
+    /// The digests of the names and of the sizes, when the changes files were last listed, and whether some were sent since.
     var state: [UInt8] {
         get {
             guard let checked else { return [] }

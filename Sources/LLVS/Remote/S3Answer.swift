@@ -1,4 +1,4 @@
-/// What a bucket answers in XML: the texts in its root, and those in each of the elements of one name.
+/// Parses a bucket's answer in XML: the texts in its root, and those in each element of one name.
 final class S3Answer: XMLReader.Handler, HTTPBodyReader {
     private static let mostText = 16 << 10, mostRecords = 10_000
 
@@ -11,15 +11,15 @@ final class S3Answer: XMLReader.Handler, HTTPBodyReader {
     private(set) var records: [[String: String]] = []
 
     /// - Parameters:
-    ///   - what: for messages.
-    ///   - root: how the root's name begins; another one is no such answer.
+    ///   - what: the answer in messages.
+    ///   - root: the prefix of the root's name; with another root it is no such answer.
     ///   - each: the name of the elements.
     init(_ what: String, root: String, each: String = "", expat: Expat) throws {
         self.what = what; self.root = root; self.each = each
         reader = try XMLReader(what, expat: expat, handler: self)
     }
 
-    /// The answer of a response, which must be whole.
+    /// Returns the parsed answer of a response. Throws unless it is complete.
     static func whole(_ response: HTTPResponse) throws -> S3Answer {
         guard case .read(let reader) = response.body, let answer = reader as? S3Answer else {
             throw StoreError(.internal, "The body of an answer went elsewhere.")
@@ -27,7 +27,7 @@ final class S3Answer: XMLReader.Handler, HTTPBodyReader {
         try answer.finish()
         return answer
     }
-    /// - Throws: where it is not whole.
+    /// - Throws: an error if it is not complete.
     func finish() throws {
         try reader?.finish()
         reader = nil

@@ -1,6 +1,6 @@
-/// Deleting objects: many with one request, where the service knows that.
+/// Deletes objects: many with one request if the service supports that.
 extension S3Files {
-    /// What one request takes.
+    /// The most objects in one request.
     static let mostAtOnce = 1_000
 
     package func delete(_ names: [String], _ check: Check) throws {
@@ -21,25 +21,25 @@ extension S3Files {
         }
     }
 
-    /// - Returns: false where the service does not know how.
+    /// - Returns: false if the service does not support it.
     private func deleteMany(_ names: [String], _ check: Check) throws -> Bool {
         let expat = try library()
-        // Quiet: what is deleted is not told, only what is not.
+        // Quiet: the answer only lists failures.
         let objects = names.map { "<Object><Key>\(S3Files.escaped(place.prefix + $0))</Key></Object>" }.joined()
         let text = "<Delete xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Quiet>true</Quiet>\(objects)</Delete>"
         let body = Array(text.utf8)
         var request = HTTPRequest(method: .post, address: place.bucketAddress([("delete", "")]), doing: "Deleting files in")
         request.headers = [("Content-Type", "application/xml"), S3Files.checksum(of: body)]
         request.body = .bytes(body)
-        // Made twice it does what it does once.
+        // Repeating it is harmless.
         request.repeats = true
         let what = "What became of deleting files in \(description)"
         request.sink = .read { try S3Answer(what, root: "DeleteResult", each: "Error", expat: expat) }
         let response = try client.perform(request, check)
-        // Some services know single deletes alone, and say so in one of these ways.
+        // Some services support only single deletes, and report that with one of these statuses.
         if [400, 404, 405, 411, 501].contains(response.status), !S3Files.isNoBucket(response) { return false }
         guard response.isSuccess else { throw S3Files.error(response, request.what) }
-        // No list of failures, or none that can be read: asked for one by one, each says what became of it.
+        // If the list of failures is missing or unreadable, delete one by one, so that each result is known.
         let failures: [[String: String]]
         do { failures = try S3Answer.whole(response).records } catch let error as StoreError where error.code == .transport { return false }
         guard let failure = failures.first(where: { $0["Code"] != "NoSuchKey" }) else { return true }
@@ -54,8 +54,8 @@ extension S3Files {
                 + (isRefused ? "The key may not do this there: ask whoever runs the service for that right." : "Try again later."))
     }
 
-    /// A list of what is to be deleted is not taken without one. All services know MD5, which libcrypto has unless it is missing, or the
-    /// system forbids it; Amazon's takes others in its place.
+    /// Returns a checksum header, without which services refuse a list of deletions. All services support MD5, which libcrypto has unless
+    /// it is missing or the system forbids it. Amazon's service also accepts others.
     private static func checksum(of body: [UInt8]) -> (name: String, value: String) {
         func text(_ digest: [UInt8]) -> String { String(decoding: Base64.encode(digest), as: UTF8.self) }
         if let digest = (try? Crypto(for: "a list of what is to be deleted"))?.md5(body) { return ("Content-MD5", text(digest)) }
@@ -69,7 +69,7 @@ extension S3Files {
             case UInt8(ascii: "&"): out += Array("&amp;".utf8)
             case UInt8(ascii: "<"): out += Array("&lt;".utf8)
             case UInt8(ascii: ">"): out += Array("&gt;".utf8)
-            // A carriage return, say, would become a line feed.
+            // Otherwise a carriage return, for example, would become a line feed.
             case 0..<0x20: out += Array("&#\(byte);".utf8)
             default: out.append(byte)
             }

@@ -1,4 +1,4 @@
-/// One page of what a bucket answers to ListObjectsV2.
+/// Parses one page of a bucket's answer to ListObjectsV2.
 final class S3Listing: XMLReader.Handler, HTTPBodyReader {
     private static let mostText = 16 << 10
     private let what: String
@@ -6,12 +6,12 @@ final class S3Listing: XMLReader.Handler, HTTPBodyReader {
     private var path: [Substring] = []
     private var text: [UInt8]?
     private var key: [UInt8]?, size: Int?, digest: RemoteDigest?
-    /// Keys, decoded, with sizes, nil for what stands for several ("folders"), and digests of what was put as a whole.
+    /// Decoded keys with sizes, nil for common prefixes ("folders"), and digests of objects that were uploaded as a whole.
     private(set) var found: [(key: String, size: Int?, digest: RemoteDigest?)] = []
-    /// Where the next page begins; nil when this is the last.
+    /// Where the next page begins; nil if this is the last.
     private(set) var next: String?
     private var isTruncated = false
-    /// Whether names are encoded as in a query: the service says so, which need not do as it was asked.
+    /// Whether names are encoded as in a query. The service says so, since it may ignore the request for that.
     private var isEncoded = false
     private var raw: [(key: [UInt8], size: Int?, digest: RemoteDigest?)] = []
 
@@ -22,7 +22,7 @@ final class S3Listing: XMLReader.Handler, HTTPBodyReader {
 
     func take(_ bytes: UnsafeRawBufferPointer) throws { try reader?.take(bytes) }
 
-    /// The document must be whole.
+    /// Ends the parsing. Throws unless the document is complete.
     func finish() throws {
         try reader?.finish()
         reader = nil
@@ -37,7 +37,7 @@ final class S3Listing: XMLReader.Handler, HTTPBodyReader {
         }
     }
 
-    /// Some services write another namespace than Amazon's, or none.
+    /// Returns the local name. Some services use another namespace than Amazon's, or none.
     static func local(_ element: String) -> Substring { element.split(separator: " ").last ?? "" }
 
     func begin(_ element: String) throws {
@@ -70,7 +70,7 @@ final class S3Listing: XMLReader.Handler, HTTPBodyReader {
         case ("Contents", "Key"), ("CommonPrefixes", "Prefix"): key = said
         case ("ListBucketResult", "EncodingType"): isEncoded = said.elementsEqual("url".utf8)
         case ("Contents", "Size"): size = Int(String(decoding: said, as: UTF8.self)).flatMap { $0 >= 0 ? $0 : nil }
-        // In quotes, which some leave away.
+        // In quotes, which some services omit.
         case ("Contents", "ETag"): digest = RemoteDigest(hex: String(decoding: said.filter { $0 != UInt8(ascii: "\"") }, as: UTF8.self))
         case ("ListBucketResult", "IsTruncated"): isTruncated = said.elementsEqual("true".utf8)
         case ("ListBucketResult", "NextContinuationToken"): next = said.isEmpty ? nil : String(decoding: said, as: UTF8.self)
@@ -84,7 +84,7 @@ final class S3Listing: XMLReader.Handler, HTTPBodyReader {
         text = nil
     }
 
-    /// In the encoding of queries a + is a space: Amazon's service writes it so, others %20.
+    /// In the encoding of queries, a + is a space. Amazon's service uses it; others use %20.
     private func decoded(_ key: [UInt8]) -> [UInt8] {
         let text = isEncoded ? key.map { $0 == UInt8(ascii: "+") ? 0x20 : $0 } : key
         return PercentCoding.decode(text) ?? text

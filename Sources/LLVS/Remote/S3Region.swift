@@ -1,15 +1,15 @@
-/// The region that requests to a bucket are signed for: the one of the address, until the service names the bucket's own.
+/// The region for the signatures of requests to a bucket: that of the address, until the service reports the bucket's own.
 final class S3Region: RequestSignature, @unchecked Sendable {
-    // Sendable: `lock` guards all that changes.
+    // Sendable: `lock` guards all mutable state.
     private let lock = Lock(.leaf)
     private var name: String
-    /// Changes so far. A service that names regions in turn is not followed for ever.
+    /// The number of changes. If a service reports regions in turn, this is not repeated forever.
     private var changes = 0
     private static let mostChanges = 8
 
     init(_ name: String) { self.name = name }
 
-    /// - Returns: whether a request that was refused is to be signed anew: also if another request learned of the region before.
+    /// - Returns: whether to sign and send a refused request again, also if another request learned the region before.
     func change(to named: String) -> Bool {
         lock.withLock {
             guard named != name else { return changes > 0 }

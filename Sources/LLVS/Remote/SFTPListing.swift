@@ -1,4 +1,4 @@
-/// What a server lists of a directory: lines as `ls -l` writes them, which is how OpenSSH and those that are like it answer.
+/// Parses a server's listing of a directory: lines like those of `ls -l`, which OpenSSH and similar servers send.
 ///
 ///     -rw-r--r--    1 ann      staff        2048 Nov 25 21:29 name
 final class SFTPListing: HTTPBodyReader {
@@ -8,15 +8,15 @@ final class SFTPListing: HTTPBodyReader {
     private let what: String
     private var line: [UInt8] = []
     private(set) var found: [Line] = []
-    /// Whether the line before is the last of `found`; nil: there was none.
+    /// Whether the previous line is the last of `found`; nil if there was none.
     private var isLastFound: Bool?
 
-    /// One of them.
+    /// An entry.
     struct Line: Equatable {
         var name: String
         var isDirectory: Bool
         var size: Int
-        /// "Nov 25 21:29", or "Nov 25 2025" where that is long ago; in the server's time zone.
+        /// "Nov 25 21:29", or "Nov 25 2025" if that is long ago; in the server's time zone.
         var date: [String]
     }
 
@@ -34,7 +34,7 @@ final class SFTPListing: HTTPBodyReader {
         }
     }
 
-    /// All of them; `.` and `..` are left out.
+    /// Returns all entries except `.` and `..`.
     func lines() throws -> [Line] {
         guard line.isEmpty else { throw unreadable("it is cut short") }
         return found
@@ -50,7 +50,7 @@ final class SFTPListing: HTTPBodyReader {
         found.append(read)
     }
 
-    /// A line that is none by itself: the rest of a name with a line end in it, which is none of ours.
+    /// Handles a line that is not an entry: the rest of a name with a line end in it, which is not one of the library's files.
     private func finishRest() throws {
         // Such a name may begin with its line end.
         let isBeginning = SFTPListing.read(line + Array(line.last == UInt8(ascii: " ") ? "x".utf8 : " x".utf8)) != nil
@@ -68,11 +68,11 @@ final class SFTPListing: HTTPBodyReader {
         StoreError(.transport, "\(what) cannot be read: \(why). Check that the address is that of an SFTP server.")
     }
 
-    /// Nil for what is no such line.
+    /// Returns nil if it is not such a line.
     static func read(_ line: [UInt8]) -> Line? {
         let space = UInt8(ascii: " ")
         guard let kind = line.first, "-dlbcps".utf8.contains(kind) else { return nil }
-        // Words, and where each ends. Names of users and groups may have spaces in them, so the date shows where the size stands.
+        // The words, and where each ends. Names of users and groups may contain spaces, so the size is found by the date after it.
         var words: [(text: String, end: Int)] = [], at = 0
         while at < line.count, words.count < 24 {
             while at < line.count, line[at] == space { at += 1 }
@@ -82,7 +82,7 @@ final class SFTPListing: HTTPBodyReader {
             guard words.count >= 8 else { continue }
             let last = words.suffix(4).map(\.text)
             guard let size = Int(last[0]), last[0].utf8.allSatisfy({ 0x30...0x39 ~= $0 }), isDate(Array(last[1...])) else { continue }
-            // One space, and all that follows is the name.
+            // After one space, the rest is the name.
             guard at + 1 < line.count else { return nil }
             return Line(
                 name: String(decoding: line[(at + 1)...], as: UTF8.self), isDirectory: kind != UInt8(ascii: "-"), size: size,
@@ -96,7 +96,8 @@ final class SFTPListing: HTTPBodyReader {
         return words[2].utf8.contains(UInt8(ascii: ":")) || Int(words[2]) != nil
     }
 
-    /// Seconds since then, by a clock that shows `now` in seconds since 1970, give or take half a day: zones are not known.
+    /// Returns the age of a date in seconds, given `now` in seconds since 1970. It may be half a day off, since the time zone is not
+    /// known.
     static func age(_ date: [String], now: Int64) -> Int64? {
         guard date.count == 3, let month = HTTPDate.months.firstIndex(of: date[0]), let day = Int64(date[1]) else { return nil }
         let clock = date[2].split(separator: ":").compactMap { Int64($0) }
@@ -104,7 +105,7 @@ final class SFTPListing: HTTPBodyReader {
             return max(0, now - HTTPDate.days(clock[0], Int64(month) + 1, day) * 86_400)
         }
         guard clock.count == 2, (0...23).contains(clock[0]), (0...59).contains(clock[1]) else { return nil }
-        // Of the last half year, or of tomorrow in another zone.
+        // It is within the last half year, or tomorrow in another zone.
         let year = 1970 + now / 31_556_952
         let candidates = [year + 1, year, year - 1].map {
             HTTPDate.days($0, Int64(month) + 1, day) * 86_400 + clock[0] * 3_600 + clock[1] * 60

@@ -1,18 +1,18 @@
-/// How uploaded files get their names: by MOVE, unless the server does not move.
+/// Publishes uploaded files under their names: by MOVE, unless the server does not support it.
 extension WebDAVFiles {
     /// How files get their names at a server.
     enum Naming: Equatable {
         /// By MOVE, with a destination of this form.
         case move(HTTPRequest.Destination.Form)
-        /// The server does not move: a file is uploaded under its name.
+        /// The server does not support MOVE: a file is uploaded under its name.
         case upload
     }
 
-    /// Gives uploaded files their names.
+    /// Publishes uploaded files under their names.
     func move(_ files: [RemoteUpload], _ staged: [String], _ check: Check) throws -> [RemotePublished] {
         let moves = zip(files, staged).map { file, name in (from: name, to: file.name, replaces: file.replaces) }
         var moved = try move(moves, check)
-        // The folder that it goes to may be missing: 409 by the standard, 403, 404 or 500 by some.
+        // The destination's folder may be missing: 409 by the standard, 403, 404 or 500 by some servers.
         let again = moved.indices.filter { [403, 404, 409, 500].contains(moved[$0].status) }
         if !again.isEmpty {
             for directory in Set(again.map { Paths.parent(of: files[$0].name) }) { try make(directory, check) }
@@ -30,24 +30,24 @@ extension WebDAVFiles {
     }
 
     typealias Move = (from: String, to: String, replaces: Bool)
-    /// A MOVE, and what became of it.
+    /// A MOVE, and its result.
     struct Moved {
         let request: HTTPRequest
         let outcome: HTTPClient.Outcome
-        /// 0 if nobody answered.
+        /// 0 if there was no answer.
         var status: Int { (try? outcome.get())?.status ?? 0 }
-        /// The server knows the form of the destination. 409: its folder is missing.
+        /// Whether the server understood the form of the destination. 409 means that its folder is missing.
         var isSettled: Bool { [200, 201, 204, 409, 412].contains(status) }
-        /// The server may take another form of the destination.
+        /// Whether the server may accept another form of the destination.
         var isOfDestination: Bool { [400, 502].contains(status) }
     }
-    /// Statuses by which a server says that it does not move, or not to there.
+    /// Statuses of servers that do not support MOVE, or not to this destination.
     private static let doesNotMove: Set<Int> = [400, 405, 501, 502]
 
-    /// Moves files, with the form of the destination that the server takes. If TLS ends at a proxy, the server hears HTTP and refuses a
-    /// destination with https. Most servers take the path alone then; Apache wants an address with http.
+    /// Moves files, with the form of the destination that the server accepts. If TLS ends at a proxy, the server receives HTTP and
+    /// refuses a destination with https. Most servers then accept the path alone; Apache requires an address with http.
     func move(_ moves: [Move], _ check: Check) throws -> [Moved] {
-        // One tells which form it takes, so that not each of many is refused first.
+        // Find out the form with one file first, so that not all of them are refused.
         if naming == nil, moves.count > 1 {
             return try moveAll(Array(moves.prefix(1)), check) + moveAll(Array(moves.dropFirst()), check)
         }
@@ -62,7 +62,7 @@ extension WebDAVFiles {
                 var request = HTTPRequest(method: .move, address: address(moves[i].from), doing: "Publishing")
                 request.headers = [("Overwrite", moves[i].replaces ? "T" : "F")]
                 request.destination = HTTPRequest.Destination(address: address(moves[i].to), form: form)
-                // Another form follows. After the last one 502 is trouble that may pass.
+                // Another form will be tried. After the last one, 502 is a failure that may pass.
                 if form != forms.last { request.finalStatuses = [502] }
                 return request
             }
@@ -76,8 +76,8 @@ extension WebDAVFiles {
         return moved
     }
 
-    /// Uploads a file under the name that it keeps, for servers that do not move. If the upload is cut short, what came of it has that
-    /// name: so this is for names that hold a digest of the bytes. A file of such a name is always the same, and is replaced.
+    /// Uploads a file under its final name, for servers without MOVE. If the upload is cut off, a partial file has that name. So this is
+    /// for names with a digest of the bytes: a file of such a name always has the same content, and is replaced.
     func putInPlace(_ file: RemoteUpload, _ check: Check) throws -> RemotePublished {
         let directories = [Paths.parent(of: file.name)]
         try performAll([put(file.name, file.data, check)], making: directories, isMissing: { [403, 404, 409, 500].contains($0) }, check)
@@ -97,7 +97,7 @@ extension WebDAVFiles {
             }
             throw WebDAVFiles.error(response, what)
         case .failure(let error):
-            // Nobody knows whether it was done.
+            // It is not known whether it was carried out.
             guard error.code == .transport, try isThere(file, check) else { throw error }
             return .published
         }

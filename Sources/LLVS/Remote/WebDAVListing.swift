@@ -1,32 +1,31 @@
-/// What a PROPFIND of depth 1 answers: the entries of a collection, without itself.
+/// Parses the answer to a PROPFIND of depth 1: the entries of a collection, without the collection itself.
 ///
-/// Servers write absolute addresses or paths, behind proxies under another prefix than was asked for, with or without slashes, in any
-/// order.
+/// Servers write absolute addresses or paths, behind proxies with another prefix than requested, with or without slashes, in any order.
 final class WebDAVListing: XMLReader.Handler, HTTPBodyReader {
     static let mostEntries = 1_000_000
     private static let mostText = 16 << 10
-    /// A document that begins so is a list; anything else is not of WebDAV.
+    /// The root element of a list. A document with another root is not from WebDAV.
     private static let root = "DAV: multistatus"
 
-    /// Of the collection, decoded, without the slash at its end.
+    /// The decoded path of the collection, without its trailing slash.
     private let own: [UInt8]
     private let what: String
     private var reader: XMLReader?
     private var path: [String] = []
     private var text: [UInt8]?
-    // Of the response that is being read.
+    // The fields of the response that is being parsed.
     private var href: [UInt8]?, size: Int?, modified: Int64?, isDirectory = false
-    /// The response has a status of its own by which it is not there.
+    /// Whether the response has a status that means that the entry does not exist.
     private var isGone = false
-    /// The server says that it lists no more, although there is more.
+    /// Whether the server says that the list is truncated.
     private var isCut = false
 
     private var listed: [(entry: RemoteEntry, modified: Int64?)] = []
     private var hasSeenOwn = false
-    /// Those that do not lie in the collection by their path, with the path of what they lie in.
+    /// Entries whose path is not in the collection, with the path of their parent.
     private var elsewhere: [(entry: RemoteEntry, modified: Int64?, parent: [UInt8])] = []
 
-    /// - Parameter address: of the collection, with its slash.
+    /// - Parameter address: the collection, with its trailing slash.
     init(of address: HTTPAddress, expat: Expat) throws {
         own = WebDAVListing.withoutSlashes(PercentCoding.decode(address.path.utf8) ?? Array(address.path.utf8))
         what = "The list of \(address.shown)"
@@ -35,11 +34,11 @@ final class WebDAVListing: XMLReader.Handler, HTTPBodyReader {
 
     func take(_ bytes: UnsafeRawBufferPointer) throws { try reader?.take(bytes) }
 
-    /// The entries; the document must be whole.
-    /// - Parameter date: when the server says that it is.
+    /// Returns the entries. Throws unless the document is complete.
+    /// - Parameter date: the server's time.
     func entries(at date: Int64?) throws -> [RemoteEntry] {
         try reader?.finish()
-        reader = nil // which holds this one
+        reader = nil // it retains this object
         guard !isCut else {
             throw StoreError(
                 .transport,
@@ -94,7 +93,7 @@ final class WebDAVListing: XMLReader.Handler, HTTPBodyReader {
         if path.last == element { path.removeLast() }
         switch element {
         case "DAV: href" where path.last == "DAV: response": href = href ?? text
-        // What the server does not know of a file it lists as well, without a value.
+        // A server also lists properties that it does not know of a file, without a value.
         case "DAV: getcontentlength":
             size = text.flatMap { Int(String(decoding: $0, as: UTF8.self)) }.flatMap { $0 >= 0 ? $0 : nil } ?? size
         case "DAV: getlastmodified": modified = text.flatMap { HTTPDate.seconds(String(decoding: $0, as: UTF8.self)) } ?? modified
@@ -102,7 +101,7 @@ final class WebDAVListing: XMLReader.Handler, HTTPBodyReader {
             let words = (text ?? []).split(separator: UInt8(ascii: " "))
             let status = words.count > 1 ? String(decoding: words[1], as: UTF8.self) : ""
             isGone = ["404", "410", "507"].contains(status)
-            // RFC 5323, 5.9.1, and RFC 6578, 3.6: of the collection itself.
+            // RFC 5323, 5.9.1, and RFC 6578, 3.6: it is about the collection itself.
             if status == "507" { isCut = true }
         case "DAV: response": if !isGone { try add() }
         default: return
@@ -136,7 +135,7 @@ final class WebDAVListing: XMLReader.Handler, HTTPBodyReader {
         }
     }
 
-    /// The decoded path of an address or of a path.
+    /// Returns the decoded path of an address or of a path.
     private static func path(_ href: [UInt8]) -> [UInt8] {
         var text = href.filter { $0 > 0x20 }[...]
         if let first = text.firstIndex(of: UInt8(ascii: ":")), text[(first + 1)...].starts(with: "//".utf8),
