@@ -21,7 +21,7 @@ enum SchemaRegistration {
         let mapped = texts.map { Set(prefixes(of: $0.tree, mapped: true)) }, plain = texts.map { Set(prefixes(of: $0.tree, mapped: false)) }
         let known = texts.map { forms(in: $0.tree) }
         let sides = try [0, 1].map { side in
-            // If only one side has renames for the same member of the form, that is no contradiction: the side with renames prevails.
+            // Where renames are added to what tells the form, or not told by one side, that is no contradiction.
             let told = known[side].filter { prefix, own in
                 known[1 - side][prefix].map { own.at == $0.at && !own.hasRenames && $0.hasRenames } ?? false
             }
@@ -58,7 +58,7 @@ enum SchemaRegistration {
         tree.member(UnsafeRawBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount), of: node)
     }
 
-    /// Returns, for the prefixes that define forms, the member with the form's number, and whether there are renames.
+    /// Which member tells the form, and whether renames go by it, for the prefixes for which that is told.
     private static func forms(in tree: JSONTree) -> [[UInt8]: (at: [UInt8], hasRenames: Bool)] {
         guard let ids = ids(of: tree) else { return [:] }
         var found: [[UInt8]: (at: [UInt8], hasRenames: Bool)] = [:]

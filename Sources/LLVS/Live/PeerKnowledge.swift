@@ -18,7 +18,7 @@ final class PeerKnowledge: Sendable {
         var savedAt: Double?
         /// By device key.
         var known: [[UInt8]: Known] = [:]
-        /// The links over which new versions are sent.
+        /// Links over which what comes to the store is sent.
         var links: Set<ObjectIdentifier> = []
         /// By device and by address: the negotiations that are left (a rate limit), and when that was computed.
         var negotiations: [[UInt8]: (left: Double, at: Double)] = [:]
@@ -28,7 +28,7 @@ final class PeerKnowledge: Sendable {
         /// The received part of a large value whose link was cut.
         var unfinished: VersionSink.Unfinished?
     }
-    // The store's locks are taken while this lock is held.
+    // The store's locks are taken within it.
     let state = Guarded(State(), .unordered)
     private static let limit = 1_024
     /// The rate limit of a device: negotiations at once, and then per second.

@@ -245,9 +245,9 @@ public final class PeerSession: @unchecked Sendable {
         }
     }
 
-    /// Tells the session that the connection has ended.
-    /// - Throws: `.wrongKey` if the other side ended it before it said who it is, as it does for devices that it does not know;
-    ///   `.cutShort` if it was cut.
+    /// The connection has ended: nothing comes any more.
+    /// - Throws: `.wrongKey` when the other side ended it before it said who it is, as it does for those that it does not know; `.cutShort`
+    ///   when it was cut.
     public func receiveEnd() throws { try receiveEnd(nil) }
     /// - Parameter cut: the system's error if the connection did not end in order.
     func receiveEnd(_ cut: Errno?) throws {
