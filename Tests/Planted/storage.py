@@ -104,8 +104,8 @@ DEFECTS = [
     defect(
         "waiters-never-woken", "deadlock", "Threads that wait for another's sync are not woken when it ends.",
         f"{MAKING}/GroupCommit.swift",
-        "            done.broadcast()\n        }\n    }\n\n    /// Nobody knows",
-        "            if !PLANTED { done.broadcast() }\n        }\n    }\n\n    /// Nobody knows",
+        "            done.broadcast()\n        }\n    }\n\n    /// Reports to all",
+        "            if !PLANTED { done.broadcast() }\n        }\n    }\n\n    /// Reports to all",
         swift("RaceTests/allWhoWaitForASyncAreLetGo"), hangs_after=60),
     defect(
         "locks-out-of-order", "deadlock", "The maps are locked before the history that they are locked after elsewhere.",

@@ -102,8 +102,8 @@ final class ContestedPlaces {
         return all
     }
 
-    /// Returns which element of a list stands for an element of the base. That is the element with the same key. If an element without a
-    /// key is gone, it is the element in its place, unless between the two neighbours that stayed the number of elements changed.
+    /// Returns which element of a list corresponds to an element of the base. That is the element with the same key. If an element
+    /// without a key is gone, it is the element in its place, unless the number of elements between its two remaining neighbours changed.
     func element(for at: Int, of base: Place, _ inBase: ContestedPlaces, in place: Place) throws -> Int? {
         guard !place.value.isAbsent, values.isKind(place.value, .array) else { return nil }
         let before = try inBase.elements(of: base), now = try elements(of: place)

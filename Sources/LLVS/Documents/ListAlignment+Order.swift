@@ -105,8 +105,8 @@ extension ListAlignment {
             if !left.isEmpty || !right.isEmpty {
                 let isLong = left.count * right.count > Self.fewPairs
                 if isLong, place.isEmpty { place = [Int32](repeating: -1, count: count) }
-                // If the older side alone replaced the element behind the gap, or moved it away, the newer side's run comes first: it
-                // comes before what stands there now.
+                // If the older side alone replaced the element behind the gap, or moved it away, the newer side's run comes first, before
+                // the element that is there now.
                 let hasNewer = i < newerKeys.count && newerKeys[i] == gap, hasOlder = j < olderKeys.count && olderKeys[j] == gap
                 try weave(left, right, inNewer, inOlder, isNewerFirst: hasNewer && !hasOlder, &place, &order, &moved)
                 if gap > 0, inOlder[gap - 1] { for key in left where key < base.count { moved.add(key) } }

@@ -69,7 +69,7 @@ final class TextTokens {
         let likely = text.count / (unit == .word ? 4 : 32)
         try Memory.expect(4 * likely, "Merging a text")
         tokens.reserveCapacity(likely)
-        // This copy grows, which moves the memory that both copies refer to. Nobody may read `self.table` until it is stored back.
+        // This copy grows, which moves the memory that both copies refer to. `self.table` must not be read until it is stored back.
         var table = table
         defer { self.table = table }
         table.begin(base)

@@ -1,7 +1,7 @@
 /// The chain of first predecessors of the version into which others are merged, and how old the bytes are that its versions preserve.
 ///
-/// It is retained while heads are folded: each merge of a fold goes on top of the one before, and the versions below were walked already.
-/// So each version of the line is read once, however many heads there are.
+/// It is retained while heads are folded: each merge of a fold has the previous one as predecessor, and the versions below were walked
+/// already. So each version of the line is read once, however many heads there are.
 final class MergedLine {
     /// A version of the line. Also the oldest version, in canonical order, whose bytes the versions above it preserve, down from the
     /// first link; `History.none` if they preserve none.

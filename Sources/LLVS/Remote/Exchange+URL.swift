@@ -27,7 +27,7 @@ extension Exchange {
         /// The keys for encryption at the place; nil for none. With keys, the layout is packed.
         public var keys: RemoteKeys?
         /// The name of this device for people who inspect the writers of a place in packs (`RemoteStatus`): 1 to 128 bytes without
-        /// control characters and direction marks. Whoever can read the place can read it. Nil for no name.
+        /// control characters and direction marks. Every reader of the place can read it. Nil for no name.
         public var deviceName: String?
         /// How to connect to a server.
         package var http = HTTPSettings()

@@ -8,45 +8,45 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         public let rawValue: Int32
         public init(rawValue: Int32) { self.rawValue = rawValue }
 
-        // What the caller handed in.
-        /// An argument that cannot be: an unknown constant, a time that is not finite, a URL that is none.
+        // Arguments.
+        /// An invalid argument: an unknown constant, a time that is not finite, a text that is not a URL.
         public static let invalidArgument = Code(rawValue: -1)
         /// A value id is empty or longer than 4,096 bytes.
         public static let invalidValueID = Code(rawValue: -2)
-        /// A version id is not 1 to 128 of `[A-Za-z0-9_-]`; when made here, also one that differs from a known one by case only, and one
-        /// that has the form of those that are computed from what versions hold and is not this one's.
+        /// A version id is not 1 to 128 of `[A-Za-z0-9_-]`. For versions made here also: the id differs from a known one only by case, or
+        /// has the form of a content-derived id without being this version's.
         public static let invalidVersionID = Code(rawValue: -3)
         /// A text is not valid UTF-8.
         public static let invalidUTF8 = Code(rawValue: -4)
         /// A size beyond the limits: a value of more than 1 GiB, a file of more than 4 GiB.
         public static let tooLarge = Code(rawValue: -5)
-        /// Of the C API: a `struct_size` too small, or unknown bytes that are not zero. Swift programs do not meet it.
+        /// For the C API: a `struct_size` is too small, or unknown bytes are not zero. Swift programs do not get it.
         public static let structSize = Code(rawValue: -6)
-        /// One value id twice in one call.
+        /// A value id occurs twice in one call.
         public static let duplicateID = Code(rawValue: -7)
-        /// No such version in the store.
+        /// The version is not in the store.
         public static let unknownVersion = Code(rawValue: -8)
         /// The predecessor of a new version is not in the store.
         public static let unknownPredecessor = Code(rawValue: -9)
-        /// Another version with this id is there already.
+        /// Another version with this id exists already.
         public static let versionMismatch = Code(rawValue: -10)
-        /// A preserve names what no ancestor stored.
+        /// A preserve names bytes that no ancestor stored.
         public static let invalidReference = Code(rawValue: -11)
-        /// A metadata key is empty, too long or not UTF-8, the branch is no JSON string or longer than 1 KiB, or all
-        /// together is over 16 MiB.
+        /// A metadata key is empty, too long or not UTF-8; the branch is not a JSON string, or longer than 1 KiB; or the metadata exceeds
+        /// 16 MiB in total.
         public static let invalidMetadata = Code(rawValue: -12)
-        /// Not possible here: a scheme of URLs that is not built in, an observation of a transport that cannot tell.
+        /// Not possible here: an unknown URL scheme, or observing a transport that does not support it.
         public static let unsupported = Code(rawValue: -13)
-        // Where the store rests.
-        /// No such file or directory; or that of an open store is gone: deleted, moved, or replaced by another.
+        // The place of the store.
+        /// The file or directory does not exist. For an open store: its directory was deleted, moved, or replaced by another.
         public static let notFound = Code(rawValue: -20)
-        /// Something else is there than a store.
+        /// The path does not name a store.
         public static let notAStore = Code(rawValue: -21)
         /// The store was written by a newer version of the library; update this one.
         public static let newerFormat = Code(rawValue: -22)
         /// The store was opened for reading only.
         public static let readOnly = Code(rawValue: -23)
-        /// The system does not let us.
+        /// The system does not permit it.
         public static let permission = Code(rawValue: -24)
         /// The disk or a quota is full.
         public static let noSpace = Code(rawValue: -25)
@@ -54,85 +54,85 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         public static let notADirectory = Code(rawValue: -26)
         /// The medium failed.
         public static let io = Code(rawValue: -27)
-        /// Bytes are not what was written.
+        /// Bytes differ from what was written.
         public static let damaged = Code(rawValue: -28)
-        /// A sync failed after the write: the version (`StoreError.versionID`) may or may not be there after a power cut. Making it
-        /// again under its id is harmless.
+        /// A sync failed after the write: the version (`StoreError.versionID`) may or may not exist after a power cut. Making it again
+        /// under its id is harmless.
         public static let unknownOutcome = Code(rawValue: -29)
-        /// Another process or handle holds it, or the call comes from within a callback of the same exchange or coordinator.
+        /// Another process or handle is using it, or the call comes from within a callback of the same exchange or coordinator.
         public static let busy = Code(rawValue: -30)
         /// The process or the system has too many open files: close some, or raise the limit (`ulimit -n`). Nothing was changed.
         public static let tooManyFiles = Code(rawValue: -31)
         // The life of handles.
-        /// The store, exchange or coordinator was closed before.
+        /// The store, exchange or coordinator is closed.
         public static let closed = Code(rawValue: -40)
-        /// The handle was made before a fork, and this is the child: open the store anew there.
+        /// The handle was created before a fork, and this is the child process: open the store again in it.
         public static let forked = Code(rawValue: -41)
-        /// A `CancelToken` was set, or a progress callback answered false. What had been added whole is kept.
+        /// A `CancelToken` was set, or a progress callback returned false. Versions that were added completely remain.
         public static let cancelled = Code(rawValue: -42)
         /// A callback of the host failed through the C API: see `StoreError.userCode`.
         public static let user = Code(rawValue: -43)
-        /// There is not enough memory for what was asked; the store goes on working.
+        /// There is not enough memory for the call. The store continues to work.
         public static let outOfMemory = Code(rawValue: -44)
         /// A defect of this library.
         public static let `internal` = Code(rawValue: -45)
         // Merging.
         /// An arbiter left a conflicting fork without a change.
         public static let unresolvedConflict = Code(rawValue: -50)
-        /// The versions share no ancestor, and `MergeRelation.related` was asked for.
+        /// The versions have no common ancestor, and `MergeRelation.related` was requested.
         public static let noCommonAncestor = Code(rawValue: -51)
         // Saving.
-        /// Another version is current than the one that a save expected; nothing was stored.
+        /// The current version is not the one that a save expected. Nothing was stored.
         public static let moved = Code(rawValue: -52)
         // Exchanges and snapshots.
-        /// The other side cannot be reached or does not answer as it should.
+        /// The other side cannot be reached, or does not answer correctly.
         public static let transport = Code(rawValue: -60)
-        /// A version file has no changes file beside it, yet or any more.
+        /// A version file has no changes file beside it: it has not arrived yet, or was removed.
         public static let missingChanges = Code(rawValue: -61)
-        /// A version builds on one that is neither here nor there.
+        /// A predecessor of a version is neither in the store nor at the other side.
         public static let missingPredecessor = Code(rawValue: -62)
-        /// A file is no JSON, or says something else than a file of its kind. One that merely ends too early is `cutShort`.
+        /// A file is not JSON, or its content is invalid for its kind. A truncated file is `cutShort`.
         public static let invalidJSON = Code(rawValue: -63)
         /// The bytes of a value in a changes file are not Base64.
         public static let invalidBase64 = Code(rawValue: -64)
-        /// The identifier in a version file is not the name of the file.
+        /// The identifier in a version file differs from the file's name.
         public static let identifierMismatch = Code(rawValue: -65)
-        /// A version is not what its id says. Nothing of it was taken; the genuine version of that id is, when it comes.
+        /// A version is not what its id claims. Nothing of it was stored. The genuine version with that id will be accepted.
         public static let contentMismatch = Code(rawValue: -74)
         /// A changes file without its version file.
         public static let missingVersion = Code(rawValue: -66)
-        /// A snapshot cannot be read as a whole: parts are missing, or are not what its manifest says.
+        /// A snapshot cannot be read completely: parts are missing, or do not match its manifest.
         public static let snapshotDamaged = Code(rawValue: -67)
-        /// There is no snapshot in that place.
+        /// There is no snapshot at that place.
         public static let snapshotMissing = Code(rawValue: -68)
         /// A snapshot can be restored only into a store that is empty or holds one version.
         public static let storeNotEmpty = Code(rawValue: -69)
         /// The snapshot is in another implementation's format.
         public static let foreignSnapshot = Code(rawValue: -70)
-        /// A file that is none of ours.
+        /// A file that is not from this library.
         public static let foreignFile = Code(rawValue: -71)
-        /// A file is empty or ends too early: it is still on its way, or was cut short.
+        /// A file is empty or truncated: it is still in transit, or was cut off.
         public static let cutShort = Code(rawValue: -72)
-        /// A value id that another implementation cannot hold; the version was sent all the same.
+        /// Another implementation cannot store this value id. The version was sent all the same.
         public static let unportableID = Code(rawValue: -73)
         // Encryption.
-        /// A passphrase or identity is another one than that for which something was encrypted. Nothing was changed.
+        /// The passphrase or identity is not one for which the data was encrypted. Nothing was changed.
         public static let wrongKey = Code(rawValue: -75)
-        /// The keys of what is encrypted are not there, or not yet.
+        /// The keys of an encrypted place are missing, or have not arrived yet.
         public static let keyMissing = Code(rawValue: -76)
-        /// Keys were renewed twice, by two that did not know of each other, or somebody forged them: they are to be joined, or looked at.
+        /// Keys were renewed twice, by two devices that did not know of each other, or were forged. Review them, and then join them.
         public static let keysForked = Code(rawValue: -77)
-        // Of a remote in packs; problems of an exchange, which goes on.
-        /// The place shows less than it did: it was set back to an older state, or emptied and filled anew.
+        // A remote in packs: problems of an exchange that continues.
+        /// The place shows less than before: it was reset to an older state, or emptied and filled again.
         public static let rolledBack = Code(rawValue: -78)
-        /// Two rows of packs of one device go on beside each other: its store was copied, or the place shows two states.
+        /// One device has two continuing sequences of packs: its store was copied, or the place shows two states.
         public static let writerForked = Code(rawValue: -79)
-        /// The place does not show what another device has seen there more than an hour ago.
+        /// The place does not show what another device saw there more than an hour ago.
         public static let withheld = Code(rawValue: -80)
-        /// A device says that the place goes on elsewhere (`StoreError.path`).
+        /// A device announced that the place continues elsewhere (`StoreError.path`).
         public static let placeMoved = Code(rawValue: -81)
-        // Of what came in: a problem of an exchange, which goes on.
-        /// The clock of a device is far ahead; its versions were taken all the same.
+        // Received versions: problems of an exchange that continues.
+        /// The clock of a device is far ahead. Its versions were accepted all the same.
         public static let clockAhead = Code(rawValue: -82)
     }
 
