@@ -45,10 +45,10 @@ public struct DocumentMerge {
         self.init(rules: schema.flatMap { schema in id.withUnsafeBytes { schema.rules(for: $0) } } ?? ValueRules(), check: check)
     }
 
-    /// - Parameter swaps: the merge undoes or picks: the base is not a common ancestor of the sides, and both sides may have a value that
-    ///   the base lacks from one cause.
-    /// - Parameter undoes: the merge undoes: if the newer side lacks a value of the base, it was removed after the edit that is undone,
-    ///   and stays removed.
+    /// - Parameter swaps: whether the merge undoes or picks: then the base is not a common ancestor of the sides. If both sides have a
+    ///   value that the base lacks, it may come from the same edit.
+    /// - Parameter undoes: whether the merge undoes: then a value of the base that the newer side lacks was removed after the undone
+    ///   edit, and stays removed.
     init(
         rules: ValueRules, saves: Bool = false, swaps: Bool = false, undoes: Bool = false, asking: AskedMerger? = nil,
         check: (() throws -> Void)? = nil

@@ -4,8 +4,8 @@ final class DocumentMergeRun {
     let rules: RuleStates
     /// Whether the newer side is an application that saves: what it removed is gone, and its decisions win.
     let saves: Bool
-    /// Whether the base is an undone value, or the base of a pick, and no common ancestor. Both sides may have a value that the base
-    /// lacks from one cause.
+    /// Whether the base is an undone value, or the base of a pick, and no common ancestor. If both sides have a value that the base
+    /// lacks, it may come from the same edit.
     let swaps: Bool
     /// Whether the merge undoes: what the newer side lacks was removed after the undone edit, and stays removed.
     let undoes: Bool
@@ -286,7 +286,7 @@ final class DocumentMergeRun {
         _ o: ValueRef, _ x: ValueRef, _ y: ValueRef, _ state: Int, _ rule: MergeRule, _ place: Place, isNew: Bool
     ) throws -> ValueRef? {
         let inputs = RecordDraft.Inputs(o: o, x: x, y: y, state: state)
-        // (Undo a counter that the undone edit created: what others added since remains.)
+        // (If the undone edit created the counter, only what others added since remains.)
         if swaps, rule.kind == .counter, y.isAbsent, values.isKind(o, .number), values.isKind(x, .number) {
             return try counter(inputs, rule, place)
         }
@@ -332,7 +332,7 @@ final class DocumentMergeRun {
         }
     }
 
-    /// Returns whether to descend into two objects of which only one side changed its own. A save retains the spelling of unchanged
+    /// Returns whether to descend into two objects although only one side changed its object. A save retains the spelling of unchanged
     /// numbers in them.
     private func savesObjects(_ x: ValueRef, _ y: ValueRef, _ rule: MergeRule) -> Bool {
         saves && (rule.kind == .auto || rule.kind == .register) && values.isKind(x, .object) && values.isKind(y, .object)

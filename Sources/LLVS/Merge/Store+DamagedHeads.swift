@@ -57,7 +57,7 @@ extension Store {
         return (known ?? heads.first).map(versionID)
     }
 
-    /// Returns these heads, and `target` unless one of them descends from it: such a head may have been left out. Newest first.
+    /// Returns these heads, and `target` if none of them descends from it, since the head that did may have been left out. Newest first.
     private func keeping(_ target: UInt32, in heads: [UInt32], _ control: PacedControl) throws -> [UInt32] {
         let isHeld = try isVirtual(target) || heads.contains(target) || !walk(Descendants(of: target, among: heads), control.look).isEmpty
         return try newestFirst(isHeld ? heads : heads + [target], control.look)

@@ -54,7 +54,7 @@ final class NoteClaim: Sendable {
 
 /// A note in a file that stays open and locked: writing takes one system call, and no two processes or handles have it open at once.
 ///
-///     file = slot, at 0, and slot, at 512; the one of the two that is whole and has the later number counts
+///     file = slot, at 0, and slot, at 512; of the valid ones, the one with the later number counts
 ///     slot, 24 bytes and data, little-endian
 ///            0   8  magic "LLVSnt2\n"
 ///            8   8  number: one more than that of the other slot, 0 after the highest; even in the first, odd in the second.

@@ -1,7 +1,7 @@
 import CLLVSShims
 
-/// The control of a call for waits to which no parameter leads: waits for another process's lock on a database, and long statements of
-/// SQLite.
+/// Passes the control of a call to waits that no parameter reaches: waits for another process's lock on a database, and long statements
+/// of SQLite.
 enum Waiting {
     /// Runs `body`. Meanwhile, waits of this thread check `control`.
     static func looking<R>(at control: PacedControl, _ body: () throws -> R) rethrows -> R {

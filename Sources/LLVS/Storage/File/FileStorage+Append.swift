@@ -34,7 +34,7 @@ extension FileStorage {
             if (error as? StoreError)?.code == .noSpace, writer.isReusable { throw error }
             abandon(writer, segment)
             if writer.end == 0, (error as? StoreError)?.code != .unknownOutcome {
-                // No frame in it was ever complete. On a full disk its bytes are of more use free.
+                // No frame in it was ever complete. Remove it, to free its bytes on a full disk.
                 try? writer.place.unlink()
             }
             throw error

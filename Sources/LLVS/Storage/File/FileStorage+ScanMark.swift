@@ -2,7 +2,7 @@
 ///
 ///     mark = segments varint · segment ...
 ///     segment = size of name varint · name · position varint
-///             · state u8: 0 not read, 1 complete, 3 passed over, 4 open · last frame varint, of one that is open
+///             · state u8: 0 not read, 1 complete, 3 skipped, 4 open · last frame varint, of one that is open
 ///
 /// Bytes in a segment are never overwritten, and its name is random. So if a file of that name has the last frame before the position
 /// (`last frame` is where it begins, 0 for none), or the seal, it has the same content as before. Its length does not prove that: an

@@ -5,7 +5,7 @@
 ///     segment header, 64 bytes           frame header, 48 bytes
 ///      0  8  magic "LLVSseg\n"            0  4  magic A7 'L' 'V' 'F'
 ///      8  4  format, 1                    4  1  kind: 1 batch, 2 seal, 3 sources
-///     12  4  zero                         5  1  marks: bit 0: what stands before was synced
+///     12  4  zero                         5  1  marks: bit 0: everything before was synced
 ///     16 16  segment id                   6  2  zero
 ///                                         8 16  segment id
 ///     32  8  created, ns since 1970      24  8  own offset in the segment
