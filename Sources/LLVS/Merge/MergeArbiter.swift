@@ -1,8 +1,8 @@
 /// Resolves the conflicts of a merge.
 ///
-/// It returns changes to apply to the first side. They must cover every conflicting fork, and may change other ids. For all other forks,
-/// the store adopts the second side's values. It is called without any lock of the store: it may read the store, also at `merge.first`
-/// and `merge.second`. If it throws, the merge throws the same error, and nothing is stored.
+/// It returns changes to apply to the first side. They must cover every conflicting fork, and may change other ids. Of the ids that they
+/// do not change, the store adopts what the second side alone changed. It is called without any lock of the store: it may read the store,
+/// also at `merge.first` and `merge.second`. If it throws, the merge throws the same error, and nothing is stored.
 public protocol MergeArbiter: Sendable {
     /// Decides a merge.
     /// - Parameters:

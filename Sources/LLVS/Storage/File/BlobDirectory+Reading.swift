@@ -2,9 +2,9 @@ import CLLVSShims
 
 /// Reads values from their files, block by block, and checks each block.
 extension BlobDirectory {
-    /// Returns whether a blob is present. A damaged blob is also present once it was not written to for a while: it is not in transit,
-    /// and versions that name it need not wait. A modification time in the future by more than this pause is ignored, since a program
-    /// that writes the blob now sets the current time.
+    /// Returns whether a blob is present. A damaged blob also counts as present once it was not written to for `longestPause`: it is not
+    /// in transit, and versions that name it need not wait. A modification time further ahead of the clock than that is ignored, since a
+    /// program that writes the blob now sets the current time.
     /// - Throws: whatever keeps the blob from being examined: a lack of descriptors, memory or permission, a lease, or a failing medium.
     ///   Such an error says nothing about the blob, and its version must not be skipped.
     func has(_ id: BlobID) throws -> Bool {
