@@ -1,13 +1,21 @@
-"""What a value takes, in time and on disk, with the system's libdeflate and without it, in one run.
+"""What many versions of one value take, on disk and in time, and what libdeflate is worth, in one run.
 
-    python Benchmarks/bench_space.py [--quick] [--runs 5] <folder>
+    python Benchmarks/bench_space.py [--quick] [--runs 5] [--git PATH]... [--trace FILE.json.gz]... <folder>
 
-Each size is saved and read in a store of its own, by a process that uses libdeflate and by one that does not (LLVS_DEFLATE=zlib): a text
-that deflates to about a third, with one word changed before each save. Reads are of the value at the head, which is inflated each time.
-Shown are the least times of a save and of a read in microseconds, and the bytes of the segments for each save.
+First the same histories with values as differences and without: bytes on disk of the store, and of a git repository with one commit for
+each version (`git repack -adq`), if git is there; microseconds of the processor for a save; microseconds of a read at the head from memory,
+of the first read after opening, and of a read at a random version. A git repository that is given by path is saved with its files as
+values, one version for each commit of its first parents; of an editing trace (github.com/josephg/editing-traces) the text is saved every
+100 transactions.
+
+Then saves and reads of one value with the system's libdeflate and without it (LLVS_DEFLATE=zlib): least times of a save and of a read, and
+bytes for each save.
+
+Data is made with seeds. Each row of figures is a process of its own.
 """
 
 import argparse
+import gzip
 import json
 import os
 import random
@@ -23,19 +31,129 @@ BEGINNINGS, MIDDLES, ENDS = ("ver", "con", "re", "de"), ("sion", "tain", "cord",
 WORDS = [a + b + c for a in BEGINNINGS for b in MIDDLES for c in ENDS]
 
 
-def text(draw: random.Random, size: int) -> list[str]:
-    words: list[str] = []
+def text(draw, size):
+    words = []
     while size > 0:
         words.append(draw.choice(WORDS) if draw.random() < 0.9 else str(draw.randrange(100_000)))
         size -= len(words[-1]) + 1
     return words
 
 
-def segment_bytes(folder: Path) -> int:
-    return sum(file.stat().st_size for file in (folder / "segments").iterdir())
+# Histories: each yields what changed, by id; None removes.
 
 
-def least(count: int, body) -> float:
+def note(quick):
+    draw = random.Random(1)
+    words = text(draw, 105_000)
+    yield {"note": " ".join(words).encode()}
+    for _ in range(20 if quick else 300):
+        words.insert(draw.randrange(len(words)), draw.choice(WORDS))
+        yield {"note": " ".join(words).encode()}
+
+
+def typed(quick):
+    """A text that is typed, mostly at one place that moves now and then, with some that is taken away."""
+    draw = random.Random(2)
+    content, place = "", 0
+    for _ in range(60 if quick else 2_600):
+        if draw.random() < 0.05:
+            place = draw.randrange(len(content) + 1)
+        piece = " ".join(text(draw, 45)) + " "
+        if draw.random() < 0.1:
+            content = content[:place] + content[place + 40 :]
+        content = content[:place] + piece + content[place:]
+        place += len(piece)
+        yield {"text": content.encode()}
+
+
+def members(size):
+    def history(quick):
+        draw = random.Random(size)
+        count = size // 100
+        value = {f"member{i:04}": {"title": " ".join(text(draw, 50)), "count": draw.randrange(10_000)} for i in range(count)}
+        for _ in range(30 if quick else 400):
+            yield {"json": json.dumps(value).encode()}
+            member = value[f"member{draw.randrange(count):04}"]
+            member["title" if draw.random() < 0.5 else "count"] = draw.choice((" ".join(text(draw, 50)), draw.randrange(10_000)))
+
+    return history
+
+
+def pictures(quick):
+    draw = random.Random(4)
+    for i in range(5 if quick else 40):
+        yield {f"picture{i % 4}": draw.randbytes(200_000)}
+
+
+def small(quick):
+    draw = random.Random(5)
+    for _ in range(100 if quick else 3_000):
+        yield {f"value{draw.randrange(500)}": json.dumps({"name": " ".join(text(draw, 200)), "n": draw.randrange(9_999)}).encode()}
+
+
+def git_history(path):
+    def history(quick):
+        def git(*words, **more):
+            return subprocess.run(["git", "-C", path, *words], check=True, stdout=subprocess.PIPE, **more).stdout
+
+        commits = git("rev-list", "--first-parent", "--reverse", "HEAD").decode().split()
+        before = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+        for commit in commits[: 50 if quick else None]:
+            changed, blobs = {}, []
+            fields = git("diff-tree", "-r", "-z", "--no-renames", before, commit).decode("utf-8", "surrogateescape").split("\0")
+            for meta, name in zip(fields[0::2], fields[1::2]):
+                mode, blob = meta.split()[1], meta.split()[3]
+                if mode in ("100644", "100755"):
+                    blobs.append((name, blob))
+                elif mode == "000000":
+                    changed[name] = None
+            out = git("cat-file", "--batch", input="".join(f"{blob}\n" for _, blob in blobs).encode())
+            at = 0
+            for name, _ in blobs:
+                end = out.index(b"\n", at)
+                size = int(out[at:end].split()[2])
+                changed[name] = out[end + 1 : end + 1 + size]
+                at = end + size + 2
+            before = commit
+            yield {id: data for id, data in changed.items() if len(id.encode("utf-8", "surrogateescape")) < 4_000}
+
+    return history
+
+
+def trace_history(path):
+    def history(quick):
+        steps = json.loads(gzip.decompress(Path(path).read_bytes()))["txns"]
+        content = ""
+        for i, step in enumerate(steps[: 3_000 if quick else None]):
+            for place, removed, inserted in step["patches"]:
+                content = content[:place] + inserted + content[place + removed :]
+            if i % 100 == 99:
+                yield {"text": content.encode()}
+
+    return history
+
+
+HISTORIES = {
+    "note of 105 kB, 300 words put in": note,
+    "long text, 2,600 saves": typed,
+    "JSON of 2 kB, 400 saves": members(2_000),
+    "JSON of 20 kB, 400 saves": members(20_000),
+    "JSON of 200 kB, 400 saves": members(200_000),
+    "pictures, 40 saves": pictures,
+    "small values, 3,000 saves": small,
+}
+
+
+def history_named(name):
+    kind, _, path = name.partition(" ")
+    return git_history(path) if kind == "git" else trace_history(path) if kind == "trace" else HISTORIES[name]
+
+
+def folder_bytes(folder):
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+def least(count, body):
     times = []
     for _ in range(count):
         begin = time.perf_counter()
@@ -44,7 +162,70 @@ def least(count: int, body) -> float:
     return min(times) * 1e6
 
 
-def measure(folder: Path, quick: bool, runs: int) -> dict[int, tuple[float, float, float]]:
+def measure_history(name, differences, folder, quick):
+    import llvs
+
+    history, draw = history_named(name), random.Random(9)
+    shutil.rmtree(folder, ignore_errors=True)
+    head, versions, known, used, raw = None, [], set(), 0.0, 0
+    with llvs.Store(folder, differences=differences) as store:
+        for changed in history(quick):
+            changed = {id: data for id, data in changed.items() if data is not None or id in known}
+            insert = {id: data for id, data in changed.items() if data is not None and id not in known}
+            update = {id: data for id, data in changed.items() if data is not None and id in known}
+            remove = [id for id, data in changed.items() if data is None]
+            begin = time.process_time()
+            head = store.make_version(head, insert=insert, update=update, remove=remove)
+            used += time.process_time() - begin
+            raw += sum(map(len, insert.values())) + sum(map(len, update.values()))
+            known = (known | set(insert)) - set(remove)
+            versions.append((head.id, [id for id, data in changed.items() if data is not None]))
+    size = folder_bytes(folder / "segments") + (folder_bytes(folder / "blobs") if (folder / "blobs").exists() else 0)
+    ids = sorted(known)[:200]
+    cold = []
+    for _ in range(3 if quick else 10):
+        with llvs.Store(folder, read_only=True) as store:
+            # What opening leaves to the first read is not counted.
+            store.value("no such value", at=head)
+            id = draw.choice(ids)
+            begin = time.perf_counter()
+            store.value(id, at=head)
+            cold.append(time.perf_counter() - begin)
+    with llvs.Store(folder, read_only=True) as store:
+        for id in ids[:3]:
+            store.value(id, at=head)
+        memory = least(300, lambda: store.value(ids[0], at=head))
+        wanted = [(id, version) for version, ids in versions for id in ids]
+        wanted = [draw.choice(wanted) for _ in range(50 if quick else 500)]
+        begin = time.perf_counter()
+        for id, version in wanted:
+            store.value(id, at=version)
+        past = (time.perf_counter() - begin) / len(wanted) * 1e6
+    first = sorted(cold)[len(cold) // 2] * 1e6
+    return {"bytes": size, "save": used / len(versions) * 1e6, "memory": memory, "cold": first, "past": past, "raw": raw}
+
+
+def git_bytes(name, folder, quick):
+    """The pack of one commit for each version; None without git."""
+    if not shutil.which("git"):
+        return None
+    shutil.rmtree(folder, ignore_errors=True)
+    subprocess.run(["git", "init", "-q", "--bare", folder], check=True)
+    importing = subprocess.Popen(["git", "-C", folder, "fast-import", "--quiet"], stdin=subprocess.PIPE)
+    out = importing.stdin
+    for i, changed in enumerate(history_named(name)(quick)):
+        out.write(b"commit refs/heads/main\ncommitter a <a@b> %d +0000\ndata 1\nv\n" % (1_000_000_000 + i))
+        for id, data in changed.items():
+            path = b'"' + id.encode("utf-8", "surrogateescape").replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n") + b'"'
+            out.write(b"D %s\n" % path if data is None else b"M 100644 inline %s\ndata %d\n%s\n" % (path, len(data), data))
+    out.close()
+    if importing.wait():
+        return None
+    subprocess.run(["git", "-C", folder, "repack", "-adq"], check=True)
+    return folder_bytes(folder / "objects")
+
+
+def measure_sizes(folder, quick, runs):
     """For each size: microseconds of a save and of a read, and bytes for each save."""
     import llvs
 
@@ -54,36 +235,56 @@ def measure(folder: Path, quick: bool, runs: int) -> dict[int, tuple[float, floa
         draw = random.Random(size)
         words = text(draw, size)
         count = 3 if quick else max(10, min(300, 10_000_000 // size)) * runs // 5
-        with llvs.Store(folder) as store:
+        with llvs.Store(folder, differences="off") as store:
             versions = [store.make_version(None, insert={"text": " ".join(words).encode()})]
 
-            def save() -> None:
+            def save():
                 words[draw.randrange(len(words))] = draw.choice(WORDS)
                 versions.append(store.make_version(versions[-1], update={"text": " ".join(words).encode()}))
 
             saved = least(count, save)
             read = least(count * 3, lambda: store.value("text", at=versions[-1]))
-        found[size] = (saved, read, segment_bytes(folder) / len(versions))
+        found[size] = (saved, read, folder_bytes(folder / "segments") / len(versions))
     return found
 
 
-def main() -> None:
+def run(given, *arguments, **environment):
+    words = [sys.executable, __file__, "--runs", str(given.runs), *(["--quick"] if given.quick else []), *arguments, given.folder]
+    done = subprocess.run(words, env={**os.environ, **environment}, check=True, stdout=subprocess.PIPE)
+    return json.loads(done.stdout)
+
+
+def main():
     options = argparse.ArgumentParser()
     options.add_argument("--quick", action="store_true", help="whether it runs")
     options.add_argument("--runs", type=int, default=5)
-    options.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
+    options.add_argument("--git", action="append", default=[], help="a repository")
+    options.add_argument("--trace", action="append", default=[], help="an editing trace")
+    options.add_argument("--measure", help=argparse.SUPPRESS)
+    options.add_argument("--differences", default="off", help=argparse.SUPPRESS)
     options.add_argument("folder", type=Path)
     given = options.parse_args()
     folder = given.folder / "space"
     if given.measure:
-        print(json.dumps(measure(folder, given.quick, given.runs)))
+        found = measure_sizes(folder, given.quick, given.runs) if given.measure == "sizes" else (
+            measure_history(given.measure, given.differences, folder, given.quick)
+        )
+        print(json.dumps(found))
         return
-    found = {}
-    for way in WAYS:
-        environment = {**os.environ, "LLVS_DEFLATE": way}
-        arguments = [sys.executable, __file__, "--measure", "--runs", str(given.runs), *(["--quick"] if given.quick else []), given.folder]
-        found[way] = json.loads(subprocess.run(arguments, env=environment, check=True, stdout=subprocess.PIPE).stdout)
-    print(f"  {'one value, one word changed':30}{'save':>26}{'read':>32}{'bytes a save':>24}")
+
+    print(f"  {'':34}{'bytes on disk':>34}{'save':>18}{'head':>18}{'first read':>18}{'past':>18}")
+    print(f"  {'':34}{'whole':>12}{'differences':>13}{'git':>9}" + f"{'whole':>10}{'diff.':>8}" * 4)
+    for name in [*HISTORIES, *(f"git {path}" for path in given.git), *(f"trace {path}" for path in given.trace)]:
+        whole, ours = (run(given, "--measure", name, "--differences", choice) for choice in ("off", "on"))
+        git = git_bytes(name, given.folder / "git", given.quick)
+        mega = "".join(f"{size / 1e6:{width}.3f}" for size, width in ((whole["bytes"], 12), (ours["bytes"], 13)))
+        times = "".join(f"{whole[what]:10.1f}{ours[what]:8.1f}" for what in ("save", "memory", "cold", "past"))
+        shown = name if len(name) <= 34 else "..." + name[-31:]
+        print(f"  {shown:34}{mega}{git / 1e6 if git else 0:9.3f}{times}   {ours['bytes'] / whole['bytes']:.4f} x", flush=True)
+    print("  (megabytes; microseconds)\n")
+
+    found = {way: run(given, "--measure", "sizes", LLVS_DEFLATE=way) for way in WAYS}
+    print(f"  {'one value, one word changed':30}{'save':>26}{'read':>26}{'bytes a save':>26}")
     print(f"  {'':30}" + "".join(f"{way:>13}" for _ in range(3) for way in WAYS))
     for size in SIZES:
         rows = [found[way][str(size)] for way in WAYS]

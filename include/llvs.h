@@ -790,6 +790,21 @@ enum llvs_compaction_value {
     LLVS_COMPACTION_ALWAYS = 2
 };
 
+/**
+ * Whether values are stored as differences from earlier ones of the same id, where that takes less room: an edit of a long text takes some
+ * hundred bytes then. Values of 1 KiB to 1 MiB can be. What is stored is read whatever is said here. A library from before differences says
+ * LLVS_ERROR_NEWER_FORMAT of versions that have some, and what builds on them waits there. Since 0.1.
+ */
+typedef uint32_t llvs_differences;
+enum llvs_differences_value {
+    /** The default: in stores that are new, or have such values. */
+    LLVS_DIFFERENCES_AUTO = 0,
+    /** Always. */
+    LLVS_DIFFERENCES_ON = 1,
+    /** Never. */
+    LLVS_DIFFERENCES_OFF = 2
+};
+
 /** How to open a store. Since 0.1. */
 typedef struct llvs_store_options {
     uint32_t struct_size;
@@ -833,8 +848,12 @@ typedef struct llvs_store_options {
      * llvs_store_salvage, which has one of its own.
      */
     const llvs_control *control;
+    /** Whether values are stored as differences from earlier ones. */
+    llvs_differences differences;
+    /** 0. */
+    uint32_t reserved_2;
 } llvs_store_options;
-#define LLVS_STORE_OPTIONS_INIT { (uint32_t)sizeof(llvs_store_options), 0, 0, 0, 0, 0, 0, LLVS_NONE_INIT, 0, 0, 0, 0, 0, 0 }
+#define LLVS_STORE_OPTIONS_INIT { (uint32_t)sizeof(llvs_store_options), 0, 0, 0, 0, 0, 0, LLVS_NONE_INIT, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /**
  * Opens a store, or makes it.
@@ -913,8 +932,14 @@ typedef struct llvs_statistics {
     uint64_t segments;
     /** Bytes that the history takes in memory; caches of values are bounded by the memory budget. */
     uint64_t memory_used;
+    /** Values that this handle stored as differences from earlier ones. */
+    uint64_t differences;
+    /** Bytes that it stored for them. */
+    uint64_t difference_bytes;
+    /** Bytes that these values have. */
+    uint64_t difference_value_bytes;
 } llvs_statistics;
-#define LLVS_STATISTICS_INIT { (uint32_t)sizeof(llvs_statistics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define LLVS_STATISTICS_INIT { (uint32_t)sizeof(llvs_statistics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 /**
  * Fills in the counts.
  * @param control     progress (stage LLVS_STAGE_LISTING) and cancellation; may be NULL
@@ -4211,8 +4236,8 @@ LLVS_LAYOUT(llvs_value_list, 24);
 LLVS_LAYOUT(llvs_value_block, 96);
 LLVS_LAYOUT(llvs_change_info, 64);
 LLVS_LAYOUT(llvs_change_list, 24);
-LLVS_LAYOUT(llvs_store_options, 88);
-LLVS_LAYOUT(llvs_statistics, 80);
+LLVS_LAYOUT(llvs_store_options, 96);
+LLVS_LAYOUT(llvs_statistics, 104);
 LLVS_LAYOUT(llvs_damage, 80);
 LLVS_LAYOUT(llvs_verify_report, 80);
 LLVS_LAYOUT(llvs_salvaged, 40);

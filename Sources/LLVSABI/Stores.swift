@@ -22,8 +22,8 @@ func durability(_ input: llvs_durability, _ name: StaticString) throws -> Durabi
     }
 }
 
-/// The sizes before `compaction_grace`, `busy_timeout` and `control` were appended.
-let earlierSizesOfStoreOptions = [56, 64, 80]
+/// The sizes before `compaction_grace`, `busy_timeout`, `control` and `differences` were appended.
+let earlierSizesOfStoreOptions = [56, 64, 80, 88]
 
 /// Converts the options for the engine; claims the host's storage.
 func storeOptions(_ input: UnsafePointer<llvs_store_options>?) throws -> Store.Options {
@@ -38,7 +38,11 @@ func storeOptions(_ input: UnsafePointer<llvs_store_options>?) throws -> Store.O
     guard let compaction = Compaction(rawValue: input.compaction) else { throw InputError.constant("compaction", input.compaction) }
     options.compaction = compaction
     if input.compaction_grace != 0 { options.compactionGrace = input.compaction_grace }
-    guard input.reserved == 0 else { throw InputError.reserved("llvs_store_options") }
+    guard input.reserved == 0, input.reserved_2 == 0 else { throw InputError.reserved("llvs_store_options") }
+    guard let differences = Store.Differences(rawValue: input.differences) else {
+        throw InputError.constant("differences", input.differences)
+    }
+    options.differences = differences
     if input.busy_timeout != 0 { options.busyTimeout = input.busy_timeout }
     if input.file_mode != 0 { options.fileMode = input.file_mode }
     options.control = try control(input.control)
@@ -109,14 +113,17 @@ public func llvs_store_statistics(
     _ error: ErrorOut!
 ) -> llvs_status {
     entry(error) {
-        _ = try requiredStruct(UnsafePointer(statistics), "llvs_statistics")
+        // Before the counts of differences were appended.
+        _ = try requiredStruct(UnsafePointer(statistics), "llvs_statistics", earlierSizes: [80])
         let found = try handle(store, StoreHandle.self, "store").store.statistics(LLVSABI.control(control))
         fill(
             statistics,
             with: llvs_statistics(
                 struct_size: 0, reserved: 0, versions: found.versions, heads: found.heads, pending: found.pending,
                 damaged: found.damaged, bytes: found.storage.bytes, bytes_written: found.storage.bytesWritten, syncs: found.storage.syncs,
-                segments: found.storage.segments, memory_used: found.historyMemory))
+                segments: found.storage.segments, memory_used: found.historyMemory,
+                differences: found.differences, difference_bytes: found.differenceBytes,
+                difference_value_bytes: found.differenceValueBytes))
     }
 }
 

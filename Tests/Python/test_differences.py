@@ -12,6 +12,8 @@ import pytest
 import value_differences as d
 from sampling import seeds
 
+import llvs
+
 ROOT = Path(__file__).resolve().parents[2]
 VECTORS = ROOT / "Tests" / "Vectors"
 
@@ -69,3 +71,49 @@ def test_places() -> None:
         assert steps <= 4
     assert d.place_of(255) == (0, 0)
     assert [stands_on[place] for place in (5, 6, 7, 8, 9, 12)] == [4, 4, 4, 0, 8, 0]
+
+
+def edited(draw: random.Random, value: bytes) -> bytes:
+    for _ in range(draw.randrange(1, 4)):
+        at = draw.randrange(len(value) + 1)
+        value = value[:at] + b"edit %d " % draw.randrange(10_000) + value[at + draw.randrange(12) :]
+    return value
+
+
+@pytest.mark.parametrize("seed", seeds(range(6), range(200)))
+def test_the_page_reads_what_the_engine_saves(seed: int, tmp_path: Path) -> None:
+    draw = random.Random(seed)
+    states: dict[str, dict[str, bytes]] = {}
+    with llvs.Store(tmp_path / "store") as store:
+        for i in range(draw.randrange(4, 40)):
+            base = draw.choice(list(states)) if states and draw.random() < 0.2 else next(reversed(states), None)
+            state = dict(states[base]) if base else {}
+            changed: dict[str, bytes] = {}
+            for id in draw.sample(("a", "b", "c", "small"), draw.randrange(1, 3)):
+                size = 50 if id == "small" else draw.randrange(1_024, 3_000)
+                changed[id] = edited(draw, state[id]) if id in state else b" ".join(b"%d" % draw.randrange(900) for _ in range(size))[:size]
+            name = f"named-{i}" if draw.random() < 0.1 else None
+            made = store.make_version(base, update=changed, id=name) if base else store.make_version(insert=changed, id=name)
+            states[made.id] = {**state, **changed}
+        count = store.statistics().differences
+    read = reader.read_store(tmp_path / "store")
+    assert not read.problems and not read.pending and set(read.versions) == set(states)
+    for version, state in states.items():
+        prevailing = read.state(version)
+        assert {id.decode(): read.value(at, id) for id, at in prevailing.items()} == state
+    assert count == sum(len(version.differences) for version in read.versions.values())
+
+
+def test_the_option() -> None:
+    with pytest.raises(llvs.InvalidArgumentError, match="auto, on or off"):
+        llvs.Store(storage="memory", differences="perhaps")  # type: ignore[arg-type]
+    value = b"a value that is edited, and long enough. " * 60
+    for differences, count in (("auto", 2), ("on", 2), ("off", 0)):
+        with llvs.Store(storage="memory", differences=differences) as store:
+            head = store.make_version(insert={"v": value})
+            for i in range(2):
+                head = store.make_version(head, update={"v": value + b"%d" % i})
+            statistics = store.statistics()
+            assert statistics.differences == count
+            assert statistics.difference_value_bytes == count * (len(value) + 1)
+            assert statistics.difference_bytes < 200

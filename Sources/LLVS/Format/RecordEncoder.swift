@@ -123,13 +123,14 @@ final class RecordEncoder {
 
     /// Prepares the record of `version`. `changes` are sorted by id bytes and valid. `blobThreshold` and
     /// `storeBlob` are the storage's.
-    /// - Parameter difference: the stored bytes of a value as a difference (`ValueDifference`), and whether it has to carry its digest; nil
-    ///   where it is to be stored whole.
+    /// - Parameters:
+    ///   - startsStore: the record says that versions behind it may have differences.
+    ///   - difference: makes differences; nil if there are none.
     /// - Parameter given: digests of the values of more than `RecordTable.digestThreshold` bytes that have no file yet, in order; none when
     ///   they are not known.
     func encode(
         _ version: Version, _ changes: RecordChanges, digests given: [UInt8] = [], storedAt: Double? = nil, blobThreshold: Int?,
-        difference: ((_ id: UnsafeRawBufferPointer, _ data: UnsafeRawBufferPointer) throws -> (stored: [UInt8], hasDigest: Bool)?)? = nil,
+        startsStore: Bool = false, difference: MakingDifferences? = nil,
         storeBlob: (UnsafeRawBufferPointer, _ digest: [UInt8]) throws -> BlobID
     ) throws {
         removeAll()
@@ -149,7 +150,7 @@ final class RecordEncoder {
                     digests.append(contentsOf: digest)
                     bodies.append(Body())
                 } else if page[i].hasData {
-                    if let difference, deflatedEnd == .max, let made = try difference(page[i].id, page[i].data),
+                    if let difference, deflatedEnd == .max, let made = try difference(page[i].kind, page[i].id, page[i].data, first + i),
                         made.stored.count <= sizes.deflated - deflated.count
                     {
                         try prepareDifference(page[i].id, page[i].data, made.stored, hasDigest: made.hasDigest)
@@ -167,7 +168,7 @@ final class RecordEncoder {
             if !isTableKept, table.count > sizes.piece { foldTable() }
         }
         try writeDirectory(into: &table)
-        try writeHeader(version, changes.count, storedAt: storedAt)
+        try writeHeader(version, changes.count, storedAt: storedAt, startsStore: startsStore)
         try finish(bodiesSize: cursor.bodies)
     }
 
@@ -221,11 +222,13 @@ final class RecordEncoder {
         }
     }
 
-    private func writeHeader(_ version: Version, _ changeCount: Int, storedAt: Double?) throws {
+    private func writeHeader(_ version: Version, _ changeCount: Int, storedAt: Double?, startsStore: Bool) throws {
         var size = 1_024 + 130 * dependencies.count + 16 * blobs.count
         for entry in version.metadata.entries { size += 20 + entry.key.count + entry.value.count }
         try head.reserve(size)
-        let flags = (storedAt == nil ? 0 : RecordHeader.hasExtensions) | (hasDifferences ? RecordHeader.hasDifferencesFlag : 0)
+        let flags =
+            (storedAt == nil ? 0 : RecordHeader.hasExtensions) | (hasDifferences ? RecordHeader.hasDifferencesFlag : 0)
+            | (startsStore ? RecordHeader.mayHaveDifferencesFlag : 0)
         head.integer(UInt32(RecordHeader.format) | UInt32(flags) << 8)
         head.integer(UInt32(0))
         head.integer(UInt64(0))
@@ -254,6 +257,12 @@ final class RecordEncoder {
         head.varint(8)
         head.integer(storedAt.bitPattern)
     }
+
+    /// The stored bytes of the value of a change, by its index, as a difference (`ValueDifference`), and whether it has to carry its
+    /// digest; nil where it is to be stored whole.
+    typealias MakingDifferences = (
+        _ kind: Value.Change.Kind, _ id: UnsafeRawBufferPointer, _ data: UnsafeRawBufferPointer, _ index: Int
+    ) throws -> (stored: [UInt8], hasDigest: Bool)?
 
     // MARK: The table
 

@@ -12,6 +12,8 @@ struct RecordHeader {
     static let hasExtensions: UInt8 = 0x10
     /// Values of the record are differences from earlier ones.
     static let hasDifferencesFlag: UInt8 = 0x02
+    /// Versions behind the record may have such values. It can be passed over.
+    static let mayHaveDifferencesFlag: UInt8 = 0x40
     /// Flags that a reader must know and this one does not; all others it may pass over.
     static let criticalFlags: UInt8 = 0x0D
     /// The tag of the extension that says what this device's clock showed.
@@ -35,6 +37,8 @@ struct RecordHeader {
     var storedAt: Double?
     /// Whether values of the record may be differences.
     var hasDifferences = false
+    /// Whether that goes for versions behind it.
+    var mayHaveDifferences = false
 
     /// Bytes from the start of the record to the change table.
     var tableOffset: Int
@@ -120,6 +124,7 @@ struct RecordHeader {
                 id: id, predecessors: predecessors, timestamp: Double(bitPattern: bits), valueDataSize: valueDataSize,
                 changeCount: changeCount, pageCount: pageCount, dependencies: dependencies, blobs: blobs, metadata: metadata,
                 storedAt: storedAt, hasDifferences: flags & hasDifferencesFlag != 0,
+                mayHaveDifferences: flags & mayHaveDifferencesFlag != 0,
                 tableOffset: tableOffset, tableSize: Int(tableSize), bodiesSize: Int(bodiesSize), checksum: checksum))
     }
 

@@ -16,6 +16,7 @@
 ///
 ///     persisted map = 0 u8 when there is none; else 1 u8 · id of the flat map (16 bytes) · row of its version varint
 ///             · row + 1 of the version that it is patched to, 0 for none, varint · size of the patch varint · patch
+///                     (2 and 3 u8 in place of 0 and 1 in a store whose values may be differences)
 ///
 /// The number of a row is the ordinal of its version in the process that loads the index, and in all later ones that load its successors:
 /// flat map and patch name versions by it. Rows come after those of their predecessors. Any inconsistency invalidates the whole index. The
@@ -26,9 +27,11 @@ enum HistoryIndex {
     private static let hole: UInt8 = 255
 
     /// Encodes the history. The caller holds the store's lock, at least for reading.
-    static func encode(_ history: History, _ persisted: PersistedMap?, mark: [UInt8], place: (RecordPlace) -> RecordPlace = { $0 })
-        -> [UInt8]
-    {
+    static func encode(
+        _ history: History, _ persisted: PersistedMap?, mark: [UInt8], mayHaveDifferences: Bool = false,
+        place: (RecordPlace) -> RecordPlace = { $0 }
+    ) -> [UInt8] {
+        let differences: UInt8 = mayHaveDifferences ? 2 : 0
         var out = ByteWriter()
         out.bytes.reserveCapacity(64 + mark.count + history.liveCount * 48)
         out.integer(magic)
@@ -65,7 +68,7 @@ enum HistoryIndex {
             end = at.offset &+ at.length
         }
         if let persisted {
-            out.bytes.append(1)
+            out.bytes.append(1 | differences)
             out.integer(persisted.id.high.byteSwapped)
             out.integer(persisted.id.low.byteSwapped)
             out.varint(UInt64(persisted.base))
@@ -73,7 +76,7 @@ enum HistoryIndex {
             out.varint(UInt64(persisted.patch?.bytes.count ?? 0))
             out.raw(persisted.patch?.bytes ?? [])
         } else {
-            out.bytes.append(0)
+            out.bytes.append(differences)
         }
         return out.bytes
     }
@@ -83,7 +86,7 @@ enum HistoryIndex {
     /// - Throws: errors of the control, which is checked at each row.
     static func decode(
         _ bytes: [UInt8], _ control: PacedControl = .none, resume: ([UInt8]) -> [UInt32]?
-    ) throws -> (history: History, persisted: PersistedMap?)? {
+    ) throws -> (history: History, persisted: PersistedMap?, mayHaveDifferences: Bool)? {
         try bytes.withUnsafeBytes { raw in
             var reader = ByteReader(raw)
             guard reader.integer(UInt64.self) == magic, let markSize = reader.count(atMost: reader.remaining),
@@ -142,9 +145,9 @@ enum HistoryIndex {
                 }
             }
             history.findHeads()
-            guard let hasCheckpoint = reader.integer(UInt8.self), hasCheckpoint <= 1 else { return nil }
+            guard let told = reader.integer(UInt8.self), told <= 3 else { return nil }
             var persisted: PersistedMap?
-            if hasCheckpoint == 1 {
+            if told & 1 != 0 {
                 guard let id = reader.blobID(), let base = reader.count(atMost: count - 1), let patched = reader.count(atMost: count),
                     let size = reader.count(atMost: reader.remaining), let patch = reader.take(size), history.isLive(base),
                     patched == 0 || history.isLive(patched - 1)
@@ -154,7 +157,7 @@ enum HistoryIndex {
                     versionLimit: count)
             }
             guard reader.remaining == 0, let segments = resume(Array(mark)), history.renumberSegments(segments) else { return nil }
-            return (history, persisted)
+            return (history, persisted, told & 2 != 0)
         }
     }
 }

@@ -145,6 +145,7 @@ extension Store {
             noteDamage(place, error.message, version: version)
             return ([], nil)
         }
+        if header.hasDifferences || header.mayHaveDifferences { differencing.note() }
         if !choices.isEmpty, let chosen = choices[header.id], chosen != place { return ([], nil) }
         if let best = preferred[header.id], best != place {
             let prevailing = try prevailingRecord(header.id, best, place).place

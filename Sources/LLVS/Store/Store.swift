@@ -19,6 +19,17 @@ public final class Store: @unchecked Sendable {
         case custom(any Storage)
     }
 
+    /// Whether values are stored as differences from earlier ones of the same id, where that takes less room. Values of 1 KiB to 1 MiB can
+    /// be. What is stored is read whatever is said here; libraries from before differences do not read versions that have some.
+    public enum Differences: UInt32, Sendable {
+        /// In stores that are new, or have such values.
+        case auto = 0
+        /// Always.
+        case on = 1
+        /// Never.
+        case off = 2
+    }
+
     /// How a store is opened.
     public struct Options: Sendable {
         /// Which storage; it must be the one that the store was made with.
@@ -40,6 +51,8 @@ public final class Store: @unchecked Sendable {
         public var compactionGrace = FileStorage.Options().compactionGrace
         /// SQLite storage: seconds for which other processes that write are waited for, before `.busy`; 0 does not wait.
         public var busyTimeout: Double = 10
+        /// Whether values are stored as differences from earlier ones.
+        public var differences = Differences.auto
         /// The permissions of files that are made, of which the process's mask takes some; directories may be entered by whoever may
         /// read. Nil: 0o600, for their owner alone.
         public var fileMode: UInt32?
@@ -89,6 +102,10 @@ public final class Store: @unchecked Sendable {
     let attachments = Attachments()
     /// What may refuse versions before they are made.
     let savingGuards = SavingGuards()
+    /// Whether and how values are stored as differences.
+    let differencing: Differencing
+    /// Of values that this handle stored as differences: how many, the bytes stored for them, and their own bytes.
+    let storedDifferences = Guarded<(count: UInt64, stored: UInt64, whole: UInt64)>((0, 0, 0))
 
     /// Opens the store at `path`, or makes it.
     /// - Parameters:
@@ -123,6 +140,7 @@ public final class Store: @unchecked Sendable {
         lock = sharedHistory.lock
         let account = MemoryAccount(total: options.memoryBudget)
         commits = Commits(options.durability, encoderMemory: account.reserve)
+        differencing = Differencing(options.differences)
         records = Records(storage, account, readers: lock)
         maps = MapProvider(sharedHistory, records, account)
         GivingWay.add(maps) { [maps] in maps.giveWay() }
@@ -136,7 +154,8 @@ public final class Store: @unchecked Sendable {
             giveUp(error)
             throw error
         }
-        let (count, heads) = lock.withRead { (dag.liveCount, dag.headOrdinals.count) }
+        let (count, heads, isNew) = lock.withRead { (dag.liveCount, dag.headOrdinals.count, dag.liveCount == 0 && pending.isEmpty) }
+        if isNew, options.differences == .auto { differencing.note() }
         Log.write(
             .info,
             "Opened \(description)\(isReadOnly ? " for reading" : ""): \(count) versions, \(caches.rows) of them from the "

@@ -45,7 +45,7 @@ import Testing
                     let encoder = RecordEncoder(), recorded = RecordChanges(Array(borrowed))
                     try encoder.encode(
                         version, recorded, blobThreshold: nil,
-                        difference: { [self] key, data in
+                        difference: { [self] _, key, data, _ in
                             let value = ValueID(unchecked: key), own = Value.Reference(id: value, version: version.id)
                             new[value] = Written(place: 0, way: 0, body: 0, data: Array(data))
                             guard !whole(version), let first = version.predecessors.first,
@@ -282,7 +282,7 @@ import Testing
             let firstID = try source.allVersionIDs().compactMap { try source.version($0) }.min { $0.timestamp < $1.timestamp }
             let writer = Writer()
             try writer.write(source, into: store)
-            let place = try #require(writer.places[#require(firstID).id])
+            let place = try #require(writer.places[firstID?.id ?? EmptyRoot.id])
             let offset = Int(place.offset)
             // The same record once more.
             try writer.write(source, into: store, only: { $0.id == firstID?.id })

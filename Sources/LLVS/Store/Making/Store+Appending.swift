@@ -12,6 +12,8 @@ extension Store {
         var checksum: UInt32 = 0
         /// What it does to the map; empty when it has too many changes.
         var mapped: [MapChange] = []
+        /// The values on which the next ones of their ids may stand.
+        var ways: [Differencing.New] = []
 
         init(_ ordinal: UInt32, _ draft: Draft) { self.ordinal = ordinal; self.draft = draft }
     }
@@ -70,6 +72,7 @@ extension Store {
             for item in items { maps.keep(item.ordinal, on: item.draft.first, count: item.draft.changes.count, item.mapped, view) }
         }
         let (replaced, othersWait) = publish(items)
+        for item in items { keepWays(item) }
         // The lists name versions of the batch by their ordinals.
         if replaced.isEmpty {
             for item in items { maps.keepChanges(item.ordinal, item.draft.changes, item.mapped) }
@@ -113,11 +116,11 @@ extension Store {
         }
         // Of many, small records are gathered; each large one stays with an encoder of its own, which makes it piece by piece.
         var gathered: [UInt8] = [], ends: [Int] = [], large: [Int: RecordEncoder] = [:]
-        var blobs: [BlobID] = []
+        var blobs: [BlobID] = [], batch = DifferenceBatch(items)
         try commits.encoders.with { encoder in
             do {
                 for i in items.indices {
-                    try encode(&items[i], by: encoder, keeping: keeping, beside: own, &blobs)
+                    try encode(&items[i], by: encoder, keeping: keeping, beside: own, &batch, &blobs)
                     guard items.count > 1 else { break }
                     if encoder.recordSize <= encoder.sizes.piece {
                         try encoder.pieces(items[i].draft.changes).forEach { piece in
@@ -157,19 +160,74 @@ extension Store {
 
     /// Prepares the record of a version, stores its large values, and notes what the version does to the map.
     private func encode(
-        _ item: inout Storing, by encoder: RecordEncoder, keeping: Keeping, beside own: [VersionID: UInt32], _ blobs: inout [BlobID]
+        _ item: inout Storing, by encoder: RecordEncoder, keeping: Keeping, beside own: [VersionID: UInt32],
+        _ batch: inout DifferenceBatch, _ blobs: inout [BlobID]
     ) throws {
         let draft = item.draft, isKept = draft.changes.count <= keeping.most
         // What is kept of the changes once they are stored must not fail.
         if isKept, case .maps = keeping { try Memory.expect(draft.changes.count * 256, "Saving \(draft.changes.count) changes") }
         try Memory.check()
         defer { blobs += encoder.blobs }
-        try encoder.encode(
-            draft.version, draft.changes, digests: draft.digests, storedAt: draft.storedAt, blobThreshold: storage.blobThreshold,
-            storeBlob: storage.storeBlob(_:digest:))
+        if differencing.isUsed {
+            item.ways = try encodeDifferences(draft, by: encoder, keeping: keeping, batch)
+            batch.keep(item.ordinal, item.ways)
+        } else {
+            try encoder.encode(
+                draft.version, draft.changes, digests: draft.digests, storedAt: draft.storedAt, blobThreshold: storage.blobThreshold,
+                storeBlob: storage.storeBlob(_:digest:))
+        }
         item.checksum = encoder.checksum
         guard isKept else { return }
         item.mapped = draft.mapChanges(item.ordinal, in: encoder) { id in own[id] ?? lock.withRead { dag.ordinalIncludingStaged(of: id) } }
+    }
+
+    /// Prepares the record of a version, in which values are differences where that pays.
+    /// - Returns: what is known of the ways of its values.
+    private func encodeDifferences(_ draft: Draft, by encoder: RecordEncoder, keeping: Keeping, _ batch: DifferenceBatch) throws
+        -> [Differencing.New]
+    {
+        var view: DeltaChains.View?
+        if case .maps(let given) = keeping { view = given }
+        var new: [Differencing.New] = []
+        let isKept = !batch.isEmpty || draft.changes.count <= Differencing.mostKept
+        try encoder.encode(
+            draft.version, draft.changes, digests: draft.digests, storedAt: draft.storedAt, blobThreshold: storage.blobThreshold,
+            startsStore: draft.first == History.none,
+            difference: { [self] kind, id, data, index in
+                guard Differencing.sizes.contains(data.count) else { return nil }
+                let made = kind == .update ? difference(id, data, of: draft, view, batch) : nil
+                if isKept {
+                    let whole = Differencing.Node(
+                        version: draft.version.id, place: 0, size: data.count, stored: 0, way: 0, body: 0,
+                        checksum: made == nil ? Bytes.crc32c(data) : nil)
+                    new.append(Differencing.New(id: Array(id), index: index, nodes: made?.nodes ?? [whole]))
+                    // In a batch they are where the batch is.
+                    let place = made?.nodes.first?.place ?? 0
+                    if batch.isEmpty, place % 4 == 0 {
+                        new[new.count - 1].bytes = try Memory.copy(data, "Keeping a value")
+                    }
+                }
+                return made.map { ($0.stored, $0.hasDigest) }
+            },
+            storeBlob: storage.storeBlob(_:digest:))
+        var at = encoder.bodiesStart, next = 0
+        for i in encoder.bodies.indices where next < new.count {
+            let body = encoder.bodies[i]
+            if new[next].index == i {
+                new[next].nodes[0].body = body.isNone ? 0 : at
+                if !body.isDifference {
+                    // The encoder may have had no room for a difference.
+                    new[next].nodes = [new[next].nodes[0]]
+                    new[next].nodes[0].place = 0
+                    new[next].nodes[0].way = 0
+                    new[next].nodes[0].stored = body.size
+                }
+                next += 1
+            }
+            at += body.sizeInRecord
+        }
+        noteStored(new)
+        return new
     }
 
     /// Removes the blobs of records that are not there.

@@ -13,6 +13,7 @@ extension Store {
             return
         }
         dag = cached.history
+        if cached.mayHaveDifferences { differencing.note() }
         caches.versions = dag.liveCount
         caches.rows = dag.rows.count
         maps.persisted = cached.persisted
@@ -38,7 +39,11 @@ extension Store {
         do { try storage.sync() } catch { return }
         // A cache can wait until there is memory.
         do { try Memory.expect(lock.withRead { dag.liveCount } * 128, "Writing the index of the history") } catch { return }
-        let index = lock.withRead { HistoryIndex.encode(dag, kept, mark: mark, place: storage.currentPlace) }
+        // Whoever takes the index up does not see what the records say of it.
+        let mayHaveDifferences = differencing.mayBeMet
+        let index = lock.withRead {
+            HistoryIndex.encode(dag, kept, mark: mark, mayHaveDifferences: mayHaveDifferences, place: storage.currentPlace)
+        }
         do { try storage.cachePut(Store.historyName, index) } catch { return }
         if let old = maps.namedPersistedMap, old.id != kept?.id { try? storage.cacheDelete(old.name) }
     }

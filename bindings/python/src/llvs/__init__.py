@@ -36,6 +36,7 @@ and the words that options take, each a `Literal`:
     StorageKind     where a store keeps its records
     Durability      what is safe from a power cut
     Compaction      when small files are put together
+    ValueDifferences  whether values are stored as differences
     SnapshotPolicy  whether a coordinator keeps a snapshot beside each exchange
     Relation        which versions a merge accepts
     HeadSelection   which heads are merged
@@ -241,6 +242,7 @@ if TYPE_CHECKING:
         Relation as Relation,
         SnapshotPolicy as SnapshotPolicy,
         StorageKind as StorageKind,
+        ValueDifferences as ValueDifferences,
     )
     from ._change_array import Content as Content, Entries as Entries
     from ._packing import Pack as Pack
@@ -301,7 +303,8 @@ _MODULES = {
     "transaction": "Transaction",
     "transport": "FileContent OutgoingFile Place Transport VersionFiles",
     "versions": "AnyVersion Change ChangeKind Fork ForkKind Reference SavedVersion Side Value Version",
-    "words": "Choice Compaction Durability HeadSelection Layout LogLevelName MemberKind Relation SnapshotPolicy StorageKind",
+    "words": "Choice Compaction Durability HeadSelection Layout LogLevelName MemberKind Relation SnapshotPolicy StorageKind "
+    "ValueDifferences",
     "_change_array": "Content Entries",
     "_merge_options": "Heads Reverted",
     "_packing": "Pack",

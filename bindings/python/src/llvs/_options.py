@@ -11,10 +11,11 @@ from . import _constants as c, _metadata, _structs, errors
 from ._memory import Column, PathLike, encode, path_bytes
 from ._sources import SourceArray
 from .storage import Storage
-from .words import Compaction, Durability, StorageKind
+from .words import Compaction, Durability, StorageKind, ValueDifferences
 
 _STORAGES = {"file": c.STORAGE_FILE, "sqlite": c.STORAGE_SQLITE, "memory": c.STORAGE_MEMORY}
 _DURABILITIES = {"full": c.DURABILITY_FULL, "normal": c.DURABILITY_NORMAL}
+_DIFFERENCES = {"auto": c.DIFFERENCES_AUTO, "on": c.DIFFERENCES_ON, "off": c.DIFFERENCES_OFF}
 _COMPACTIONS = {"automatic": c.COMPACTION_AUTOMATIC, "on_request": c.COMPACTION_ON_REQUEST, "always": c.COMPACTION_ALWAYS}
 
 
@@ -40,6 +41,7 @@ class StoreOptions:
         compaction_grace: Optional[float],
         busy_timeout: Optional[float] = None,
         file_mode: Optional[int] = None,
+        differences: ValueDifferences = "auto",
     ) -> None:
         if isinstance(storage, str) and storage not in _STORAGES:
             raise errors.InvalidArgumentError(f"{storage!r} is no storage: use file, sqlite, memory, or an llvs.Storage")
@@ -48,6 +50,8 @@ class StoreOptions:
             raise errors.InvalidArgumentError(f"the file mode is {file_mode:#o}; give permissions such as 0o600")
         if compaction not in _COMPACTIONS:
             raise errors.InvalidArgumentError(f"{compaction!r} is no compaction: use automatic, on_request or always")
+        if differences not in _DIFFERENCES:
+            raise errors.InvalidArgumentError(f"{differences!r} says nothing of differences: use auto, on or off")
         self.handle = None if isinstance(storage, str) else storage._new_handle()
         self.struct = _structs.llvs_store_options(
             struct_size=ctypes.sizeof(_structs.llvs_store_options),
@@ -62,6 +66,7 @@ class StoreOptions:
             compaction_grace=0 if compaction_grace is None else compaction_grace or sys.float_info.min,
             busy_timeout=0 if busy_timeout is None else busy_timeout or sys.float_info.min,
             file_mode=0 if file_mode is None else file_mode,
+            differences=_DIFFERENCES[differences],
         )
         self._cache = path_bytes(cache_directory) if cache_directory is not None else b""
         if self._cache:

@@ -161,6 +161,8 @@ class llvs_store_options(ctypes.Structure):
         ("file_mode", c_uint32),
         ("reserved", c_uint32),
         ("control", c_void_p),
+        ("differences", c_uint32),
+        ("reserved_2", c_uint32),
     ]
 
 
@@ -177,6 +179,9 @@ class llvs_statistics(ctypes.Structure):
         ("syncs", c_uint64),
         ("segments", c_uint64),
         ("memory_used", c_uint64),
+        ("differences", c_uint64),
+        ("difference_bytes", c_uint64),
+        ("difference_value_bytes", c_uint64),
     ]
 
 

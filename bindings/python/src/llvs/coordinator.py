@@ -26,7 +26,7 @@ from .merge import AnyArbiter
 from .storage import Storage
 from .store import place_of_store
 from .transport import Place, place_of
-from .words import Compaction, Durability, SnapshotPolicy, StorageKind
+from .words import Compaction, Durability, SnapshotPolicy, StorageKind, ValueDifferences
 
 lib = _abi.lib
 byref = ctypes.byref
@@ -80,6 +80,7 @@ class Coordinator(CoordinatorValues, CoordinatorRules, CoordinatorUndo, Coordina
         compaction_grace: Optional[float] = None,
         busy_timeout: Optional[float] = None,
         file_mode: Optional[int] = None,
+        differences: ValueDifferences = "auto",
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> None:
@@ -117,7 +118,8 @@ class Coordinator(CoordinatorValues, CoordinatorRules, CoordinatorUndo, Coordina
         entries = _metadata.Entries(metadata)
         pieces = Column([encode(name), encode(device)])
         options = StoreOptions(
-            storage, durability, memory_budget, read_only, create, cache_directory, compaction, compaction_grace, busy_timeout, file_mode
+            storage, durability, memory_budget, read_only, create, cache_directory, compaction, compaction_grace, busy_timeout, file_mode,
+            differences,
         )
         decides = ArbiterHandle(arbiter, lambda: self.store) if arbiter is not None else None
         pointer = ctypes.c_void_p()

@@ -27,6 +27,12 @@ class Statistics(NamedTuple):
     segments: int
     #: Bytes that the history takes in memory; caches of values are bounded by the memory budget.
     memory_used: int
+    #: Values that this handle stored as differences from earlier ones.
+    differences: int = 0
+    #: Bytes that it stored for them.
+    difference_bytes: int = 0
+    #: Bytes that these values have.
+    difference_value_bytes: int = 0
 
 
 class Loss(str, Enum):

@@ -26,7 +26,7 @@ from .control import CancelToken, Control, ProgressCallback
 from .versions import AnyVersion, Change, Version
 from .observer import Observer, notify_thunk, observe
 from .storage import Storage
-from .words import Compaction, Durability, StorageKind
+from .words import Compaction, Durability, StorageKind, ValueDifferences
 
 lib = _abi.lib
 byref = ctypes.byref
@@ -68,6 +68,7 @@ class Store(HistoryReading, ValueReading, Differences, Merging, Packing, Mainten
         compaction_grace: Optional[float] = None,
         busy_timeout: Optional[float] = None,
         file_mode: Optional[int] = None,
+        differences: ValueDifferences = "auto",
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> None:
@@ -84,6 +85,8 @@ class Store(HistoryReading, ValueReading, Differences, Merging, Packing, Mainten
         compaction_grace: seconds for which files that were put together are kept, for whoever is copying the store; None: 900.
         busy_timeout: with "sqlite", seconds for which a call waits while others write before it raises BusyError; None: 10.
         file_mode: permissions of files that are made, less what the umask takes; None: 0o600, for their owner alone.
+        differences: whether values are stored as differences from earlier ones of the same id, where that takes less room: "auto" (in
+        stores that are new, or have such values), "on", "off". A library from before differences cannot read versions that have some.
 
         progress, cancel: hear how far opening has come, in versions, and stop it: nothing is open then.
 
@@ -94,7 +97,8 @@ class Store(HistoryReading, ValueReading, Differences, Merging, Packing, Mainten
         self._path, self._kind = os.fsdecode(path) if path is not None else "", storage
         self._observers: set[Observer] = set()
         options = StoreOptions(
-            storage, durability, memory_budget, read_only, create, cache_directory, compaction, compaction_grace, busy_timeout, file_mode
+            storage, durability, memory_budget, read_only, create, cache_directory, compaction, compaction_grace, busy_timeout, file_mode,
+            differences,
         )
         if path is None and storage in ("file", "sqlite"):
             raise errors.InvalidArgumentError(f"a store with the storage {storage!r} needs a path")

@@ -10,6 +10,8 @@ StorageKind = Literal["file", "sqlite", "memory"]
 Durability = Literal["full", "normal"]
 #: When a store in files puts small files together: `Store`.
 Compaction = Literal["automatic", "on_request", "always"]
+#: Whether values are stored as differences from earlier ones: `Store`.
+ValueDifferences = Literal["auto", "on", "off"]
 #: Whether a coordinator keeps a snapshot beside each exchange.
 SnapshotPolicy = Literal["off", "auto"]
 #: Which versions a merge accepts: `Store.merge`.

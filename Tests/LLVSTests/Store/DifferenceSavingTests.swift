@@ -1,0 +1,254 @@
+import LLVSTestSupport
+import Testing
+
+@testable import LLVS
+
+/// Saving values as differences: what is saved comes back, takes little room, and never fails because of what was saved before.
+@Suite struct DifferenceSavingTests {
+    private static func open(
+        _ kind: Int, _ directory: String, _ differences: Store.Differences = .auto,
+        readOnly: Bool = false
+    ) throws -> Store {
+        var options = Store.Options()
+        options.storage = StoreOnDiskTests.kinds[kind].storage
+        options.differences = differences
+        options.readOnly = readOnly
+        return try Store(path: directory + (kind == 0 ? "/store" : "/store.sqlite"), options: options)
+    }
+
+    /// Saves edits of a text.
+    @discardableResult
+    private static func edit(
+        _ store: Store, from head: VersionID?, _ text: inout [UInt8], _ count: Int, seed: UInt64 = 7
+    ) throws -> [(VersionID, [UInt8])] {
+        var random = SeededRandom(seed: seed)
+        var head = head
+        var saved: [(VersionID, [UInt8])] = []
+        for _ in 0..<count {
+            let place = Int(random.next() % UInt64(text.count - 10))
+            text.replaceSubrange(place..<place + 3, with: Array("\(random.next() % 100_000)".utf8))
+            let made = try store.makeVersion(basedOn: head, changes: [.update(id("note"), data: text)]).id
+            saved.append((made, text))
+            head = made
+        }
+        return saved
+    }
+
+    private static func expect(_ saved: [(VersionID, [UInt8])], in store: Store) throws {
+        for (version, data) in saved.shuffled() {
+            #expect(try store.value(id("note"), at: version)?.data == data)
+        }
+        #expect(try store.verify().damages.isEmpty)
+    }
+
+    /// Many ids, branches, removals and merges, of values of all sizes.
+    @Test(arguments: [0, 1], Sample.seeds(from: 1, usual: 2, deep: 30)) func whatIsSavedComesBack(
+        kind: Int, seed: UInt64
+    ) throws {
+        try withTemporaryDirectory { directory in
+            var random = SeededRandom(seed: seed)
+            var store = try Self.open(kind, directory)
+            var states: [VersionID: [ValueID: [UInt8]]] = [:]
+            var order: [VersionID] = []
+            var differences: UInt64 = 0
+            for step in 0..<120 {
+                let base =
+                    order.isEmpty
+                    ? nil
+                    : random.next() % 4 == 0 ? order[Int(random.next() % UInt64(order.count))] : order.last
+                var state = base.flatMap { states[$0] } ?? [:]
+                var changes: [Value.Change] = []
+                for i in 0..<Int(1 + random.next() % 3) {
+                    let key = try id("v\(Int(random.next() % 5) + 5 * i)")
+                    if let data = state[key], random.next() % 8 > 0 {
+                        let edited =
+                            random.next() % 10 == 0 ? data + data : ValueDifferenceTests.edited(data, &random)
+                        changes.append(.update(key, data: edited))
+                        state[key] = edited
+                    } else if state[key] != nil {
+                        changes.append(.remove(key))
+                        state[key] = nil
+                    } else {
+                        let size = [100, 1_023, 1_024, 4_000, 30_000][Int(random.next() % 5)]
+                        let data =
+                            random.next() % 4 == 0
+                            ? RepairTests.noise(random.next(), size) : DeflateTests.text(size, random.next())
+                        changes.append(.insert(key, data: data))
+                        state[key] = data
+                    }
+                }
+                let named = random.next() % 10 == 0
+                let made = try store.makeVersion(
+                    basedOn: base, changes: changes, id: named ? VersionID("named-\(seed)-\(step)") : nil
+                ).id
+                states[made] = state
+                order.append(made)
+                if random.next() % 30 == 0 {
+                    differences += try store.statistics().differences
+                    try store.close()
+                    store = try Self.open(kind, directory)
+                }
+            }
+            differences += try store.statistics().differences
+            #expect(differences > 10)
+            for round in 0..<2 {
+                for version in order.shuffled() {
+                    let found = try store.values(at: version, limit: 100)
+                    #expect(
+                        Dictionary(uniqueKeysWithValues: found.map { ($0.id, $0.data) }) == states[version])
+                }
+                #expect(try store.verify().damages.isEmpty)
+                if round == 0 {
+                    _ = try store.compact()
+                    try store.close()
+                    store = try Self.open(kind, directory)
+                }
+            }
+            try store.close()
+        }
+    }
+
+    @Test(arguments: [0, 1]) func manyVersionsTakeLittleRoom(kind: Int) throws {
+        var sizes: [Store.Differences: UInt64] = [:]
+        for choice in [Store.Differences.off, .auto] {
+            try withTemporaryDirectory { directory in
+                let store = try Self.open(kind, directory, choice)
+                var text = DeflateTests.text(60_000, 3)
+                let first = try store.makeVersion(basedOn: nil, changes: [.insert(id("note"), data: text)])
+                    .id
+                let saved = try Self.edit(store, from: first, &text, 300)
+                let statistics = try store.statistics()
+                sizes[choice] = statistics.storage.bytesWritten
+                #expect((statistics.differences == 0) == (choice == .off))
+                // One whole value in 256.
+                if choice == .auto {
+                    #expect(statistics.differences == 299 && statistics.differenceValueBytes > 299 * 60_000)
+                }
+                try Self.expect(saved, in: store)
+                try store.close()
+                let again = try Self.open(kind, directory, readOnly: true)
+                try Self.expect(saved, in: again)
+                try again.close()
+            }
+        }
+        let (with, without) = (try #require(sizes[.auto]), try #require(sizes[.off]))
+        #expect(with * 20 < without)
+    }
+
+    /// `auto`: a store that is new, or has differences, also after it was opened anew; no other.
+    @Test(arguments: [0, 1]) func whichStoresHaveDifferences(kind: Int) throws {
+        try withTemporaryDirectory { directory in
+            for (i, (first, then, has)) in [
+                (Store.Differences.auto, Store.Differences.auto, true), (.off, .auto, false),
+                (.off, .on, true), (.auto, .off, false), (.on, .auto, true),
+            ].enumerated() {
+                let folder = directory + "/\(i)"
+                try System.mkdir(folder)
+                // Nothing that could be a difference is in it yet.
+                var store = try Self.open(kind, folder, first)
+                var text = DeflateTests.text(5_000, 3)
+                let version = try store.makeVersion(
+                    basedOn: nil, changes: [.insert(id("small"), data: [1]), .insert(id("note"), data: text)]
+                ).id
+                try store.close()
+                store = try Self.open(kind, folder, then)
+                let saved = try Self.edit(store, from: version, &text, 3)
+                #expect((try store.statistics().differences > 0) == has, "\(first) \(then)")
+                try store.close()
+                // Once it has some, there are more.
+                store = try Self.open(kind, folder)
+                let more = try Self.edit(store, from: saved.last?.0, &text, 2)
+                #expect(
+                    (try store.statistics().differences > 0) == (has || first == .auto), "\(first) \(then)")
+                try Self.expect(saved + more, in: store)
+                try store.close()
+            }
+        }
+    }
+
+    /// So does what an exchange brings, many versions at once.
+    @Test func whatIsReceivedTakesLittleRoom() throws {
+        let source = try Store.inMemory()
+        let place = MemoryTransport(name: "received")
+        var text = DeflateTests.text(60_000, 3)
+        let first = try source.makeVersion(basedOn: nil, changes: [.insert(id("note"), data: text)]).id
+        let saved = try Self.edit(source, from: first, &text, 100)
+        _ = try Exchange(store: source, transport: place).send()
+        try withTemporaryDirectory { directory in
+            let store = try Self.open(0, directory)
+            #expect(try Exchange(store: store, transport: place).retrieve().versions.count == 101)
+            #expect(try store.statistics().differences == 100)
+            try Self.expect(saved, in: store)
+            try store.close()
+        }
+    }
+
+    /// A merge stores what it makes of a long text as a difference from that of its first predecessor.
+    @Test func mergesAreDifferencesAsWell() throws {
+        let store = try Store.inMemory()
+        let text = DeflateTests.text(20_000, 3)
+        let base = try store.makeVersion(
+            basedOn: nil,
+            changes: [
+                .insert(id("note"), data: text),
+                .insert(id("__llvs_schema"), data: bytes(#"{"rules":{"note":"text"}}"#)),
+            ]
+        ).id
+        var a = text
+        var b = text
+        a.replaceSubrange(100..<105, with: bytes("alpha beta"))
+        b.replaceSubrange(15_000..<15_005, with: bytes("gamma delta"))
+        let x = try store.makeVersion(basedOn: base, changes: [.update(id("note"), data: a)]).id
+        let y = try store.makeVersion(basedOn: base, changes: [.update(id("note"), data: b)]).id
+        let before = try store.statistics().differences
+        let merged = try store.merge(x, with: y, arbiter: BuiltInArbiter.mostRecentChange)
+        let data = try #require(try store.value(id("note"), at: merged.id)).data
+        #expect(data == a || data == b || data.count > text.count)
+        #expect(before == 2)
+        #expect(try store.verify().damages.isEmpty)
+    }
+
+    /// A base that cannot be read costs room, and nothing else.
+    @Test(arguments: [0, 1]) func noSaveFailsBecauseOfItsPast(kind: Int) throws {
+        try withTemporaryDirectory { directory in
+            var store = try Self.open(kind, directory)
+            var text = DeflateTests.text(5_000, 3)
+            let first = try store.makeVersion(basedOn: nil, changes: [.insert(id("note"), data: text)]).id
+            let place = store.place(of: try store.requireOrdinal(first))
+            let stored: [UInt8] = try id("note").bytes.withUnsafeBytes { raw in
+                let found = try #require(try store.records.findChange(place, raw))
+                return try [UInt8](unsafeUninitializedCapacity: 64) { buffer, count in
+                    try store.records.read(place, at: UInt64(found.body.bodyOffset + 100), into: UnsafeMutableRawBufferPointer(buffer))
+                    count = 64
+                }
+            }
+            try store.close()
+            try RepairTests.flip(stored, in: directory)
+            store = try Self.open(kind, directory)
+            #expect(errorCode { _ = try store.value(id("note"), at: first) } == .damaged)
+            let saved = try Self.edit(store, from: first, &text, 3)
+            for (version, data) in saved {
+                #expect(try store.value(id("note"), at: version)?.data == data)
+            }
+            try store.close()
+        }
+    }
+
+    /// What has nothing in common with what was there is stored as it is, and soon not looked at.
+    @Test func picturesAreStoredWhole() throws {
+        let store = try Store.inMemory()
+        var head = try store.makeVersion(
+            basedOn: nil, changes: [.insert(id("picture"), data: RepairTests.noise(1, 20_000))]
+        ).id
+        for i in 2..<20 {
+            let data = RepairTests.noise(UInt64(i), 20_000)
+            head = try store.makeVersion(basedOn: head, changes: [.update(id("picture"), data: data)]).id
+            #expect(try store.value(id("picture"), at: head)?.data == data)
+        }
+        #expect(try store.statistics().differences == 0)
+        #expect(
+            try id("picture").bytes.withUnsafeBytes { raw in
+                (0..<8).contains { _ in !store.differencing.shouldTry(raw) }
+            })
+    }
+}
