@@ -99,6 +99,32 @@ class Page:
 
         self.wait(one, text).click()
 
+    def hold(self, part: str, count: int = 1) -> None:
+        """Holds the next answers whose addresses have this in them, until `release`: later ones arrive before them."""
+        self.script("""
+            let [part, left] = arguments;
+            const ask = window.asks ??= window.fetch;
+            window.held = [];
+            window.fetch = async (...given) => {
+              const isHeld = String(given[0]).includes(part) && left-- > 0;
+              const answer = await ask(...given);
+              if (isHeld) {
+                await answer.clone().arrayBuffer();
+                await new Promise((done) => window.held.push(done));
+              }
+              return answer;
+            };""", part, count)
+
+    def held(self, count: int = 1) -> None:
+        """Waits until so many answers are held."""
+        self.wait(lambda: self.script("return window.held.length") == count, "the answer that is held")
+
+    def release(self) -> None:
+        """Lets the first answer through that is held, and waits until the page has done with it what it does."""
+        self.wait(lambda: self.script("return window.held.length") > 0, "the answer that is held")
+        self.script("window.held.shift()()")
+        self.drawn()
+
     def drawn(self) -> None:
         """Waits until no transition runs, and what the page has by now is drawn."""
         self.wait(lambda: self.script("return document.getAnimations().every((one) => one.playState !== 'running')"))

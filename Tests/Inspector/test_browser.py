@@ -543,6 +543,91 @@ def test_a_merge_shows_pictures_words_and_who_wrote_them(show: Open) -> None:
     page.wait(lambda: "The merge was made as a new version." in page.text("#said") and page.text("#count") == "9 versions")
 
 
+def test_answers_that_arrive_in_another_order(show: Open) -> None:
+    """What was asked for last is shown, whichever answer arrives last."""
+    def fill(store: llvs.Store) -> llvs.Version:
+        raw = b"\xf1" * 512 + b"\xf2" * 512 + b"\xf3" * 512
+        base = store.make_version(insert={"text": b"one", "raw": raw, **{f"many/{n:03}": b"" for n in range(450)}})
+        return store.make_version(base, update={"text": b"two"})
+
+    page, store, made = show(fill, "--write")
+    # Pages of bytes.
+    page.go("#/values/@?id=raw", "00000000  f1 f1")
+    page.hold("offset=512")
+    page.script("const one = [...document.querySelectorAll('.shown button')].find((b) => b.textContent === 'After');"
+                "one.click(); one.click()")
+    page.wait(lambda: page.text("pre.value").startswith("00000400  f3"))
+    page.release()
+    assert page.text("pre.value").startswith("00000400  f3")
+    # A field to edit a value, before the value itself has come.
+    page.hold("compare/value")
+    page.go("#/values/@?id=text")
+    page.click("Edit", ".shown button")
+    page.wait(lambda: page.all("textarea"))
+    page.find("textarea").send_keys(" and three")
+    page.release()
+    assert page.find("textarea").get_attribute("value") == "two and three"
+    # A list that is asked for again before it has come, as news ask for it.
+    page.hold("api/heads")
+    page.go("#/heads")
+    page.held()
+    store.make_version(made.predecessors[0], update={"text": b"three"})
+    page.wait(lambda: "2 heads" in page.text("#view"))
+    page.release()
+    assert "2 heads" in page.text("#view")
+    # Rows of the history.
+    page.hold("api/history")
+    store.make_version(made, update={"text": b"four"})
+    page.held()
+    store.make_version(made, update={"text": b"five"})
+    page.wait(lambda: page.text("#count") == "5 versions")
+    page.release()
+    assert page.text("#count") == "5 versions" and len(page.all(".version:not([hidden])")) == 5
+    # More of a list, by a second click while the first is on its way.
+    page.go("#/values/@")
+    page.wait(lambda: page.all(".tree details"))
+    page.click("many/", "summary")
+    page.wait(lambda: len(page.all(".tree .tree a")) == 200)
+    page.script("const one = [...document.querySelectorAll('.tree button')].at(-1); one.click(); one.click()")
+    page.wait(lambda: len(page.all(".tree .tree a")) > 200)
+    page.drawn()
+    assert len(page.all(".tree .tree a")) == 400
+
+
+def test_lists_in_a_narrow_view_and_a_decision_that_was_made(show: Open) -> None:
+    page, store, made = show(stores.story, "--write")
+    page.go(f"#/merge/{made['merge'].id}", "Who wrote what")
+    page.click("Go to the 3 decisions")
+    page.wait(lambda: page.script("return document.activeElement.getAttribute('aria-label')") == "Conflict in contact/ann, phone")
+    top = "return document.querySelector('article').getBoundingClientRect().top"
+    assert 0 <= page.script(top) < 300
+    page.click("Take the change of phone")
+    page.wait(lambda: page.text("#view h2") == 'Decide a conflict in "contact/ann"')
+    page.driver.back()
+    page.wait(lambda: "This was changed since the merge" in page.text("article[aria-label$=', phone']"))
+    buttons = "article[aria-label$=', phone'] button, article[aria-label$=', phone'] a.button"
+    assert [one.text for one in page.all(buttons)] == ["Edit the value"], "nothing that would be refused is offered"
+    page.press("u")
+    page.wait(lambda: page.text("#view h2").startswith("Undo: "))
+
+    cut = ("return [...document.querySelectorAll(arguments[0])].filter((one) => one.scrollWidth > one.clientWidth)"
+           ".map((one) => one.textContent)")
+    try:
+        for wide in (390, 800):
+            resize(page.driver, wide, 800)
+            for place in ("heads", "conflicts", "search?q=ann", "compare/@~1/@"):
+                page.go("#/" + place)
+                page.wait(lambda: page.all("#view .list a"))
+                assert page.script(cut, "#view .list .clip") == [], (wide, place)
+            page.go("#/")
+            page.wait(lambda: page.script("return document.querySelector('.version .what').clientWidth") >= 80, str(wide))
+            edge = "return [...document.querySelectorAll('.version:not([hidden]) .when')].map((one) => one.getBoundingClientRect().right)"
+            inside = page.script("return document.getElementById('scroller').getBoundingClientRect().right")
+            assert max(page.script(edge)) <= inside, wide
+    finally:
+        resize(page.driver, 1440, 900)
+
+
 def test_a_head_that_is_chosen_is_in_sight(show: Open) -> None:
     page, store, _ = show(lambda store: stores.long(store, 400, 50))
     page.go("#/heads", "50 heads")

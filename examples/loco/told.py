@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 from typing import Any, Mapping, Optional, Sequence
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import llvs
 from llvs.tools.differing import sentence, words
@@ -268,6 +270,12 @@ def history(book: Book, id: str) -> list[dict[str, Any]]:
     return found
 
 
+def _place(url: str) -> str:
+    """A place as people write it: a folder by its path, and a server by its URL."""
+    parts = urlsplit(url)
+    return url2pathname(parts.path) if parts.scheme == "file" else url
+
+
 def light(book: Book) -> dict[str, Any]:
     """What was synced, and when."""
     status = book.syncer.status
@@ -276,5 +284,5 @@ def light(book: Book) -> dict[str, Any]:
         "isOnline": book.is_online, "state": status.state.name.lower(), "reason": status.reason.name.lower(),
         "last": status.last_success, "next": status.next_round, "error": None if error is None else str(error),
         "problems": [f"{problem.name}: {problem.reason}" for place in status.places for problem in place.problems][:20],
-        "places": [place.place for place in status.places], "came": status.retrieved, "went": status.sent, "rounds": book.rounds,
+        "places": [_place(place.place) for place in status.places], "came": status.retrieved, "went": status.sent, "rounds": book.rounds,
     }

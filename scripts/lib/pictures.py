@@ -141,7 +141,7 @@ def cable(driver: Any, folder: Path, out: Path) -> None:
             post(driver, what, given)
             driver.execute_script("location.hash = '#/contact/ada-ruiz'")
             within(device, "document.querySelector('.face.large img')?.naturalWidth > 0")
-        outside("2 not on both devices")
+        outside("2 versions are not on both devices")
         take(driver, out / "cable")
     finally:
         running.terminate()

@@ -2,6 +2,7 @@
 
 import { get, post } from "/api.js";
 import { el, fill, named, say, spoken } from "/dom.js";
+import { counted } from "/time.js";
 import { enter, hear } from "/token.js";
 
 const HIGH = 64;
@@ -16,7 +17,8 @@ function draw(version, place, devices) {
   if (!line) {
     line = el("li", {}, el("span", { class: "dot", "aria-hidden": "true" }), el("span", { class: "text" }));
     lines.set(version.id, line);
-    $("versions").append(line);
+    // In the order in which they stand: the others keep their places in the page, so that they move.
+    $("versions").insertBefore(line, $("versions").children[place] ?? null);
   }
   const [first, second] = version.at;
   const where = first && second ? "both" : first ? "0" : "1";
@@ -41,7 +43,7 @@ async function renew() {
   for (const [id, line] of lines) if (!shown.has(id)) { line.remove(); lines.delete(id); }
   $("versions").style.height = desk.versions.length * HIGH + "px";
   const apart = desk.versions.filter((version) => version.at.includes(false)).length;
-  $("told").textContent = apart ? `${apart} not on both devices yet.`
+  $("told").textContent = apart ? `${counted(apart, "version is", "versions are")} not on both devices yet.`
     : isPlugged ? "Both devices have the same versions." : "Change something on both devices, then plug in the cable.";
 }
 

@@ -42,6 +42,8 @@ export function photo(id) {
       if (!answer.ok) throw new Error("There is no such photo.");
       return URL.createObjectURL(await answer.blob());
     }));
+    // What did not come is asked for again when it is shown next.
+    photos.get(id).catch(() => photos.delete(id));
   }
   return photos.get(id);
 }

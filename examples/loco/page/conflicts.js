@@ -52,7 +52,7 @@ export function conflictCard(id, conflict, name = null) {
   return el("article", { class: "card conflict" },
     el("h3", {}, questionOf(id, conflict, name)),
     el("div", { class: "muted" }, conflict.why, shown ? [" Shown now: ", el("bdi", {}, shown.by), "\u2019s."] : null,
-      conflict.base ? [" Before: ", el("bdi", {}, conflict.base), "."] : null),
+      conflict.base ? [" Before: ", el("bdi", {}, conflict.base), /[.!?]$/.test(conflict.base) ? "" : "."] : null),
     el("div", { class: "sides" }, conflict.sides.map((one) => side(id, conflict, one))),
     conflict.result === null ? null : el("p", { class: "row-of" }, "Shown now, made of both: ", el("bdi", {}, conflict.result),
       el("button", { type: "button", class: "primary", onclick: () => choose(id, conflict, "result") }, "Keep it")));

@@ -43,7 +43,9 @@ export function showContact(contact) {
   }
   if (!card && contact.isPast) return empty("This contact was not in the book at that time.", "Go to another time.");
   if (!card) {
-    return empty("This contact was deleted.", el("p", {}, "Its ", el("a", { href: path + "/history" }, "history"), " can bring it back."));
+    return empty("This contact was deleted.", el("p", {}, "Restore it as it was last, or as it was at a time in its ",
+      el("a", { href: path + "/history" }, "history"), "."),
+    el("button", { type: "button", class: "primary", onclick: () => act("undelete", { id }) }, "Restore"));
   }
   return el("div", {},
     el("div", { class: "head" }, face(card, id, "large"), el("div", {}, el("h2", {}, named(card.name)),

@@ -88,14 +88,14 @@ export function showForm(contact, key, again) {
   const card = draft?.card ?? contact?.card ?? EMPTY, at = draft ? draft.at : contact?.at;
   const filledFrom = draft ? draft.filledFrom : contact && contact.card;
   const back = contact ? "#/contact/" + encodeURIComponent(contact.id) : "#/";
-  let picture = draft?.picture ?? null, photo = card.photo, isBusy = false;
+  let picture = draft?.picture ?? null, photo = card.photo, isBusy = false, chosen = null;
   const field = (name, label, value) => el("div", {}, el("label", { for: "field-" + name }, label),
     el("input", { type: "text", id: "field-" + name, name, value, autocomplete: "off" }));
   const phones = el("div", {}, card.phones.map((phone) => line(phone, changed)));
   if (!card.phones.length) phones.append(line({ label: "mobile", number: "" }, changed));
   const shown = el("span", { class: "preview" }), photoSaid = el("span", { class: "muted small", role: "status" });
   const drop = () => {
-    photo = picture = null;
+    photo = picture = chosen = null;
     preview("Without a photo.");
     changed();
   };
@@ -111,12 +111,16 @@ export function showForm(contact, key, again) {
   const take = async (event) => {
     const file = event.target.files[0];
     if (!file) return;
+    chosen = file;
     try {
-      picture = await small(file);
+      const made = await small(file);
+      // Another one was chosen meanwhile, or none.
+      if (chosen !== file) return;
+      picture = made;
       preview("The new photo is saved with the rest.");
       changed();
     } catch {
-      photoSaid.textContent = "This file is no picture that the browser knows.";
+      if (chosen === file) photoSaid.textContent = "This file is no picture that the browser knows.";
     }
   };
   const name = field("name", "Name", card.name), nameField = name.querySelector("input");
@@ -173,7 +177,8 @@ export function showForm(contact, key, again) {
     try {
       const saved = await post("save", { id: contact?.id, at, picture, card: given(), confirmed });
       keepDraft(key, null);
-      location.hash = "#/contact/" + encodeURIComponent(saved.id);
+      // Somebody who went elsewhere meanwhile stays there.
+      if (form.isConnected) location.hash = "#/contact/" + encodeURIComponent(saved.id);
     } catch (problem) {
       isBusy = save.disabled = false;
       fill(problems, el("p", { class: "problem" }, problem.message), problem.confirm

@@ -41,6 +41,7 @@ const past = new Past($("past"), async () => {
 });
 let isMoving = false, isMoved = false;
 
+/** Draws what there is now. Returns false if another drawing began meanwhile, which draws instead. */
 async function draw() {
   const number = ++drawn;
   const { parts } = place();
@@ -52,17 +53,19 @@ async function draw() {
   let book;
   try {
     book = await get("book", { q: $("wanted").value, group: chosen.group, tag: chosen.tag, then });
-    if (number !== drawn) return;
+    if (number !== drawn) return false;
     const address = parts.join("/"), isOther = view.dataset.shown !== address;
     frame(book, what === "contact" ? id : null, isOther);
     // A form that is open stays as it is, and says what came meanwhile.
     const isForm = how === "edit" || what === "new";
     if (isForm && !isOther) {
-      if (how === "edit") showMeanwhile(view, await get("contact", { id }));
-      return;
+      const now = how === "edit" ? await get("contact", { id }) : null;
+      if (number !== drawn) return false;
+      if (now) showMeanwhile(view, now);
+      return true;
     }
     const { data, make } = await content(what, id, how, book, address, then);
-    if (number !== drawn) return;
+    if (number !== drawn) return false;
     // After a step to another view the next Tab leads into that, unless somebody types a search.
     const focus = document.activeElement;
     const follows = isOther && !$("past").contains(focus) && view.dataset.shown !== undefined && focus !== $("wanted") && !groupForm;
@@ -74,10 +77,19 @@ async function draw() {
     if (follows) (isForm ? $("field-name") ?? view : view).focus({ preventScroll: true });
     document.body.dataset.ready = address || "start";
   } catch (problem) {
-    if (number !== drawn) return;
+    if (number !== drawn) return false;
     view.drawnOf = null;
     fill(view, el("p", { class: "problem" }, problem.message));
   }
+  return true;
+}
+
+/** Opens the slider. Of the views only the list and a contact are shown at another time, so from all others it leads there. */
+function openPast() {
+  const [what, id, how] = place().parts;
+  if (what === "contact" && how) location.hash = "#/contact/" + encodeURIComponent(id);
+  else if (what && what !== "contact") location.hash = "#/";
+  return past.open().catch((problem) => say(problem.message));
 }
 
 /** What a view is made of, and how. It is drawn again only if that changed. */
@@ -181,7 +193,7 @@ function around(book) {
     book.conflicts ? link("conflicts", "Conflicts", book.conflicts, "asking") : null,
     book.deleted ? link("deleted", "Deleted", book.deleted) : null,
     el("button", { type: "button", class: "plain", "aria-pressed": String(Boolean(past.version)),
-      onclick: () => (past.version ? past.close() : past.open().catch((problem) => say(problem.message))) }, "Another time"),
+      onclick: () => (past.version ? past.close() : openPast()) }, "Another time"),
     el("h2", {}, "Groups", el("button", { type: "button", class: "plain push", onclick: () => nameGroup(null), "aria-label": "New group" },
       "New")),
     groupForm,
@@ -244,8 +256,9 @@ $("online").addEventListener("change", async ({ target }) => {
 });
 $("search").addEventListener("submit", async (event) => {
   event.preventDefault();
-  // Enter leads to the first that is found.
-  await draw();
+  // Enter leads to the first that is found. If news have the page drawn meanwhile, the list is not yet that of this search.
+  const wanted = $("wanted").value;
+  while (!await draw()) if ($("wanted").value !== wanted) return;
   const first = $("wanted").value.trim() && $("list").querySelector("a");
   if (first) {
     $("wanted").blur();

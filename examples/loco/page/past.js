@@ -40,8 +40,10 @@ export class Past {
     this.onMove();
   }
 
-  move(at) {
+  /** day: what the field of the day says, if that was chosen. */
+  move(at, day = "") {
     if (!this.moments?.length) return;
+    this.day.value = day;
     this.at = Math.max(0, Math.min(this.moments.length - 1, at));
     const one = this.moments[this.at];
     this.range.value = this.at;
@@ -55,7 +57,7 @@ export class Past {
   moveTo(day) {
     const end = new Date(day + "T23:59:59.999").getTime() / 1000;
     if (Number.isNaN(end)) return;
-    this.move(Math.max(0, this.moments.findLastIndex((one) => one.time <= end)));
+    this.move(Math.max(0, this.moments.findLastIndex((one) => one.time <= end)), day);
   }
 
   bringBack() {

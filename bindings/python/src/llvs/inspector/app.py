@@ -154,7 +154,8 @@ def make_app(inspected: Inspected, guard: Guard) -> ASGIApp:
         return comparing.value(store, asked.text("id"), id_of(asked, "a"), id_of(asked, "b"))
 
     def merge(asked: Asked) -> Any:
-        return merges.explain(store, inspected.find(asked.text("version")))
+        at = inspected.find("@") if inspected.write else None
+        return merges.explain(store, inspected.find(asked.text("version")), at)
 
     def foreseen(asked: Asked) -> Any:
         return merges.foreseen(store, inspected.find(asked.text("a")), inspected.find(asked.text("b")))

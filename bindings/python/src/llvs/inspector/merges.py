@@ -38,8 +38,11 @@ _WHY = {
 }
 
 
-def explain(store: llvs.Store, version: llvs.Version) -> dict[str, Any]:
-    """The bases, both sides and each conflict of a merge, with what stands and why. Raises NotFound for a version that is no merge."""
+def explain(store: llvs.Store, version: llvs.Version, at: Optional[llvs.Version] = None) -> dict[str, Any]:
+    """The bases, both sides and each conflict of a merge, with what stands and why. Raises NotFound for a version that is no merge.
+
+    at: the version that a decision is made on; then each conflict says whether what the merge decided is still there.
+    """
     if len(version.predecessors) != 2:
         raise NotFound("This version is no merge: it has fewer than two predecessors.")
     first, second = store.versions(version.predecessors)
@@ -50,7 +53,11 @@ def explain(store: llvs.Store, version: llvs.Version) -> dict[str, Any]:
         "second": told(store, second),
         "bases": [told(store, base) for base in store.merge_bases(first, second)],
         "recorded": found.recorded,
-        "conflicts": [_told(store, record, first, second, version) for record in found.records[:MOST]],
+        "conflicts": [
+            {**_told(store, record, first, second, version),
+             "canChoose": at is not None and _is_undecided(store, record._replace(version=record.version or version.id), at)}
+            for record in found.records[:MOST]
+        ],
         "count": len(found.records),
         "written": list(_written(store, first, second, version)),
     }

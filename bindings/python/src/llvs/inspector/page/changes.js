@@ -2,10 +2,24 @@
 
 import { get } from "./api.js";
 import { insideOf } from "./differences.js";
-import { el, fill, named } from "./dom.js";
+import { el, fill, named, say } from "./dom.js";
 import { at } from "./routes.js";
 
 export const KINDS = { insert: "inserted", update: "updated", remove: "removed", preserve: "kept", preserve_removal: "removed" };
+
+/** A button that brings more of a list. A second click while the first is on its way would bring the same twice. */
+export function moreButton(bring) {
+  const button = el("button", { class: "plain", onclick: async () => {
+    button.disabled = true;
+    try {
+      await bring();
+    } catch (problem) {
+      say(problem.message);
+      button.disabled = false;
+    }
+  } }, "Show more");
+  return button;
+}
 
 /** The row for `{id, kind}` from the version `a` to the version `b` (ids); `before` and `after` are what they are called. */
 export function changeOf(entry, a, b, before, after) {

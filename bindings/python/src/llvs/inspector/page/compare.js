@@ -1,7 +1,7 @@
 // Two versions side by side: which values differ, and how inside.
 
 import { get } from "./api.js";
-import { KINDS, changeOf } from "./changes.js";
+import { KINDS, changeOf, moreButton } from "./changes.js";
 import { el, empty, fill } from "./dom.js";
 import { titleOf } from "./history.js";
 import { at, go } from "./routes.js";
@@ -47,10 +47,10 @@ function entryOf(entry, found, isOpen) {
 function addEntries(list, found, page, wanted) {
   page.entries.forEach((entry) => list.append(entryOf(entry, found, wanted === null ? page.entries.length <= 3 : entry.id === wanted)));
   if (!page.next) return;
-  const more = el("button", { class: "plain", onclick: async () => {
+  const more = moreButton(async () => {
     const rest = await get("compare", { a: found.a.id, b: found.b.id, after: page.next });
     more.remove();
     addEntries(list, found, rest, wanted);
-  } }, "Show more");
+  });
   list.append(more);
 }

@@ -39,6 +39,7 @@ export class History {
     this.total = 0;
     this.lanes = 1;
     this.generation = 0;
+    this.renewals = 0;
     this.chosen = null;
     /** So many of the newest rows are not shown: a replay shows them later. */
     this.hidden = 0;
@@ -72,6 +73,7 @@ export class History {
 
   /** The store has changed: all rows are asked for anew, and what was at the top stays there. */
   async renew() {
+    const number = ++this.renewals;
     const place = Math.floor(this.scroller.scrollTop / HIGH);
     const anchor = place > 0 ? this.rowAt(place)?.id : null;
     const offset = this.scroller.scrollTop - place * HIGH;
@@ -81,6 +83,8 @@ export class History {
     const at = found?.row ?? 0;
     const page = Math.floor(at / PAGE);
     const answer = page ? await get("history", { first: page * PAGE, count: PAGE }) : first;
+    // Newer news came meanwhile, which asked for the rows again.
+    if (number !== this.renewals) return;
     this.pages = new Map([[0, first.rows]]);
     if (answer.rows.length) this.pages.set(page, answer.rows);
     this.taken(answer);
@@ -119,6 +123,11 @@ export class History {
     try {
       for (;;) {
         const answer = await get("history", { first: page * PAGE, count: PAGE });
+        // Rows of before the last news are at other places now.
+        if (answer.generation < this.generation) {
+          await new Promise((later) => setTimeout(later, 50));
+          continue;
+        }
         if (answer.rows.length >= Math.min(PAGE, answer.total - page * PAGE)) {
           count.textContent = counted(answer.total, "version");
           this.pages.set(page, answer.rows);

@@ -22,6 +22,7 @@ const view = document.getElementById("view");
 const live = document.getElementById("live");
 let summary = null;
 let address = null;
+let drawing = 0;
 let walking = Promise.resolve();
 
 const history = new History(document.getElementById("scroller"), (row) => {
@@ -38,7 +39,7 @@ const app = {
   takeBack: (what) => (summary?.write ? takeBack(what) : undefined),
   get write() { return Boolean(summary?.write); },
   /** Whether an answer is still wanted. */
-  isAt: (route) => route.address === address,
+  isAt: (route) => route.drawing === drawing,
   /** The version that changes made here go on from. */
   head: () => summary?.work,
   chosen: () => history.chosen,
@@ -60,8 +61,9 @@ const app = {
 
 /** Shows what the address says. */
 async function show() {
-  const route = { ...here(), address: location.hash };
-  address = route.address;
+  // News may ask for what an address shows while it is being asked for: the last answer counts.
+  const route = { ...here(), drawing: ++drawing };
+  address = location.hash;
   const part = ["heads", "conflicts", "exchanges"].includes(route.view) ? route.view : "history";
   for (const link of document.querySelectorAll(".bar nav a")) {
     if (link.dataset.part === part) link.setAttribute("aria-current", "page");
@@ -87,6 +89,7 @@ async function show() {
   }
   document.title = `${spoken(summary?.name || "Store")} · ${route.view}`;
   await shows(view, route, app).catch((problem) => { if (app.isAt(route)) failed(problem); });
+  if (!app.isAt(route)) return;
   if (view.dataset.view !== route.view) view.scrollTop = 0;
   view.dataset.view = route.view;
 }
@@ -94,8 +97,10 @@ async function show() {
 /** Marks the version of a name in the history. */
 async function point(name) {
   if (!name) return history.choose(null);
+  const asked = address;
   const found = name === "@" ? { id: summary?.work } : name.length < 32 ? await get("row",
     { version: name }).catch(() => null) : { id: name };
+  if (asked !== address) return undefined;
   return history.choose(found?.id ?? null);
 }
 

@@ -61,7 +61,7 @@ function conflictOf(record, found, names, app) {
   const column = (name, kind, part, isLost) => el("div", { class: kind + (isLost ? " lost" : "") }, el("div", { class: "small muted" },
     ...named(name), kind === record.newerIs ? ", newer change" : ""), shown(record.id, part));
   const winner = stands === first ? names.first : stands === second ? names.second : null;
-  const card = el("article", { class: "card", "aria-label": `Conflict in ${spoken(record.id)}, ${pathOf(record.path)}` },
+  const card = el("article", { class: "card", tabindex: -1, "aria-label": `Conflict in ${spoken(record.id)}, ${pathOf(record.path)}` },
     el("div", { class: "row-of" }, el("h3", {}, el("code", {}, ...named(record.id))), el("span", { class: "muted" }, pathOf(record.path)),
       el("span", { class: "push chip reason" }, REASONS[record.kind])),
     el("div", { class: "four" },
@@ -75,12 +75,14 @@ function conflictOf(record, found, names, app) {
         el("code", {}, ...named(record.rule[0])), "."] : "No rule is for this place.")));
   if (app.write && found.version) {
     const choose = (choice) => decide(found.version, record, choice, app);
+    const can = record.canChoose;
+    if (!can) card.append(el("p", { class: "muted" }, "This was changed since the merge, perhaps by a decision. Edit what is there now."));
     card.append(el("div", { class: "row-of" },
-      record.hasSides && stands !== first &&
+      can && record.hasSides && stands !== first &&
         el("button", { onclick: () => choose(first) }, "Take the change of ", ...named(names.first)),
-      record.hasSides && stands !== second &&
+      can && record.hasSides && stands !== second &&
         el("button", { onclick: () => choose(second) }, "Take the change of ", ...named(names.second)),
-      el("button", { onclick: () => choose("result") }, "Keep the result"),
+      can && el("button", { onclick: () => choose("result") }, "Keep the result"),
       el("a", { class: "button", href: at("values", [app.head()], { id: record.id }) }, "Edit the value")));
   }
   return card;
@@ -109,6 +111,7 @@ export async function showMerge(view, route, app) {
   fill(view, ...(found.version ? headOf(found.version, "merge") : previewOf(found, app)),
     el("div", { class: "sides" }, ...bases, side(names.first, "first", found.first), side(names.second, "second", found.second),
       found.version && side("result", "result", found.version)),
+    toDecisions(found),
     writtenOf(found, names),
     found.recorded ? null : el("p", { class: "problem" },
       "Other rules than those of the store made this merge, or the application itself: here is how the rules of the store decide."),
@@ -116,6 +119,17 @@ export async function showMerge(view, route, app) {
     ...found.conflicts.map((record) => conflictOf(record, found, names, app)),
     found.conflicts.length ? null : empty("Nothing had to be decided.", "Both sides changed different things, and all of it was kept."),
     found.count > found.conflicts.length ? el("p", { class: "muted" }, `Only the first ${found.conflicts.length} are shown.`) : null);
+}
+
+/** A button that leads to the decisions, if something is shown above them. */
+function toDecisions(found) {
+  if (!found.conflicts.length || !found.written?.length) return null;
+  const show = () => {
+    const first = document.querySelector("#view article");
+    first.scrollIntoView({ block: "start" });
+    first.focus({ preventScroll: true });
+  };
+  return el("p", {}, el("button", { onclick: show }, `Go to the ${counted(found.count, "decision")}`));
 }
 
 /** The head of a merge that nobody made yet, and a button that makes it. */

@@ -6,7 +6,7 @@ const PACE = 700, LONG = 3000;
 export class Replay {
   /** show(row): shows a version. work(): the id of the version from which a replay begins anew. */
   constructor(history, button, show, work) {
-    Object.assign(this, { history, button, show, work, timer: 0, isPaused: false });
+    Object.assign(this, { history, button, show, work, timer: 0, steps: 0, isPaused: false });
     button.addEventListener("click", () => this.play());
     this.told();
   }
@@ -33,8 +33,9 @@ export class Replay {
     this.timer = setTimeout(() => this.step(), LONG);
     this.told();
     if (--this.place < 0) return this.end();
+    const number = ++this.steps;
     const row = await this.history.hide(this.place);
-    if (!this.timer) return undefined;
+    if (!this.timer || number !== this.steps) return undefined;
     if (!row) return this.end();
     this.show(row);
     clearTimeout(this.timer);

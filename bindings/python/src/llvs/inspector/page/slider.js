@@ -14,7 +14,7 @@ const PACE = 1200;
 export class Slider {
   /** steps: the versions in which the value changed, the oldest first. onMove(version): another one is shown. */
   constructor(id, steps, cut, content, version, onMove) {
-    Object.assign(this, { id, steps, cut, content, version, onMove, place: -1 });
+    Object.assign(this, { id, steps, cut, content, version, onMove, place: -1, asked: 0 });
     this.range = el("input", {
       type: "range", min: 0, max: Math.max(0, steps.length - 1), "aria-label": "The versions of this value, in time",
       oninput: () => this.move(Number(this.range.value)),
@@ -52,6 +52,7 @@ export class Slider {
     let place = version ? this.steps.findIndex((step) => step.id === version) : this.steps.length - 1;
     if (place < 0 && version) place = this.steps.length - 1;
     if (place === this.place && !again) return;
+    const number = ++this.asked;
     this.place = place;
     this.range.value = place;
     this.earlier.disabled = place <= 0;
@@ -71,12 +72,17 @@ export class Slider {
       get("value", { at: where, id: this.id }).catch((problem) => problem),
       before ? get("compare/value", { a: before.id, b: where, id: this.id }).catch(() => null) : null,
     ]);
-    if (place !== this.place) return;
+    if (number !== this.asked) return;
     const shown = el("div", {});
     if (value instanceof Error) fill(shown, empty("There is no value here.", step ? "It was removed by this version." : value.message));
     else showValue(shown, value);
     const differs = inside && inside.by !== "bytes" && !(value instanceof Error) ? insideOf(inside) : null;
     fill(this.content, differs ? el("div", { class: "changed-now" }, el("h3", {}, "What changed in this step"), differs) : null, shown);
+  }
+
+  /** Lets something else be shown: what was asked for before is not shown any more. Returns what `asked` is until the next step. */
+  leave() {
+    return ++this.asked;
   }
 
   /** Goes on by itself, from the beginning when it is at the end. */

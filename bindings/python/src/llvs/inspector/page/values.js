@@ -1,6 +1,7 @@
 // The values at a version as a tree, and the one that is looked at.
 
 import { change, get } from "./api.js";
+import { moreButton } from "./changes.js";
 import { el, empty, fill, named, say, spoken } from "./dom.js";
 import { at, go } from "./routes.js";
 import { Slider } from "./slider.js";
@@ -17,10 +18,11 @@ export async function showValues(view, route, app) {
     const version = await get("version", { version: name, count: 1 });
     if (!app.isAt(route)) return;
     scene = makeScene(view, version, name, app);
+    scene.chosen = route.query.get("id");
     await scene.list("");
     if (!app.isAt(route)) return;
   }
-  const id = route.query.get("id");
+  const id = scene.chosen = route.query.get("id");
   for (const link of scene.tree.querySelectorAll("a")) link.setAttribute("aria-current", link.valueId === id);
   if (id !== null) await scene.open(id, route.query.get("at"), route);
   else fill(scene.shown, empty("Choose a value.", "Its history can be played with the slider, or with the keys [ and ]."));
@@ -66,25 +68,34 @@ function addEntries(made, list, page, prefix, wanted) {
       const link = el("a", { href: at("values", [made.name], { id: entry.id }), title: spoken(entry.id) },
         el("span", { class: "clip" }, ...named(entry.name)), el("span", { class: "push muted small number" }, bytes(entry.size ?? 0)));
       link.valueId = entry.id;
+      link.setAttribute("aria-current", entry.id === made.chosen);
       list.append(el("li", {}, link));
       continue;
     }
     const below = el("ul", { class: "tree" });
+    let asked = false;
     const group = el("details", {}, el("summary", {}, el("span", { class: "clip" }, ...named(entry.name)),
       el("span", { class: "push muted small number" }, counted(entry.count, "value"))), below);
     group.addEventListener("toggle", async () => {
-      if (!group.open || below.children.length) return;
-      addEntries(made, below, await get("state", { at: made.version.id, prefix: entry.prefix }), entry.prefix, "");
+      // It may be closed and opened again before the answer comes.
+      if (!group.open || asked) return;
+      asked = true;
+      try {
+        addEntries(made, below, await get("state", { at: made.version.id, prefix: entry.prefix }), entry.prefix, "");
+      } catch (problem) {
+        say(problem.message);
+        asked = false;
+      }
     });
     if (page.entries.length < 12 && entry.count <= 24) group.open = true;
     list.append(el("li", {}, group));
   }
   if (!page.next) return;
-  const more = el("li", {}, el("button", { class: "plain", onclick: async () => {
+  const more = el("li", {}, moreButton(async () => {
     const rest = await get("state", { at: made.version.id, prefix, filter: wanted, after: page.next });
     more.remove();
     addEntries(made, list, rest, prefix, wanted);
-  } }, "Show more"));
+  }));
   list.append(more);
 }
 
@@ -113,7 +124,10 @@ async function openValue(made, id, step, route) {
 }
 
 async function edit(made, id, content) {
+  const number = made.slider.leave();
   const value = await get("value", { at: made.version.id, id }).catch(() => ({ kind: "text", text: "", isWhole: true }));
+  // The slider was moved meanwhile, or another value was chosen.
+  if (number !== made.slider.asked || made.slider.id !== id) return;
   if (value.text === undefined || !value.isWhole) {
     say("Only texts that are shown as a whole can be edited here.");
     return;

@@ -1,7 +1,7 @@
 // One version: who made it, when, from what, and what it changed.
 
 import { change, get } from "./api.js";
-import { KINDS, changeOf } from "./changes.js";
+import { KINDS, changeOf, moreButton } from "./changes.js";
 import { el, empty, fill, named, say, shortId, spoken } from "./dom.js";
 import { chipsOf, titleOf } from "./history.js";
 import { at, go } from "./routes.js";
@@ -115,11 +115,11 @@ function addChanges(list, version, page) {
         el("span", { class: "kind " + entry.kind }, KINDS[entry.kind]), el("code", { class: "clip" }, named(entry.id)))));
   }
   if (page.next === null || page.next === undefined) return;
-  const more = el("li", {}, el("button", { class: "plain", onclick: async () => {
+  const more = el("li", {}, moreButton(async () => {
     const rest = await get("version", { version: version.id, after: page.next, count: 500 });
     more.remove();
     addChanges(list, version, rest);
-  } }, "Show more"));
+  }));
   list.append(more);
 }
 

@@ -97,7 +97,8 @@ function hex(value) {
   const size = LINES * 32;
   const show = async (to) => {
     offset = Math.max(0, Math.min(to, Math.floor((value.size - 1) / size) * size));
-    const bytes = new Uint8Array(await data(value.id, value.at, offset, size));
+    const from = offset, bytes = new Uint8Array(await data(value.id, value.at, offset, size));
+    if (from !== offset) return;
     // In a narrow place there are fewer bytes in a line, so that their text is seen beside them.
     fill(place, ...lines(bytes, offset, place.clientWidth < 360 ? 4 : place.clientWidth < 640 ? 8 : 16));
     told.textContent = `${number(offset)} to ${number(offset + bytes.length)} of ${number(value.size)}`;
