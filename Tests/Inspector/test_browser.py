@@ -629,8 +629,37 @@ def test_lists_in_a_narrow_view_and_a_decision_that_was_made(show: Open) -> None
 
 
 def test_a_head_that_is_chosen_is_in_sight(show: Open) -> None:
-    page, store, _ = show(lambda store: stores.long(store, 400, 50))
-    page.go("#/heads", "50 heads")
+    name = "Incorporated" * 20
+
+    def fill(store: llvs.Store) -> llvs.Version:
+        stores.long(store, 400, 50)
+        base = store.make_version(store.most_recent_head, update={
+            "__llvs_schema": stores.RULES, name: b"1", "contact/" + name: b'{"name":"x"}'}, branch=name[:60],
+                                  metadata={"author": name, "message": "Long " + name, name: name})
+        ada, ben = (store.make_version(base, update={"contact/" + name: json.dumps({"name": who + name}).encode()},
+                                       metadata={"author": who + name}) for who in ("ada", "ben"))
+        return store.merge(ada, ben)
+
+    page, store, merge = show(fill, "--write")
+    # Long names beside many lanes leave nothing outside of what can be seen.
+    outside = ("return [document.getElementById('view'),"
+               " ...document.querySelectorAll('#view .list a, #view .tree a, .version:not([hidden])')]"
+               ".filter((one) => one.checkVisibility() && one.scrollWidth > one.clientWidth).map((one) => one.textContent.slice(0, 99))")
+    lines = ("return [...document.querySelectorAll('#view .list a > code, #view .tree .push')]"
+             ".map((one) => one.getBoundingClientRect().height).filter((high) => high > 32)")
+    try:
+        for wide in (390, 800, 1400):
+            resize(page.driver, wide, 900)
+            for place in (f"version/{merge.predecessors[0]}", f"merge/{merge.id}", "heads", f"values/@?id={name}",
+                          f"compare/@~1/{merge.id}", "conflicts", "exchanges", f"search?q={name}"):
+                page.go("#/" + place)
+                page.wait(lambda: page.script("return document.getElementById('view').dataset.view") == re.split(r"\W", place)[0], place)
+                page.wait(lambda: "Incorporated" in page.text("#view"), place)
+                page.drawn()
+                assert page.script(outside) == [] and page.script(lines) == [], (wide, place)
+    finally:
+        resize(page.driver, 1440, 900)
+    page.go("#/heads", "heads")
     page.all("#view .list a")[-1].click()
     page.wait(lambda: page.all(".version[aria-selected='true']"))
     inside = ("const one = document.querySelector('.version[aria-selected=true]').getBoundingClientRect(),"

@@ -154,7 +154,8 @@ export class History {
   }
 
   draw() {
-    const high = this.scroller.clientHeight;
+    const high = this.scroller.clientHeight, room = this.scroller.clientWidth - width(this.lanes);
+    this.scroller.dataset.room = room < 200 ? "none" : room < 300 ? "little" : room < 480 ? "some" : "much";
     const top = this.scroller.scrollTop;
     const first = Math.max(this.hidden, Math.floor(top / HIGH) - 2);
     const last = Math.min(this.total - 1, Math.ceil((top + high) / HIGH) + 2);
