@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import base64
+import sys
+from pathlib import Path
 from typing import Any, Callable
 
 import browser
-from conftest import Device, Running
+from conftest import LOCO, Device, Running
+
+sys.path.insert(0, str(LOCO))
+import faces  # noqa: E402
 
 Open = Callable[[str], Device]
 
@@ -141,6 +147,54 @@ def test_what_a_narrow_view_shows(window: Open, running: Running) -> None:
     laptop.wait(lambda: laptop.find("#past").is_displayed() and laptop.script("return location.hash") == "#/")
     laptop.click("Earlier", "#past button")
     laptop.wait(lambda: "Ada Ruiz" in laptop.text("#list"))
+
+
+def test_photos_and_what_is_said_of_them(window: Open, running: Running, tmp_path: Path) -> None:
+    running.ask("Laptop", "/api/examples", {})
+    laptop = window("Laptop")
+    laptop.wait(lambda: running.ask("Phone", "/api/book")[1]["count"] == 12)
+    portraits = [faces.portrait((9, 9, 9), (4, 5, 6), (200, 100, 50), (9, 9, 9), long) for long in (True, False)]
+    for device, portrait in zip(("Laptop", "Phone"), portraits):
+        running.ask(device, "/api/online", {"isOnline": False})
+        ada = running.ask(device, "/api/contact?id=ada-ruiz")[1]
+        given = {"id": "ada-ruiz", "at": ada["at"], "card": ada["card"], "picture": base64.b64encode(portrait).decode()}
+        assert running.ask(device, "/api/save", given)[0] == 200
+    # The switch says what it is at, and what it does to somebody who does not see it.
+    laptop.wait(lambda: laptop.text("#online-text") == "Offline")
+    assert laptop.find("#online").get_attribute("aria-label") == "Online"
+    for device in ("Laptop", "Phone"):
+        running.ask(device, "/api/online", {"isOnline": True})
+    laptop.wait(lambda: "Conflicts" in laptop.text("#around"))
+
+    # Both pictures are shown, and which one stands.
+    laptop.open("conflicts")
+    assert [one.text.split("\n")[0] for one in laptop.all("#around [aria-current]")] == ["Conflicts"]
+    laptop.open("contact/ada-ruiz")
+    wide = "return [...document.querySelectorAll(arguments[0])].map((one) => one.naturalWidth)"
+    laptop.wait(lambda: laptop.script(wide, ".conflict .side img") == [160, 160])
+    assert len({one.get_attribute("src") for one in laptop.all(".conflict .side img")}) == 2
+    assert "Which photo?" in laptop.text(".conflict") and "Shown now: Phone\u2019s." in laptop.text(".conflict")
+    # The history shows the photo of each time, and what its shading means.
+    laptop.open("contact/ada-ruiz/history")
+    laptop.click("Change the photo of Ada Ruiz", ".past button")
+    laptop.wait(lambda: "another photo" in laptop.text(".past .card") and laptop.script(wide, ".past .card img") == [160])
+    assert laptop.text(".past .legend") == "Shaded: changed here."
+    # A photo that is chosen is seen before it is saved.
+    picture = tmp_path / "dan.png"
+    picture.write_bytes(portraits[0])
+    laptop.open("contact/dan-berg/edit")
+    laptop.find("input[type=file]").send_keys(str(picture))
+    laptop.wait(lambda: laptop.script(wide, ".preview img") == [160] and "is saved with the rest" in laptop.text("#view .picture"))
+    laptop.click("Cancel", "#view a")
+    # Tags look different from groups, and a contact that is chosen is scrolled to.
+    first = "return getComputedStyle(document.querySelector(arguments[0]), '::before').content"
+    assert laptop.script(first, "#around a.tag") == '"# "' != laptop.script(first, "#around a.group")
+    browser.resize(laptop.driver, 1280, 400)
+    laptop.open("contact/liam-byrne")
+    seen = ("const one = document.querySelector('#list [aria-current]').getBoundingClientRect(),"
+            "all = document.getElementById('list').getBoundingClientRect(); return one.top >= all.top && one.bottom <= all.bottom")
+    assert laptop.script(seen)
+    browser.resize(laptop.driver, 1280, 800)
 
 
 def test_answers_that_arrive_in_another_order(window: Open, running: Running) -> None:

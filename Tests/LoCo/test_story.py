@@ -353,6 +353,7 @@ def test_long_names_groups_and_a_search_in_a_narrow_window(devices: Open, runnin
     at = running.ask("Laptop", "/api/book")[1]["at"]
     running.ask("Laptop", "/api/save", {"id": id, "at": at, "card": {"name": long, "company": long}})
     running.ask("Laptop", "/api/save", {"card": {"name": "Jutta M\u00fcller"}})
+    assert running.ask("Laptop", "/api/group", {"name": long})[0] == 200
     laptop.look_at()
     browser.resize(laptop.driver, 390, 800)
     try:
@@ -370,8 +371,9 @@ def test_long_names_groups_and_a_search_in_a_narrow_window(devices: Open, runnin
         laptop.click("Clear the search")
         laptop.wait(lambda: len(laptop.all("#list a")) == 2)
         laptop.click("New", ".around button")
-        laptop.find(".around input").send_keys("Choir\n")
+        laptop.find(".around input").send_keys("Choir \n")
         laptop.click("Choir", ".around a")
+        assert laptop.all("#around .blank") == [], "spaces at an end are no part of a name"
         laptop.click("Rename", "#group-tools button")
         field = laptop.find(".around input")
         field.clear()

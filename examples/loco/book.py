@@ -156,7 +156,8 @@ class Book:
 
     def save_group(self, id: Optional[str], name: str) -> str:
         """Names a group, or makes one."""
-        if not name.strip():
+        name = name.strip()
+        if not name:
             raise Refused("A group needs a name.")
         key = id or uuid.uuid4().hex[:12]
         with self.groups.edit(key, default=Group(), description=f"{'Rename' if id else 'Add'} the group {name}") as group:
