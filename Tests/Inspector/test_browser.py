@@ -436,13 +436,15 @@ def test_changes_one_after_the_other_while_the_application_is_closed(show: Open,
     page, store, _ = show(lambda store: None, "--write", name="app.llvs")
     said = "return document.getElementById('said').textContent"  # also after it was hidden again
     for member in ("x", "y"):
-        page.go("#/conflicts", f"contact/a \u203a {member}" if member == "x" else "contact/a")
+        page.go("#/conflicts", "Conflicts that nobody has looked at")
+        assert (f"contact/a \u203a {member}" if member == "x" else "contact/a") in page.text("#view .list")
         page.find("#view .list a").click()
         page.wait(lambda: "Take the change of" in page.text("#view"))
         page.click("Take the change of", f"article[aria-label$=', {member}'] button")
         page.wait(lambda: page.text("#view h2") == 'Decide a conflict in "contact/a"')
         assert page.script(said) == "The decision was saved as a new version."
-        assert "edited here" in page.text(".sizer") and "The application is at another one" in page.text("#view")
+        page.wait(lambda: "edited here" in page.text(".sizer"))
+        assert "The application is at another one" in page.text("#view")
     page.driver.refresh()
     page.wait(lambda: page.text("#count") == "7 versions" and page.text("#view h2") == 'Decide a conflict in "contact/a"')
     assert page.text("#said") == "" and page.text("#live") == "Live, editing on"

@@ -39,7 +39,7 @@ export class History {
     this.total = 0;
     this.lanes = 1;
     this.generation = 0;
-    this.renewals = 0;
+    this.renewals = this.renewed = 0;
     this.chosen = null;
     /** So many of the newest rows are not shown: a replay shows them later. */
     this.hidden = 0;
@@ -83,8 +83,9 @@ export class History {
     const at = found?.row ?? 0;
     const page = Math.floor(at / PAGE);
     const answer = page ? await get("history", { first: page * PAGE, count: PAGE }) : first;
-    // Newer news came meanwhile, which asked for the rows again.
-    if (number !== this.renewals) return;
+    // The rows that newer news asked for are shown already.
+    if (number < this.renewed) return;
+    this.renewed = number;
     this.pages = new Map([[0, first.rows]]);
     if (answer.rows.length) this.pages.set(page, answer.rows);
     this.taken(answer);

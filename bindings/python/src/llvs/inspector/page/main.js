@@ -22,7 +22,7 @@ const view = document.getElementById("view");
 const live = document.getElementById("live");
 let summary = null;
 let address = null;
-let drawing = 0;
+let asked = 0, shown = 0;
 let walking = Promise.resolve();
 
 const history = new History(document.getElementById("scroller"), (row) => {
@@ -38,8 +38,12 @@ const app = {
   replay,
   takeBack: (what) => (summary?.write ? takeBack(what) : undefined),
   get write() { return Boolean(summary?.write); },
-  /** Whether an answer is still wanted. */
-  isAt: (route) => route.drawing === drawing,
+  /** Whether an answer is still wanted, which is shown then: not if one that was asked for later is shown already. */
+  isAt: (route) => {
+    const isWanted = route.address === address && route.number >= shown;
+    if (isWanted) shown = route.number;
+    return isWanted;
+  },
   /** The version that changes made here go on from. */
   head: () => summary?.work,
   chosen: () => history.chosen,
@@ -61,9 +65,9 @@ const app = {
 
 /** Shows what the address says. */
 async function show() {
-  // News may ask for what an address shows while it is being asked for: the last answer counts.
-  const route = { ...here(), drawing: ++drawing };
-  address = location.hash;
+  // News may ask for what an address shows while it is being asked for.
+  const route = { ...here(), address: location.hash, number: ++asked };
+  address = route.address;
   const part = ["heads", "conflicts", "exchanges"].includes(route.view) ? route.view : "history";
   for (const link of document.querySelectorAll(".bar nav a")) {
     if (link.dataset.part === part) link.setAttribute("aria-current", "page");
@@ -97,10 +101,10 @@ async function show() {
 /** Marks the version of a name in the history. */
 async function point(name) {
   if (!name) return history.choose(null);
-  const asked = address;
+  const before = address;
   const found = name === "@" ? { id: summary?.work } : name.length < 32 ? await get("row",
     { version: name }).catch(() => null) : { id: name };
-  if (asked !== address) return undefined;
+  if (before !== address) return undefined;
   return history.choose(found?.id ?? null);
 }
 
