@@ -427,6 +427,24 @@ def test_a_narrow_window_and_an_empty_store(show: Open) -> None:
         resize(page.driver, 1440, 900)
 
 
+def test_what_the_library_says_of_versions_is_explained(show: Open, tmp_path: Path) -> None:
+    with llvs.Coordinator(tmp_path / "app.llvs", device="laptop") as application:
+        base = application.save(update={"__llvs_schema": stores.RULES, "contact/a": b'{"x":0}'}, description="Begin", group="g").id
+        application.store.make_version(base, update={"contact/a": b'{"x":1}'}, metadata={"device": "phone"})
+        application.save(update={"contact/a": b'{"x":2}'})
+        application.merge()
+        application.save(update={"contact/a": b'{"x":3}'}, description="Edit")
+        application.undo()
+        application.redo()
+    page, store, _ = show(lambda store: None, name="app.llvs")
+    found = set()
+    for version in store.history():
+        page.go(f"#/version/{version.id}", version.id)
+        found |= {one.text for one in page.all("#view dt")}
+    assert found >= {"Description", "Device", "Undo group", "Decided by", "Decided", "Undoes", "Takes back"}
+    assert [one for one in found if "_" in one] == []
+
+
 def test_changes_one_after_the_other_while_the_application_is_closed(show: Open, tmp_path: Path) -> None:
     with llvs.Coordinator(tmp_path / "app.llvs", device="laptop") as application:
         base = application.save(update={"__llvs_schema": stores.RULES, "contact/a": b'{"x":0,"y":0}'}).id

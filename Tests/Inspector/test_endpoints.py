@@ -180,8 +180,8 @@ def test_search(inspect: Inspect) -> None:
         return [(row["what"], row["why"]) for row in client.get("search", q=text)["found"]]
 
     assert search(head[:6].lower())[0] == ("Cleo's birthday", "id")
-    assert ("Ann has moved", "metadata") in search("MOVED")
-    assert ("Cleo's birthday", "update of this value") in search("contact/cleo")
+    assert ("Ann has moved", "in its metadata") in search("MOVED")
+    assert ("Cleo's birthday", "changed this value") in search("contact/cleo")
     assert search("redesign")[0] == ("Try another theme", "branch")
     assert search("2026-11-03")[0][1] == "stood at that time"
     assert search("\0 nothing") == []

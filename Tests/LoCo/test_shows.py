@@ -95,7 +95,9 @@ def test_the_whole_book_at_another_time(window: Open, running: Running) -> None:
                   "one.value = [now.getFullYear(), now.getMonth() + 1, now.getDate()].map((n) => String(n).padStart(2, '0')).join('-');"
                   "one.dispatchEvent(new Event('change'))")
     laptop.wait(lambda: "10 contacts" in laptop.text("#count"))
+    assert laptop.text("#past p").startswith("The end of ") and ", last changed " in laptop.text("#past p")
     laptop.click("Earlier", "#past button")
+    assert laptop.script("return document.querySelector('#past input[type=date]').value") == "", "another time than that day"
     laptop.click("Earlier", "#past button")
     laptop.click("Earlier", "#past button")
     laptop.click("Restore", "#past .primary")

@@ -5,6 +5,8 @@ import { el, fill, named, spoken } from "/dom.js";
 import { act } from "/parts.js";
 import { exactly } from "/time.js";
 
+const whole = new Intl.DateTimeFormat(undefined, { dateStyle: "full" });
+
 export class Past {
   /** place: where the slider is shown. onMove(): another version is shown, or the current one again. */
   constructor(place, onMove) {
@@ -49,7 +51,11 @@ export class Past {
     this.range.value = this.at;
     this.range.setAttribute("aria-valuetext", `${exactly(one.time)}, ${spoken(one.what)}`);
     this.restore.disabled = this.at === this.moments.length - 1;
-    fill(this.told, el("b", {}, exactly(one.time)), " after: ", named(one.what), ", ", named(one.by));
+    const last = [named(one.what), ", ", named(one.by)];
+    if (day) {
+      const end = "The end of " + whole.format(new Date(day + "T12:00"));
+      fill(this.told, el("b", {}, end), ", last changed ", exactly(one.time), ": ", last);
+    } else fill(this.told, el("b", {}, exactly(one.time)), " after: ", last);
     this.onMove();
   }
 

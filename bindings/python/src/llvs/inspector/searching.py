@@ -12,6 +12,12 @@ from .inspected import Inspected, metadata_of, told
 #: Versions whose metadata are looked at for one search.
 SCANNED = 200_000
 
+#: What became of a value in a version.
+_DONE = {
+    llvs.ChangeKind.INSERT: "added this value", llvs.ChangeKind.UPDATE: "changed this value", llvs.ChangeKind.REMOVE: "removed this value",
+    llvs.ChangeKind.PRESERVE: "kept this value", llvs.ChangeKind.PRESERVE_REMOVAL: "kept this value removed",
+}
+
 
 def moment(text: str) -> Optional[float]:
     """Seconds since 1970 of a date or time as ISO 8601 writes it, in this computer's zone unless it names one; None for anything else."""
@@ -58,10 +64,10 @@ def _candidates(inspected: Inspected, text: str) -> Iterator[tuple[str, llvs.Ver
             yield "branch", head
     if 0 < len(text.encode("utf-8", "replace")) <= 4096:
         for version, kind in store.value_history(text):
-            yield f"{kind} of this value", version
+            yield _DONE[kind], version
     wanted = text.casefold()
     for scanned, version in enumerate(store.history()):
         if scanned == SCANNED:
             return
         if any(wanted in key.casefold() or wanted in value.casefold() for key, value in metadata_of(version).items()):
-            yield "metadata", version
+            yield "in its metadata", version

@@ -19,6 +19,9 @@ const KNOWN = {
   __llvs_clock: ["Clock", "When this version was made by the device's own clock, if its time differs"],
   __llvs_chosen: ["Chosen", "The decisions of merges that this version makes otherwise"],
   __llvs_conflicts: ["Decided", "What this merge had to decide"],
+  __llvs_arbiter: ["Decided by", "What decided this merge: the rules of the store, or the application itself (host)"],
+  __llvs_undo: ["Undoes", "This version takes back what these versions did"],
+  __llvs_redo: ["Takes back", "The undo that this version takes back"],
   __llvs_salvaged: ["Salvaged", "This version was restored from a damaged store"],
 };
 
