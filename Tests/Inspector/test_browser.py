@@ -173,6 +173,15 @@ def test_a_value_is_played_through_time(show: Open) -> None:
     look(page, "picture")
     page.go("#/values/@?id=raw%2Fchecksum", "00000000  0a 0b")
     look(page, "bytes")
+    # A merge that takes over a side's value says so.
+    kept = page.driver.execute_async_script("""
+        const [id, done] = arguments;
+        import("/slider.js").then(({ Slider }) => {
+            const step = { id, kind: "preserve", predecessors: ["a", "b"], sides: ["ada", "ben"], who: "", time: 0 };
+            const slider = new Slider("contact/ann", [step], false, document.createElement("div"), { id }, () => {});
+            slider.show(id).then(() => done(slider.told.textContent));
+        });""", made["merge"].id)
+    assert kept.startswith("1 of 1: The merge kept this: Merge of ada\u2019s and ben\u2019s changes")
     page.find(".values input").send_keys("CLEO")
     page.wait(lambda: [link.text.split("\n")[0] for link in page.all(".tree a")] == ["contact/cleo"])
 
@@ -437,7 +446,7 @@ def test_what_the_library_says_of_versions_is_explained(show: Open, tmp_path: Pa
         application.undo()
         application.redo()
     page, store, _ = show(lambda store: None, name="app.llvs")
-    found = set()
+    found: set[str] = set()
     for version in store.history():
         page.go(f"#/version/{version.id}", version.id)
         found |= {one.text for one in page.all("#view dt")}
