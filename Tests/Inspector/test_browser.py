@@ -448,8 +448,9 @@ def test_what_the_library_says_of_versions_is_explained(show: Open, tmp_path: Pa
     page, store, _ = show(lambda store: None, name="app.llvs")
     found: set[str] = set()
     for version in store.history():
-        page.go(f"#/version/{version.id}", version.id)
-        found |= {one.text for one in page.all("#view dt")}
+        page.go(f"#/version/{version.id}")
+        page.wait(lambda: page.text("#view .facts dd") == version.id)
+        found |= set(page.script("return [...document.querySelectorAll('#view dt')].map((one) => one.innerText)"))
     assert found >= {"Description", "Device", "Undo group", "Decided by", "Decided", "Undoes", "Takes back"}
     assert [one for one in found if "_" in one] == []
 
@@ -655,6 +656,21 @@ def test_lists_in_a_narrow_view_and_a_decision_that_was_made(show: Open) -> None
             assert max(page.script(edge)) <= inside, wide
     finally:
         resize(page.driver, 1440, 900)
+
+
+def test_the_words_of_a_merge_are_in_sight(show: Open) -> None:
+    def fill(store: llvs.Store) -> llvs.Version:
+        lines = {f"line {number:02}": number for number in range(40)}
+        base = store.make_version(insert={"__llvs_schema": stores.RULES, "contact/long": json.dumps({**lines, "town": "Ulm"}).encode()})
+        towns = (json.dumps({**lines, "town": town}).encode() for town in ("Bonn", "Bern"))
+        return store.merge(*(store.make_version(base, update={"contact/long": town}) for town in towns))
+
+    page, _, merge = show(fill)
+    page.go(f"#/merge/{merge.id}", "Who wrote what")
+    assert "Go to the decision" in page.text("#view")
+    inside = ("const [text, word] = ['.written pre', '.written pre ins'].map((one) => document.querySelector(one).getBoundingClientRect());"
+              "return word.top >= text.top && word.bottom <= text.bottom")
+    assert page.script(inside)
 
 
 def test_a_head_that_is_chosen_is_in_sight(show: Open) -> None:

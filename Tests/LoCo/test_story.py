@@ -85,6 +85,7 @@ def test_apart_and_together_again(devices: Open) -> None:
     assert "Keep Hugo Moreau, or delete?" in laptop.text(".conflict") and "Brings the wine." in laptop.text(".side .now")
     laptop.click("Delete instead")
     laptop.wait(lambda: "Nothing to decide." in laptop.text("#view"))
+    laptop.wait(lambda: "Undo opens the question again." in laptop.text("#said"))
     book = equal(laptop, phone)
     assert (book["count"], book["conflicts"]) == (11, 0)
 

@@ -234,6 +234,7 @@ def _do(book: Book, what: str, given: dict[str, Any]) -> Optional[dict[str, Any]
         return {"said": f"{book.undelete(str(given['id']))} is back."}
     elif what == "choose":
         book.choose(str(given["id"]), str(given["version"]), [str(mark) for mark in given["marks"]], _CHOICES[given["choice"]])
+        return {"said": "The decision is saved. Undo opens the question again."}
     elif what == "group":
         return {"id": book.save_group(given.get("id") and str(given["id"]), str(given["name"]))}
     elif what == "delete-group":

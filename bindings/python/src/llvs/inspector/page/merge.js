@@ -119,6 +119,13 @@ export async function showMerge(view, route, app) {
     ...found.conflicts.map((record) => conflictOf(record, found, names, app)),
     found.conflicts.length ? null : empty("Nothing had to be decided.", "Both sides changed different things, and all of it was kept."),
     found.count > found.conflicts.length ? el("p", { class: "muted" }, `Only the first ${found.conflicts.length} are shown.`) : null);
+  // Of a long text the first word that a side wrote is in sight.
+  for (const text of view.querySelectorAll(".written pre")) {
+    const first = text.querySelector("ins");
+    if (!first) continue;
+    const [word, around] = [first, text].map((one) => one.getBoundingClientRect());
+    text.scrollTop += word.top - around.top - around.height / 2;
+  }
 }
 
 /** A button that leads to the decisions, if something is shown above them. */
@@ -129,7 +136,8 @@ function toDecisions(found) {
     first.scrollIntoView({ block: "start" });
     first.focus({ preventScroll: true });
   };
-  return el("p", {}, el("button", { onclick: show }, `Go to the ${counted(found.count, "decision")}`));
+  const told = found.count === 1 ? "Go to the decision" : `Go to the ${number(found.count)} decisions`;
+  return el("p", {}, el("button", { onclick: show }, told));
 }
 
 /** The head of a merge that nobody made yet, and a button that makes it. */
