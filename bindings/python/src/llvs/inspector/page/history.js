@@ -156,7 +156,8 @@ export class History {
 
   draw() {
     const high = this.scroller.clientHeight, room = this.scroller.clientWidth - width(this.lanes);
-    this.scroller.dataset.room = room < 200 ? "none" : room < 300 ? "little" : room < 480 ? "some" : "much";
+    const told = room < 200 ? "none" : room < 300 ? "little" : room < 480 ? "some" : "much";
+    if (this.scroller.dataset.room !== told) this.scroller.dataset.room = told;
     const top = this.scroller.scrollTop;
     const first = Math.max(this.hidden, Math.floor(top / HIGH) - 2);
     const last = Math.min(this.total - 1, Math.ceil((top + high) / HIGH) + 2);
