@@ -229,7 +229,7 @@ public:
 
     /// Whether the four functions below are implemented; else snapshots throw an Error (UNSUPPORTED).
     virtual bool has_snapshots() const { return false; }
-    /// Returns the names of all snapshot files.
+    /// Adds (Reply::add) the names of all snapshot files.
     virtual void snapshot_list(Reply &) {}
     /// Returns the file of that name; nothing if there is none.
     virtual std::optional<std::string> snapshot_read(std::string_view) { return std::nullopt; }
