@@ -807,13 +807,13 @@ enum llvs_compaction_value {
 };
 
 /**
- * Whether values are stored as differences from earlier ones of the same id, where that takes less room: an edit of a long text takes some
- * hundred bytes then. Values of 1 KiB to 1 MiB can be. What is stored is read whatever is said here. A library from before differences says
- * LLVS_ERROR_NEWER_FORMAT of versions that have some, and what builds on them waits there. Since 0.1.
+ * Whether to store values as differences from earlier ones of the same id, if that needs less space: an edit of a long text then takes some
+ * hundred bytes. It applies to values of 1 KiB to 1 MiB. Stored differences are read with any setting. For a library from before
+ * differences, versions with such values are LLVS_ERROR_NEWER_FORMAT, and their descendants are pending. Since 0.1.
  */
 typedef uint32_t llvs_differences;
 enum llvs_differences_value {
-    /** The default: in stores that are new, or have such values. */
+    /** The default: in new stores, and in stores that have such values. */
     LLVS_DIFFERENCES_AUTO = 0,
     /** Always. */
     LLVS_DIFFERENCES_ON = 1,
@@ -866,7 +866,7 @@ typedef struct llvs_store_options {
      * llvs_store_salvage, which has a control of its own.
      */
     const llvs_control *control;
-    /** Whether values are stored as differences from earlier ones. */
+    /** Whether to store values as differences from earlier ones. */
     llvs_differences differences;
     /** 0. */
     uint32_t reserved_2;
@@ -949,7 +949,7 @@ typedef struct llvs_statistics {
     uint64_t memory_used;
     /** Values that this handle stored as differences from earlier ones. */
     uint64_t differences;
-    /** Bytes that it stored for them. */
+    /** Bytes that were stored for them. */
     uint64_t difference_bytes;
     /** Bytes that these values have. */
     uint64_t difference_value_bytes;
