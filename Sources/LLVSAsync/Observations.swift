@@ -1,20 +1,20 @@
 import LLVS
 
-/// What somebody observes, as an asynchronous sequence: `for await` waits for what comes next.
+/// Observed events as an asynchronous sequence: `for await` waits for the next one.
 ///
-/// Observing begins when the sequence is made, so that nothing is missed between that and the first `next`. What comes while nobody asks
-/// is kept together: one element then stands for all of it, so that whoever is slow needs no memory for each event. The sequence ends
-/// when what it observes is closed or let go of, and when the task that waits is cancelled. Observing ends with the sequence and the last
-/// of its iterators: break out of the loop, or let go of them.
+/// Observing begins when the sequence is made, so no event is missed before the first `next`. Events that arrive while no task waits are
+/// combined into one element, so a slow reader needs no memory for each event. The sequence ends when the observed object is closed or
+/// released, and when the task that waits is cancelled. Observing ends when the sequence and all its iterators are released: break out of
+/// the loop, or release them.
 ///
-/// Several tasks may iterate over one sequence; each element goes to one of them. Ask for a sequence for each instead.
+/// Several tasks may iterate over one sequence; each element goes to one of them. To give each task all elements, make a sequence for each.
 public struct Observations<Element: Sendable>: AsyncSequence, Sendable {
     fileprivate let registration: Registration<Element>
 
     /// Starts observing.
     /// - Parameters:
-    ///   - ending: told when what is observed is no more.
-    ///   - together: makes one element of one that waits and one that came later.
+    ///   - ending: reports when the observed object has ended.
+    ///   - together: combines a waiting element and a later one.
     ///   - start: registers a callback, which is called with each element until the observation is cancelled.
     init(
         ending: Observers<Void>, together: @escaping @Sendable (Element, Element) -> Element,
@@ -28,7 +28,7 @@ public struct Observations<Element: Sendable>: AsyncSequence, Sendable {
         }
     }
 
-    /// An iterator that takes what comes from now on, or waits already.
+    /// Returns an iterator over waiting and later elements.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(registration) }
 
     /// Waits for one element after another.
@@ -41,7 +41,7 @@ public struct Observations<Element: Sendable>: AsyncSequence, Sendable {
             signals = registration.inbox.signals.makeAsyncIterator()
         }
 
-        /// What came since the last call, or comes next; nil at the end.
+        /// Returns the events since the last call, or waits for the next one; nil at the end.
         public mutating func next() async -> Element? {
             while true {
                 if let element = registration.inbox.take() { return element }
@@ -51,9 +51,9 @@ public struct Observations<Element: Sendable>: AsyncSequence, Sendable {
     }
 }
 
-/// Where callbacks leave what iterators take: one element at most, and a signal that it is there.
+/// Passes elements from callbacks to iterators: holds at most one element, and signals that it is present.
 private final class Inbox<Element: Sendable>: @unchecked Sendable {
-    // Sendable: `lock` guards all that changes.
+    // Sendable: `lock` guards all mutable state.
     let signals: AsyncStream<Void>
     private let signal: AsyncStream<Void>.Continuation
     private let together: @Sendable (Element, Element) -> Element
@@ -77,7 +77,7 @@ private final class Inbox<Element: Sendable>: @unchecked Sendable {
     func end() { signal.finish() }
 }
 
-/// Ends the observations when nobody holds the sequence or an iterator of it any more.
+/// Ends the observations when the sequence and all its iterators are released.
 private final class Registration<Element: Sendable>: Sendable {
     let inbox: Inbox<Element>
     private let observations: [any ExchangeObservation]
@@ -88,7 +88,7 @@ private final class Registration<Element: Sendable>: Sendable {
     }
     deinit {
         inbox.end()
-        // Cancelling waits for a look at the disk that is going on; no task shall wait for that with a thread of the pool.
+        // Cancelling waits for a running poll of the disk; no task may block a thread of the pool for that.
         let cancel: @Sendable () -> Void = { [observations] in for observation in observations { observation.cancel() } }
         do { try OwnThread.start("A thread that ends an observation", cancel) } catch { cancel() }
     }

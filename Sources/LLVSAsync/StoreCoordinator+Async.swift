@@ -1,13 +1,13 @@
 import LLVS
 
-/// Calls of a coordinator that wait, as async functions on threads of their own; cancelling the task cancels them.
+/// Blocking calls of a coordinator, as async functions on threads of their own; cancelling the task cancels them.
 extension StoreCoordinator {
-    /// Opens or makes the store at `path`, and takes up where the coordinator of that name left off. `options.store.control` is not used.
+    /// Opens or creates the store at `path`, and continues where the coordinator of that name was. `options.store.control` is not used.
     /// - Parameters:
     ///   - path: where the store is, as for `Store.open(path:options:progress:)`.
-    ///   - options: how it is opened, and how the coordinator works.
-    ///   - progress: told of the versions read.
-    /// - Returns: the coordinator, which is the caller's to close.
+    ///   - options: how to open the store, and how the coordinator works.
+    ///   - progress: receives the count of versions read.
+    ///   - Returns: the coordinator, which the caller closes.
     /// - Throws: what `StoreCoordinator.init(path:options:)` throws; `.cancelled` leaves nothing open.
     public static func open(
         path: String, options: Options = Options(), progress: ProgressCallback? = nil
@@ -19,15 +19,15 @@ extension StoreCoordinator {
         }
     }
 
-    /// Records changes on top of the current version and moves it. Waits for the disk where the durability is `full`; not cancelled, since
-    /// it may be stored by then.
+    /// Records changes on top of the current version, which moves to the new one. Waits for the disk if the durability is `full`. Cannot be
+    /// cancelled, since the version may already be stored.
     /// - Parameters:
     ///   - changes: what to insert, update and remove; at most one for each id.
-    ///   - own: metadata of the version, besides the coordinator's.
+    ///   - own: metadata of the version, in addition to the coordinator's.
     ///   - branch: the branch to save on; nil: the current version's.
-    ///   - expected: the version that the save is to stand on; when another is there by now, nothing is stored.
+    ///   - expected: the version that must be current; if another one is, nothing is stored.
     ///   - timestamp: as for `Store.makeVersion`.
-    /// - Returns: the new version, or nil when there was nothing to save.
+    /// - Returns: the new version, or nil if there was nothing to save.
     /// - Throws: what the function without `async` throws.
     @discardableResult
     public func save(
@@ -39,18 +39,18 @@ extension StoreCoordinator {
         }
     }
 
-    /// Retrieves from, then sends to, each attached exchange in turn; the first failure is thrown after all had their turn.
-    /// - Parameter progress: told of the versions listed, received, added and sent.
-    /// - Returns: what was done with each.
+    /// Retrieves from, then sends to, each attached exchange in turn; the first failure is thrown after all have run.
+    /// - Parameter progress: receives the counts of versions listed, received, added and sent.
+    /// - Returns: the result of each exchange.
     /// - Throws: the first failure of an exchange; what `exchangeAll` throws.
     @discardableResult
     public func exchange(progress: ProgressCallback? = nil) async throws -> ExchangeOutcome {
         try await exchangeAll(progress: progress).get()
     }
 
-    /// The same, but failures, a cancellation among them, are told beside what was done.
-    /// - Parameter progress: told of the versions listed, received, added and sent.
-    /// - Returns: what was done with each exchange, and what ended it.
+    /// The same, but failures, including a cancellation, are returned with the results.
+    /// - Parameter progress: receives the counts of versions listed, received, added and sent.
+    /// - Returns: the result of each exchange, and the error that ended it.
     /// - Throws: what the function without `async` throws.
     public func exchangeAll(progress: ProgressCallback? = nil) async throws -> ExchangeOutcome {
         try await onOwnThread(progress: progress) { try self.exchangeAll($0) }
@@ -60,10 +60,10 @@ extension StoreCoordinator {
     /// - Parameters:
     ///   - selection: which heads take part.
     ///   - arbiter: decides conflicts, on the thread that does the work; nil: the coordinator's.
-    ///   - metadata: of the versions that are made.
-    ///   - progress: told of the heads folded in.
-    /// - Returns: whether the current version changed.
-    /// - Throws: what the function without `async` throws. Cancelled, nothing is stored.
+    ///   - metadata: of the new versions.
+    ///   - progress: receives the count of heads folded.
+    /// - Returns: whether the current version moved.
+    /// - Throws: what the function without `async` throws. After a cancellation nothing is stored.
     @discardableResult
     public func merge(
         selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(),
@@ -72,14 +72,13 @@ extension StoreCoordinator {
         try await onOwnThread(progress: progress) { try self.merge(selection: selection, arbiter: arbiter, metadata: metadata, $0) }
     }
 
-    /// A whole round: exchanges, merges, and exchanges again when that changed something. The first failure is thrown after everything had
-    /// its turn.
+    /// Syncs: exchanges, merges, and exchanges again if the merge changed something. The first failure is thrown after everything has run.
     /// - Parameters:
     ///   - selection: which heads take part in the merge.
     ///   - arbiter: decides conflicts, on the thread that does the work; nil: the coordinator's.
-    ///   - metadata: of the versions that are made.
-    ///   - progress: told of what the exchanges and the merge do.
-    /// - Returns: what was done.
+    ///   - metadata: of the new versions.
+    ///   - progress: receives the progress of the exchanges and the merge.
+    ///   - Returns: the outcome.
     /// - Throws: the first failure; what `syncAll` throws.
     @discardableResult
     public func sync(
@@ -89,13 +88,13 @@ extension StoreCoordinator {
         try await syncAll(selection: selection, arbiter: arbiter, metadata: metadata, progress: progress).get()
     }
 
-    /// The same, but failures, a cancellation among them, are told beside what was done.
+    /// The same, but failures, including a cancellation, are returned with the results.
     /// - Parameters:
     ///   - selection: which heads take part in the merge.
     ///   - arbiter: decides conflicts, on the thread that does the work; nil: the coordinator's.
-    ///   - metadata: of the versions that are made.
-    ///   - progress: told of what the exchanges and the merge do.
-    /// - Returns: what was done, and what failed.
+    ///   - metadata: of the new versions.
+    ///   - progress: receives the progress of the exchanges and the merge.
+    ///   - Returns: the outcome, with the failures.
     /// - Throws: what the function without `async` throws.
     public func syncAll(
         selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(),
@@ -105,19 +104,19 @@ extension StoreCoordinator {
     }
 
     /// Restores the snapshot beside an attached exchange into the store.
-    /// - Parameter progress: told of the chunks read, and of the versions verified and added.
-    /// - Returns: where the current version was, and is; nil when there was no snapshot.
+    /// - Parameter progress: receives the counts of chunks read, and of versions verified and added.
+    /// - Returns: how the current version moved; nil if there was no snapshot.
     /// - Throws: what the function without `async` throws.
     @discardableResult
     public func bootstrapFromSnapshot(progress: ProgressCallback? = nil) async throws -> Move? {
         try await onOwnThread(progress: progress) { try self.bootstrapFromSnapshot($0) }
     }
 
-    /// The current version after each move of it from now on, by whichever call; of several moves that nobody asked for in between, the
-    /// last.
+    /// Delivers the current version after each move from now on, by any call. If it moves several times while no task waits, only the last
+    /// is delivered.
     ///
     ///     for await version in coordinator.moves() { show(version) }
-    /// - Returns: a sequence that ends when the coordinator is closed or let go of.
+    /// - Returns: a sequence that ends when the coordinator is closed or released.
     public func moves() -> Observations<VersionID> {
         Observations(ending: ended, together: { $1 }) { put in [observe(put)] }
     }

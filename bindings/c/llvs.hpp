@@ -1,10 +1,9 @@
 // llvs.hpp - llvs.h for C++17: handles that release themselves, errors as exceptions, string_view for bytes.
 //
-// Thin and header-only: each method is one call of llvs.h, whose comments say what it does, costs and throws.
-// Handles are movable and not copyable; a moved-from or closed one throws llvs::Error (INVALID_ARGUMENT).
-// Bytes are std::string_view in and std::string out (they may hold any bytes, NUL too).
-// What a callback throws (an arbiter, a source, a progress callback, a storage, a transport) is thrown again from the call that led to it,
-// as it was; what an Observer's callback throws comes out of the Observer.
+// Thin and header-only: each method is one call of llvs.h, where its effects, costs and errors are documented. Handles are movable and not
+// copyable; a moved-from or closed one throws llvs::Error (INVALID_ARGUMENT). Bytes are std::string_view in and std::string out (they may
+// hold any bytes, NUL too). If a callback throws (an arbiter, a source, a progress callback, a storage, a transport), the call that runs it
+// throws the same exception; exceptions of an Observer's callback are thrown by the Observer.
 #ifndef LLVS_HPP
 #define LLVS_HPP
 

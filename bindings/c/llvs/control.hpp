@@ -1,5 +1,4 @@
-// Progress, cancellation, and registrations of callbacks that come by themselves.
-// Part of llvs.hpp.
+// Progress, cancellation, and registrations of unsolicited callbacks. Part of llvs.hpp.
 #ifndef LLVS_CONTROL_HPP
 #define LLVS_CONTROL_HPP
 
@@ -23,26 +22,26 @@ public:
         detail::run([&](llvs_error **error) { return llvs_cancel_token_create(&raw, error); });
         handle_ = decltype(handle_)(raw);
     }
-    /// Makes every call that was given the token throw an Error (CANCELLED) at its next check, for good.
+    /// Sets the token permanently: every call that uses it throws an Error (CANCELLED) at its next check.
     void cancel() noexcept { llvs_cancel_token_cancel(raw()); }
     bool cancelled() const noexcept { return llvs_cancel_token_is_cancelled(raw()) != 0; }
-    /// The handle, for calls of the C interface; it stays this object's.
+    /// The handle, for calls of the C interface; this object owns it.
     llvs_cancel_token *raw() const { return handle_.get(); }
 
 private:
     detail::Handle<llvs_cancel_token, llvs_cancel_token_free> handle_;
 };
 
-/// Progress and cancellation of one call at a time: given to whatever takes a `const llvs_control *`.
+/// Progress and cancellation of one call at a time: pass it where a `const llvs_control *` is expected.
 ///
 ///     llvs::CancelToken token;
 ///     exchange.retrieve(llvs::Control(token, [](const llvs_progress &progress) { return progress.completed < 100; }));
 class Control {
 public:
-    /// Hears how far the call has come, on its thread; false cancels it, and what it throws comes out of the call.
+    /// Receives the progress of a call, on the call's thread. If it returns false, the call is cancelled; if it throws, so does the call.
     using Hear = std::function<bool(const llvs_progress &)>;
 
-    /// Calls `hear` as the work goes on, which goes on while that returns true.
+    /// Calls `hear` with the progress of the work, and continues while it returns true.
     explicit Control(Hear hear) : hear_(std::move(hear)) {
         raw_.payload = this;
         raw_.progress = call;
@@ -54,7 +53,7 @@ public:
     Control(const Control &) = delete;
     Control &operator=(const Control &) = delete;
 
-    /// For calls of the C interface and of the wrapper, which take it as it is.
+    /// For calls of the C interface and of the wrapper.
     operator const llvs_control *() const noexcept { return &raw_; }
 
 private:
@@ -68,34 +67,34 @@ private:
     llvs_control raw_ = LLVS_CONTROL_INIT;
 };
 
-/// A registration of a callback that comes by itself. It ends when this is closed or destroyed, which waits for a running callback
-/// (except from within it); none comes after.
+/// A registration of an unsolicited callback. It ends when this object is closed or destroyed. That waits for a running callback (except
+/// from within it); afterwards no callback runs.
 ///
-/// Such a callback has no call that it could throw from. The first exception that it throws is kept, and thrown by `close` or `check`.
+/// If such a callback throws, there is no call that could throw the exception. The first one is kept, and thrown by `close` or `check`.
 class Observer {
 public:
     Observer(Observer &&) = default;
     Observer &operator=(Observer &&) = default;
 
-    /// Throws what a callback threw, once.
+    /// Throws the exception of a callback, once.
     void check() const {
         if (std::exception_ptr thrown = state_ ? state_->take() : nullptr) std::rethrow_exception(thrown);
     }
     /// Ends the registration without waiting: see llvs_observer_cancel. Under any lock.
     void cancel() const noexcept { llvs_observer_cancel(handle_.get()); }
-    /// Ends the registration, and waits for its running callbacks, except from within a callback of any: not under a lock that it takes.
-    /// Throws what a callback threw.
+    /// Ends the registration, and waits for its running callbacks, except from within an unsolicited callback. Do not call it under a lock
+    /// that the callback takes. Throws the exception of a callback.
     void close() {
         handle_ = decltype(handle_)();
         check();
     }
-    /// The handle, for calls of the C interface; it stays this object's.
+    /// The handle, for calls of the C interface; this object owns it.
     llvs_observer *raw() const { return handle_.get(); }
 
-    /// What is kept of a callback's exceptions.
+    /// The exceptions of a callback that are kept.
     class State {
     public:
-        /// Runs the body of a callback, and keeps the first exception that it throws.
+        /// Runs the body of a callback, and keeps its first exception.
         template <typename Body>
         void guard(Body body) noexcept {
             try {
@@ -105,7 +104,7 @@ public:
                 if (!first_) first_ = std::current_exception();
             }
         }
-        /// The exception that was kept, once.
+        /// Throws the kept exception, once.
         std::exception_ptr take() {
             std::lock_guard<std::mutex> lock(mutex_);
             return std::exchange(first_, nullptr);
@@ -116,13 +115,13 @@ public:
         std::exception_ptr first_;
     };
 
-    /// What a callback gets as its payload.
+    /// The payload of a callback.
     template <typename Callback>
     struct Registered {
         Callback callback;
         std::shared_ptr<State> state;
     };
-    /// Registers a callback: `call(payload, payload_free, &observer, &error)` does, and what it registers casts the payload back to a
+    /// Registers a callback with `call(payload, payload_free, &observer, &error)`. The registered function casts the payload back to a
     /// `Registered<Callback>`.
     template <typename Callback, typename Call>
     static Observer make(Callback callback, Call call) {
@@ -157,7 +156,8 @@ inline void log(void *payload, llvs_log_level level, const llvs_bytes *message) 
 
 } // namespace detail
 
-/// Calls for each message of the library up to a level, from any thread, also from several at once; the text lives for the call only.
+/// Registers a callback for messages of the library up to a level, on any thread, also on several at once; the text is valid during the
+/// call only.
 inline Observer observe_log(std::function<void(llvs_log_level, std::string_view)> callback, llvs_log_level level = LLVS_LOG_WARNING) {
     return Observer::make(std::move(callback), [&](void *payload, llvs_free_fn payload_free, llvs_observer **observer, llvs_error **error) {
         return llvs_log_observe(level, detail::log, payload, payload_free, observer, error);

@@ -1,4 +1,4 @@
-// A store, a current version, exchanges and an arbiter.
+// A store, its current version, exchanges and an arbiter.
 // Part of llvs.hpp.
 #ifndef LLVS_COORDINATOR_HPP
 #define LLVS_COORDINATOR_HPP
@@ -14,7 +14,7 @@
 
 namespace llvs {
 
-/// A store, a current version, exchanges and an arbiter.
+/// A store, its current version, exchanges and an arbiter.
 class Coordinator {
 public:
     static llvs_coordinator_options options() { return LLVS_COORDINATOR_OPTIONS_INIT; }
@@ -37,13 +37,13 @@ public:
         detail::run([&](llvs_error **error) { return llvs_coordinator_current_version(raw(), &id, error); });
         return detail::string(id);
     }
-    /// Where it was when it was last used, when the store had not got that version; else empty.
+    /// Returns the version where it was when it was last used, if the store does not have that version; else empty.
     VersionID missing_version() const {
         llvs_version_id id;
         detail::run([&](llvs_error **error) { return llvs_coordinator_missing_version(raw(), &id, error); });
         return detail::string(id);
     }
-    /// The new version; empty when there was nothing to save. Tells by `move` where the current version went.
+    /// Saves, and returns the new version; empty if there was nothing to save. `move` receives how the current version moved.
     VersionID save(const std::vector<Change> &changes, const VersionOptions &more = {}, Move *move = nullptr) {
         std::vector<llvs_change> borrowed = detail::borrow(changes);
         detail::BorrowedOptions options(more);
@@ -55,7 +55,7 @@ public:
         });
         return detail::string(id);
     }
-    /// The value at the current version; all else is read from the store.
+    /// Returns the value at the current version; for everything else, read from the store.
     std::optional<Value> value(std::string_view id) const {
         llvs_buffer buffer;
         llvs_version_id stored;
@@ -74,20 +74,20 @@ public:
         });
         return detail::take(made);
     }
-    /// Takes back the last save of this device; nothing when there is none. See llvs_coordinator_undo.
+    /// Reverts the last save of this device; returns nothing if there is none. See llvs_coordinator_undo.
     std::optional<Reverted> undo(bool only_tell = false, const MergeOptions &more = {}, Move *move = nullptr) {
         return undo(llvs_coordinator_undo, only_tell, more, move);
     }
-    /// Takes back what a version changed, whoever saved it.
+    /// Reverts a version, by whatever device.
     Reverted revert(std::string_view version, const MergeOptions &more = {}, Move *move = nullptr) {
         return *undo(llvs_coordinator_undo, false, more, move, version);
     }
-    /// Takes back the last undo of this device; nothing when there is none. See llvs_coordinator_redo.
+    /// Reverts the last undo of this device; returns nothing if there is none. See llvs_coordinator_redo.
     std::optional<Reverted> redo(bool only_tell = false, const MergeOptions &more = {}, Move *move = nullptr) {
         return undo(llvs_coordinator_redo, only_tell, more, move);
     }
-    /// When one of several exchanges fails, the others have their turn all the same: then the first failure is thrown, and `done` has
-    /// what was done, by each exchange as well.
+    /// Exchanges with each attached exchange. If one fails, the others run nevertheless; then the first failure is thrown, and `done` has
+    /// the results, also of each exchange.
     ExchangeResult exchange(const llvs_control *control = nullptr, ExchangeResult *done = nullptr) {
         llvs_exchange_result *raw_result = nullptr;
         ExchangeResult result;
@@ -100,15 +100,15 @@ public:
         });
         return result;
     }
-    /// Whether the current version moved; tells by `move` where to.
+    /// Merges, and returns whether the current version moved; `move` receives how.
     bool merge(const MergeOptions &more = {}, Move *move = nullptr) {
         detail::BorrowedMergeOptions options(more);
         Moving moving(move);
         detail::run([&](llvs_error **error) { return llvs_coordinator_merge(raw(), options.raw(), &moving.raw, error); });
         return moving.raw.moved != 0;
     }
-    /// A whole round: exchanges, merges what came, and exchanges again when that changed something; whether the current version moved.
-    /// Puts what could not be exchanged, before the merge or after it, into `problems`, also when it throws.
+    /// Syncs: exchanges, merges what arrived, and exchanges again if the merge changed something. Returns whether the current version
+    /// moved. `problems` receives the items that could not be exchanged, before or after the merge, also if it throws.
     bool sync(const MergeOptions &more = {}, std::vector<Problem> *problems = nullptr) {
         detail::BorrowedMergeOptions options(more);
         llvs_sync_result *raw_result = nullptr;
@@ -127,28 +127,28 @@ public:
         });
         return moved != 0;
     }
-    /// Attaches a transport of the host; its state is kept under the name, the same in every process.
+    /// Attaches a transport of the host; its state is stored under the name, which must be the same in every process.
     void attach(std::string_view name, const HostTransport &transport) {
         llvs_exchange_options options = Exchange::options();
         options.host_transport = transport.raw();
         attach(name, options);
     }
-    /// Calls after each change of the current version, on the thread whose call moved it.
+    /// Registers a callback for moves of the current version, on the thread whose call moved it.
     Observer observe(std::function<void(const VersionID &)> callback) {
         return Observer::make(std::move(callback),
                               [&](void *payload, llvs_free_fn payload_free, llvs_observer **observer, llvs_error **error) {
                                   return llvs_coordinator_observe(raw(), moved, payload, payload_free, observer, error);
                               });
     }
-    /// Calls soon after the other side of an exchange attached now may have gained versions, on a thread of the library.
+    /// Registers a callback for new versions at the places of the exchanges that are attached now, on a thread of the library.
     Observer observe_exchanges(std::function<void()> callback) {
         return Observer::make(std::move(callback),
                               [&](void *payload, llvs_free_fn payload_free, llvs_observer **observer, llvs_error **error) {
                                   return llvs_coordinator_observe_exchanges(raw(), detail::notify, payload, payload_free, observer, error);
                               });
     }
-    /// Restores the first usable snapshot of the exchanges into a store that is empty or holds one version; false when there is none. Tells
-    /// by `move` where the current version went.
+    /// Restores the first usable snapshot of the exchanges into a store that is empty or holds one version; false if there is none. `move`
+    /// receives how the current version moved.
     bool bootstrap(const llvs_control *control = nullptr, Move *move = nullptr) {
         llvs_bool restored = 0;
         Moving moving(move);
@@ -161,7 +161,7 @@ public:
         return Store(raw_store);
     }
     void close() { detail::run([&](llvs_error **error) { return llvs_coordinator_close(raw(), error); }); }
-    /// The handle, for calls of the C interface; it stays this object's.
+    /// The handle, for calls of the C interface; this object owns it.
     llvs_coordinator *raw() const { return handle_.get(); }
 
 private:
@@ -175,7 +175,7 @@ private:
         if (!made) return std::nullopt;
         return detail::take(made);
     }
-    /// Where a call puts the move, which is told when it is over, also by an exception.
+    /// Receives the move of a call, and passes it on when the call is over, also after an exception.
     struct Moving {
         explicit Moving(Move *told) : told_(told) {}
         Moving(const Moving &) = delete;

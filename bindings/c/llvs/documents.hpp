@@ -14,35 +14,35 @@
 
 namespace llvs {
 
-/// What a merge decided where both sides had changed the same; see llvs_conflict. Values are JSON texts.
+/// A decision of a merge where both sides had changed the same; see llvs_conflict. Values are JSON texts.
 struct Conflict {
     llvs_conflict_kind kind;
     std::string path;
     std::optional<std::string> base, newer, older, result;
-    /// Prefix and pattern; nothing where no rule holds.
+    /// Prefix and pattern of the rule; nothing if there is none.
     std::optional<std::pair<std::string, std::string>> rule;
-    /// Of the value, and of the merge that decided it; empty where there is none.
+    /// The ids of the value, and of the merge that decided it; empty if there is none.
     std::string id, version;
 };
 
-/// The rules of a store, or what registering more did; see llvs_schema.
+/// The rules of a store, or the result of registering more; see llvs_schema.
 struct Schema {
-    /// JSON; nothing where there are no rules.
+    /// JSON; nothing if there are no rules.
     std::optional<std::string> data;
     std::string stored_version;
     bool changed = false;
-    /// Why what prevails does not count, and where in it; empty when it does.
+    /// Why the rules that prevail are invalid, and where; empty if they are valid.
     std::string problem, problem_path;
-    /// `newer` is what the store holds and what stands, `older` what was given.
+    /// `newer` is the rule of the store, which stays, `older` the given one.
     std::vector<Conflict> contradictions;
-    /// The version that registering made.
+    /// The version that registering them made.
     std::optional<std::string> version;
 };
 
-/// What came of merging a value; see llvs_merged_value.
+/// The result of merging a value; see llvs_merged_value.
 struct MergedValue {
     llvs_merged_source source;
-    /// Nothing when there is no value.
+    /// Nothing if there is no value.
     std::optional<std::string> data;
     std::vector<Conflict> conflicts;
     std::string digest;
@@ -51,14 +51,14 @@ struct MergedValue {
 /// The conflicts of a merge; see llvs_conflict_list.
 struct Conflicts {
     std::vector<Conflict> records;
-    /// Of a merge that was explained: whether these are those that it recorded.
+    /// For a merge that was explained: whether these are the conflicts that it recorded.
     bool recorded = true;
     std::string digest;
 };
 
-/// How to look for conflicts; see llvs_conflict_options.
+/// Which conflicts to list, and how; see llvs_conflict_options.
 struct ConflictOptions {
-    /// Only those of this value; empty: of all.
+    /// Only the conflicts of this value; empty: of all.
     std::string value_id;
     /// Rules instead of the store's; empty: the store's.
     std::string rules;
@@ -86,7 +86,7 @@ inline std::vector<Conflict> conflicts(const llvs_conflict *const *items, std::s
     return found;
 }
 
-/// Takes over a schema.
+/// Takes ownership of a schema.
 inline Schema take(llvs_schema *raw) {
     Handle<llvs_schema, llvs_schema_free> owned(raw);
     Schema schema{optional_string(raw->data), string(raw->stored_version), raw->changed != 0, string(raw->problem),
@@ -95,7 +95,7 @@ inline Schema take(llvs_schema *raw) {
     return schema;
 }
 
-/// Takes over a list of conflicts.
+/// Takes ownership of a list of conflicts.
 inline Conflicts take(llvs_conflict_list *raw) {
     Handle<llvs_conflict_list, llvs_conflict_list_free> owned(raw);
     return {conflicts(raw->items, raw->count), raw->recorded != 0, string(raw->digest)};
@@ -123,7 +123,7 @@ inline llvs_conflict borrow(const Conflict &one) {
 
 } // namespace detail
 
-/// Merges what two sides made of a value; nothing is absent. See llvs_merge_values.
+/// Merges two sides of a value; nothing means absent. See llvs_merge_values.
 ///
 ///     llvs::merge_values("{\"n\":1}", "{\"n\":2}", "{\"n\":3}", "{\"/n\":\"counter\"}").data   // {"n":4}
 inline MergedValue merge_values(
@@ -142,7 +142,7 @@ inline MergedValue merge_values(
     return merged;
 }
 
-/// Throws an Error whose path is the JSON pointer to what is wrong with the rules; see llvs_schema_check.
+/// Checks rules: throws an Error whose path is the JSON pointer to the mistake; see llvs_schema_check.
 inline void check_schema(std::string_view rules) {
     detail::run([&](llvs_error **error) { return llvs_schema_check(detail::bytes(rules), error); });
 }

@@ -17,7 +17,7 @@
 
 namespace llvs {
 
-/// The bytes that the library lends, where a struct of llvs.h holds them; they live as long as that.
+/// Views bytes that a struct of llvs.h borrows from the library; valid as long as that struct.
 inline std::string_view view(const llvs_bytes &bytes) { return std::string_view(reinterpret_cast<const char *>(bytes.data), bytes.size); }
 
 namespace detail {
@@ -45,13 +45,13 @@ private:
 
 } // namespace detail
 
-/// What a call of the library threw: a code, a message, and what it was about. A callback may throw one of its own, with a code that its
-/// table in llvs.h names, and it comes out of the call unchanged.
+/// An error of the library: a code, a message, and what is concerned. A callback may throw an Error of its own, with a code that its table
+/// in llvs.h names; the call then throws it unchanged.
 class Error : public std::runtime_error {
 public:
-    /// One of the wrapper's own, with a code of the library's.
+    /// An error of the wrapper, with a code of the library.
     Error(llvs_status code, const std::string &message) : std::runtime_error(message), code_(code), user_code_(0) {}
-    /// Takes over an error of the library.
+    /// Takes ownership of an error of the library.
     explicit Error(llvs_error *error)
         : std::runtime_error(llvs_error_message(error)), code_(llvs_error_code(error)), user_code_(llvs_error_user_code(error)),
           system_code_(llvs_error_system_code(error)),
@@ -61,15 +61,15 @@ public:
     }
     /// One of LLVS_ERROR_...
     llvs_status code() const noexcept { return code_; }
-    /// The number that a callback of the program gave; see llvs_error_user_code.
+    /// The number of a callback of the program; see llvs_error_user_code.
     std::int64_t user_code() const noexcept { return user_code_; }
-    /// The system's `errno`, where a call of the system failed; else 0.
+    /// The system's `errno` if a system call failed; else 0.
     std::int32_t system_code() const noexcept { return system_code_; }
-    /// Which value it is about; empty where it is about none.
+    /// The value concerned; empty if there is none.
     const std::string &value_id() const noexcept { return value_id_; }
-    /// Which version it is about; empty where it is about none.
+    /// The version concerned; empty if there is none.
     const std::string &version_id() const noexcept { return version_id_; }
-    /// Which file or folder it is about; empty where it is about none.
+    /// The file or folder concerned; empty if there is none.
     const std::string &path() const noexcept { return path_; }
 
 private:
@@ -81,8 +81,8 @@ private:
 
 namespace detail {
 
-/// Exceptions of callbacks on their way through the library, by the number that travels in the error as its user code. Any thread may throw
-/// through any handle. Some never arrive, since the library can do without what failed: the newest are kept.
+/// Exceptions of callbacks that pass through the library, by a number that is the user code of the error. Any thread may throw through any
+/// handle. Some are never collected, because the library continues without the failed callback: only the newest are kept.
 class Thrown {
 public:
     static Thrown &all() {
@@ -96,7 +96,7 @@ public:
         if (kept_.size() > 256) kept_.pop_front();
         return number;
     }
-    /// The exception of this number, once.
+    /// Returns the exception of this number, once.
     std::exception_ptr take(std::int64_t number) {
         std::lock_guard<std::mutex> lock(mutex_);
         for (auto at = kept_.begin(); at != kept_.end(); ++at)
@@ -110,12 +110,12 @@ public:
 
 private:
     std::mutex mutex_;
-    /// Where other copies of this table, in other shared objects, do not count.
+    /// Numbers of this table only, not of copies of it in other shared objects.
     std::uint64_t last_ = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(this)) << 20;
     std::list<std::pair<std::int64_t, std::exception_ptr>> kept_;
 };
 
-/// Throws what a call reports: the exception of a callback that made it fail, else an Error.
+/// Throws the error of a call: the exception of the callback that made it fail, else an Error.
 inline void check(llvs_status status, llvs_error *error) {
     if (status >= 0) return;
     if (std::exception_ptr thrown = Thrown::all().take(llvs_error_user_code(error))) {
@@ -125,7 +125,7 @@ inline void check(llvs_status status, llvs_error *error) {
     throw Error(error);
 }
 
-/// Calls `call(&error)` and throws what it reports.
+/// Calls `call(&error)` and throws its error.
 template <typename Call>
 void run(Call call) {
     llvs_error *error = nullptr;
@@ -133,7 +133,7 @@ void run(Call call) {
     check(status, error);
 }
 
-/// The bytes that `call(&buffer, &error)` gives.
+/// Returns the bytes of `call(&buffer, &error)`.
 template <typename Call>
 std::string taken(Call call) {
     llvs_buffer found;
@@ -142,19 +142,19 @@ std::string taken(Call call) {
     return std::string(reinterpret_cast<const char *>(found.data), found.size);
 }
 
-/// What goes on to the library of an exception: its status, and its number in the error.
+/// What the library gets of an exception: a status, and its number in the error.
 inline llvs_status give_up(llvs_error **error, llvs_status status, const char *message) noexcept {
     std::int64_t number = 0;
     try {
         number = Thrown::all().keep(std::current_exception());
     } catch (...) {
-        // No memory to keep it: the call fails all the same, with an llvs::Error.
+        // No memory to keep it: the call fails nevertheless, with an llvs::Error.
     }
     if (error) *error = llvs_error_make(number, llvs_str(message));
     return status;
 }
 
-/// The codes of an Error that a storage or transport throws which mean the same to the library; see their tables in llvs.h.
+/// The codes that the library keeps if a storage or transport throws an Error with them; see their tables in llvs.h.
 inline llvs_status kept_code(llvs_status code) noexcept {
     for (llvs_status kept : {LLVS_ERROR_NO_SPACE, LLVS_ERROR_PERMISSION, LLVS_ERROR_IO, LLVS_ERROR_DAMAGED, LLVS_ERROR_READ_ONLY,
                              LLVS_ERROR_NOT_FOUND, LLVS_ERROR_BUSY, LLVS_ERROR_UNKNOWN_OUTCOME, LLVS_ERROR_TRANSPORT, LLVS_ERROR_CANCELLED})
@@ -162,7 +162,7 @@ inline llvs_status kept_code(llvs_status code) noexcept {
     return LLVS_ERROR_USER;
 }
 
-/// Runs a callback of the host. What it throws is thrown again from the call that made the callback run.
+/// Runs a callback of the host. If it throws, the call that runs the callback throws the same exception.
 template <typename Body>
 llvs_status guard(llvs_error **error, Body body) noexcept {
     try {

@@ -16,44 +16,44 @@
 
 namespace llvs {
 
-/// Where a call moved the current version of a coordinator; see llvs_move.
+/// How a call moved the current version of a coordinator; see llvs_move.
 struct Move {
     bool moved = false;
     VersionID from, to;
 };
 
-/// What became of one exchange of a coordinator.
+/// The result of one exchange of a coordinator.
 struct Exchanged;
 
-/// What an exchange did; see llvs_exchange_result.
+/// The result of an exchange; see llvs_exchange_result.
 struct ExchangeResult {
     using Problem = llvs::Problem;
     std::vector<VersionID> retrieved, sent, repaired;
     std::vector<Problem> problems;
-    /// Of a coordinator: where it moved the current version, and what became of each exchange that had its turn.
+    /// Of a coordinator: how it moved the current version, and the result of each exchange that ran.
     Move move;
     std::vector<Exchanged> exchanges;
 
     /// Nothing was done.
     ExchangeResult();
-    /// Takes over a result.
+    /// Takes ownership of a result.
     explicit ExchangeResult(llvs_exchange_result *raw);
-    /// A copy of what the library gave.
+    /// A copy of the library's struct.
     explicit ExchangeResult(const llvs_exchange_result &result);
 };
 
-/// What became of one of the exchanges of a coordinator.
+/// The result of one of the exchanges of a coordinator.
 struct Exchanged {
-    /// As it was attached: its URL or name.
+    /// The URL or name with which it was attached.
     std::string place;
-    /// What it did, also when it failed in the end.
+    /// What it did, also if it failed in the end.
     ExchangeResult result;
-    /// What ended it; LLVS_OK when nothing did.
+    /// The error that ended it; LLVS_OK if there was none.
     llvs_status code;
     std::string message;
 };
 
-// What holds a vector of them waits until they are complete.
+// Members with a vector of them follow their complete definition.
 inline ExchangeResult::ExchangeResult() = default;
 
 inline ExchangeResult::ExchangeResult(llvs_exchange_result *raw) : ExchangeResult(*raw) {
@@ -73,29 +73,29 @@ inline ExchangeResult::ExchangeResult(const llvs_exchange_result &raw) {
     }
 }
 
-/// Somebody who has the keys of an encrypted place.
+/// A member: a holder of the keys of an encrypted place.
 struct Member {
     llvs_member_kind kind;
     /// For people.
     std::string name;
     /// "age1..."
     std::string recipient;
-    /// When, for people.
+    /// When it was added, for people.
     std::string added;
 };
 
-/// Who writes to a place in packs; see llvs_remote_writer.
+/// A writer of a place in the packed layout; see llvs_remote_writer.
 struct RemoteWriter {
     std::string id;
     std::uint32_t number = 0;
     /// Seconds since 1970; 0 for this device.
     double last_seen = 0;
     bool here = false;
-    /// What it is called, as it says itself; empty: it does not.
+    /// The name that it gave itself; empty: none.
     std::string name;
 };
 
-/// What a device knows of a place in packs; see llvs_remote.
+/// What this device knows about a place in the packed layout; see llvs_remote.
 struct RemoteStatus {
     llvs_layout layout = LLVS_LAYOUT_PACKED;
     /// The number of the newest keys; 0: it is not encrypted.
@@ -120,17 +120,17 @@ struct RemoteStatus {
     }
 };
 
-/// What a place is encrypted with; see `passphrase` of llvs_exchange_options. What it holds is read when an exchange is opened.
+/// The keys of an encrypted place; see `recipients` and `passphrase` of llvs_exchange_options. They are read when an exchange is opened.
 struct PlaceKeys {
     std::string passphrase;
     /// "AGE-SECRET-KEY-1...".
     std::vector<std::string> identities;
-    /// Who else is to open a place that is made with these, "age1...".
+    /// Further members of a place that is made with these, "age1...".
     std::vector<std::string> recipients;
 };
 
 namespace detail {
-/// Calls with options that borrow the keys.
+/// Calls the function with options that borrow the keys.
 template <class Call> void with_keys(llvs_exchange_options options, const PlaceKeys &keys, Call call) {
     std::vector<llvs_bytes> recipients, identities;
     for (const std::string &one : keys.recipients) recipients.push_back(bytes(one));
@@ -144,7 +144,7 @@ template <class Call> void with_keys(llvs_exchange_options options, const PlaceK
 }
 } // namespace detail
 
-/// Moves versions between a store and a place that others reach.
+/// Moves versions between a store and a place that other devices reach.
 class Exchange {
 public:
     static llvs_exchange_options options() { return LLVS_EXCHANGE_OPTIONS_INIT; }
@@ -154,7 +154,7 @@ public:
         detail::run([&](llvs_error **error) { return llvs_exchange_open(store.raw(), detail::bytes(url), &options, &raw, error); });
         handle_ = decltype(handle_)(raw);
     }
-    /// With a place that is encrypted.
+    /// With an encrypted place.
     Exchange(const Store &store, std::string_view url, const PlaceKeys &keys, const llvs_exchange_options &options = Exchange::options()) {
         detail::with_keys(options, keys, [&](const llvs_exchange_options &all) { *this = Exchange(store, url, all); });
     }
@@ -165,9 +165,10 @@ public:
         detail::run([&](llvs_error **error) { return llvs_exchange_open(store.raw(), LLVS_NONE, &options, &raw, error); });
         handle_ = decltype(handle_)(raw);
     }
-    /// Calls soon after the other side may have gained versions, on a thread of the library. Throws Error (UNSUPPORTED) when it cannot
-    /// tell. The URL that it was opened with; empty when it goes through a transport of the host.
+    /// Returns the URL that it was opened with; empty with a transport of the host.
     std::string url() const { return detail::string(llvs_exchange_url(raw())); }
+    /// Registers a callback for new versions at the other side, on a thread of the library. Throws Error (UNSUPPORTED) if the transport
+    /// cannot report changes.
     Observer observe(std::function<void()> callback) {
         return Observer::make(std::move(callback),
                               [&](void *payload, llvs_free_fn payload_free, llvs_observer **observer, llvs_error **error) {
@@ -179,8 +180,8 @@ public:
         detail::run([&](llvs_error **error) { return llvs_exchange_retrieve(raw(), control, &result, error); });
         return ExchangeResult(result);
     }
-    /// Retrieves, and looks as well at the files of what the store has: those that are damaged are problems, and the next `send` writes
-    /// them anew; versions that are damaged in the store are repaired.
+    /// Retrieves, and also checks the files of versions that the store has: damaged files are problems, and the next `send` writes them
+    /// again. Versions that are damaged in the store are repaired.
     ExchangeResult verify(const llvs_control *control = nullptr) {
         llvs_exchange_result *result = nullptr;
         detail::run([&](llvs_error **error) { return llvs_exchange_verify(raw(), control, &result, error); });
@@ -191,20 +192,20 @@ public:
         detail::run([&](llvs_error **error) { return llvs_exchange_send(raw(), control, &result, error); });
         return ExchangeResult(result);
     }
-    /// Puts a snapshot of the whole store beside the versions of the exchange, replacing an older one of ours.
+    /// Writes a snapshot of the whole store to the place of the exchange, replacing an older one of this library.
     Snapshot put_snapshot(const llvs_control *control = nullptr) {
         return *detail::snapshot([&](auto out, auto error) { return llvs_exchange_put_snapshot(raw(), control, out, error); });
     }
-    /// Restores the snapshot that lies there into the store, which must be empty or hold one version, or a part of this snapshot. Tells in
-    /// `problems` which versions were left out, since they are not what their ids say or build on one that is not.
+    /// Restores the snapshot at the place into the store, which must be empty or hold one version, or a part of this snapshot. `problems`
+    /// has the skipped versions: those that do not match their content ids, and their descendants.
     Snapshot restore_snapshot(const llvs_control *control = nullptr) {
         return *detail::snapshot([&](auto out, auto error) { return llvs_exchange_restore_snapshot(raw(), control, out, error); });
     }
-    /// The manifest of the snapshot that lies there, of any format; nothing when there is none.
+    /// Returns the manifest of the snapshot at the place, of any format; nothing if there is none.
     std::optional<Snapshot> snapshot() const {
         return detail::snapshot([&](auto out, auto error) { return llvs_exchange_snapshot(raw(), out, error); });
     }
-    /// Who has the keys of the place, which is encrypted.
+    /// Lists the members of the encrypted place.
     std::vector<Member> members(const llvs_control *control = nullptr) {
         llvs_member_list *raw_list = nullptr;
         detail::run([&](llvs_error **error) { return llvs_exchange_members(raw(), control, &raw_list, error); });
@@ -216,14 +217,14 @@ public:
         }
         return all;
     }
-    /// Gives the keys of the place to one more; see llvs_exchange_add_member.
+    /// Adds a member of the place; see llvs_exchange_add_member.
     void add_member(std::string_view recipient, std::string_view name = {}, llvs_member_kind kind = LLVS_MEMBER_DEVICE,
                     const llvs_control *control = nullptr) {
         detail::run([&](llvs_error **error) {
             return llvs_exchange_add_member(raw(), detail::bytes(recipient), detail::bytes(name), kind, control, error);
         });
     }
-    /// Takes the keys of what is written from now on from a member; see llvs_exchange_remove_member.
+    /// Removes a member, who does not get the keys of later contents; see llvs_exchange_remove_member.
     void remove_member(std::string_view recipient, const llvs_control *control = nullptr) {
         detail::run([&](llvs_error **error) { return llvs_exchange_remove_member(raw(), detail::bytes(recipient), control, error); });
     }
@@ -233,37 +234,38 @@ public:
             return llvs_exchange_change_passphrase(raw(), detail::bytes(passphrase), leaked, control, error);
         });
     }
-    /// What the members of the place make direct connections by, without being paired; a secret. See llvs_exchange_pairing.
+    /// Returns the pairing of the encrypted place, with which its members make direct connections; a secret. See llvs_exchange_pairing.
     std::string pairing(bool read_anew = true, const llvs_control *control = nullptr) {
         return detail::taken([&](llvs_buffer *pairing, llvs_error **error) {
             return llvs_exchange_pairing(raw(), read_anew, control, pairing, error);
         });
     }
-    /// Joins keys that compete; see llvs_exchange_join_keys.
+    /// Joins competing keys; see llvs_exchange_join_keys.
     void join_keys(const llvs_control *control = nullptr) {
         detail::run([&](llvs_error **error) { return llvs_exchange_join_keys(raw(), control, error); });
     }
-    /// Sends all that lies there anew, with the newest keys, and gives how many packs with older ones are left; see llvs_exchange_rekey.
+    /// Sends the whole contents of the place again with the newest keys, and returns how many packs with older keys remain; see
+    /// llvs_exchange_rekey.
     std::uint64_t rekey(bool renew = false, const llvs_control *control = nullptr) {
         std::uint64_t left = 0;
         detail::run([&](llvs_error **error) { return llvs_exchange_rekey(raw(), renew, control, &left, error); });
         return left;
     }
-    /// What it wants to find again in a later process; see llvs_exchange_restoration_state.
+    /// Returns the state that it needs in a later process; see llvs_exchange_restoration_state.
     std::string restoration_state() const {
         return detail::taken([&](llvs_buffer *state, llvs_error **error) { return llvs_exchange_restoration_state(raw(), state, error); });
     }
-    /// Hands that back; or "new": joins whatever is at the place, for good. See llvs_exchange_set_restoration_state.
+    /// Restores that state; or "new": joins the place that is there now, permanently. See llvs_exchange_set_restoration_state.
     void set_restoration_state(std::string_view state) {
         detail::run([&](llvs_error **error) { return llvs_exchange_set_restoration_state(raw(), detail::bytes(state), error); });
     }
-    /// Ends what this device sends to a place in packs, for good; see llvs_exchange_retire.
+    /// Retires this device as a writer of a place in the packed layout; see llvs_exchange_retire.
     ExchangeResult retire(const llvs_control *control = nullptr) {
         llvs_exchange_result *result = nullptr;
         detail::run([&](llvs_error **error) { return llvs_exchange_retire(raw(), control, &result, error); });
         return ExchangeResult(result);
     }
-    /// Tells the other devices that the place goes on elsewhere; see llvs_exchange_announce_move.
+    /// Announces to the other devices that the place has moved; see llvs_exchange_announce_move.
     ExchangeResult announce_move(std::string_view address, const llvs_control *control = nullptr) {
         llvs_exchange_result *result = nullptr;
         detail::run([&](llvs_error **error) {
@@ -271,7 +273,8 @@ public:
         });
         return ExchangeResult(result);
     }
-    /// What this device knows of a place in packs; see llvs_exchange_remote. Nothing: there was no exchange, or it has none.
+    /// Returns what this device knows about a place in the packed layout; see llvs_exchange_remote. Nothing if there was no exchange, or
+    /// the place has no packs.
     std::optional<RemoteStatus> remote_status() const {
         llvs_remote *remote = nullptr;
         detail::run([&](llvs_error **error) { return llvs_exchange_remote(raw(), &remote, error); });
@@ -280,25 +283,25 @@ public:
         return RemoteStatus(*remote);
     }
     void close() { detail::run([&](llvs_error **error) { return llvs_exchange_close(raw(), error); }); }
-    /// The handle, for calls of the C interface; it stays this object's.
+    /// The handle, for calls of the C interface; this object owns it.
     llvs_exchange *raw() const { return handle_.get(); }
 
 private:
     detail::Handle<llvs_exchange, llvs_exchange_free> handle_;
 };
 
-/// For whom a stream of packs is encrypted, and who opens it: see llvs_pack_options. What it holds is read during the call.
+/// The keys of an encrypted stream of packs: see llvs_pack_options. They are read during the call.
 struct PackOptions {
-    /// Writing: who will be able to open it, "age1...".
+    /// For writing: the recipients that can open it, "age1...".
     std::vector<std::string> recipients;
-    /// Reading: identities of which one opens it, "AGE-SECRET-KEY-1...".
+    /// For reading: identities, of which one opens it, "AGE-SECRET-KEY-1...".
     std::vector<std::string> identities;
     /// Instead of these, for both.
     std::string passphrase;
 };
 
 namespace detail {
-/// Calls with the options as the C interface takes them.
+/// Calls the function with the options of the C interface.
 template <class Call> void with_options(const PackOptions &options, Call call) {
     std::vector<llvs_bytes> recipients, identities;
     for (const std::string &one : options.recipients) recipients.push_back(bytes(one));
@@ -313,8 +316,8 @@ template <class Call> void with_options(const PackOptions &options, Call call) {
 }
 } // namespace detail
 
-/// Writes the versions that another store lacks, which has `have` with all their ancestors, as bytes for `read_pack` of that store: calls
-/// with them from front to back, in pieces. See llvs_store_write_pack.
+/// Writes the versions that another store lacks, as bytes for `read_pack` of that store; it has the versions `have` and all their
+/// ancestors. Calls `write` with the bytes from front to back, in pieces. See llvs_store_write_pack.
 inline ExchangeResult write_pack(const Store &store, const std::vector<VersionID> &have, std::function<void(std::string_view piece)> write,
                                  const llvs_control *control = nullptr, const PackOptions &options = {}) {
     std::vector<llvs_bytes> known;
@@ -326,8 +329,8 @@ inline ExchangeResult write_pack(const Store &store, const std::vector<VersionID
     return ExchangeResult(result);
 }
 
-/// Adds the versions that `write_pack` of another store gave. `read` fills a buffer from its start with what comes next, and tells how many
-/// bytes that are; 0: there are no more. See llvs_store_read_pack.
+/// Adds the versions that `write_pack` of another store wrote. `read` fills a buffer from its start with the next bytes, and returns how
+/// many; 0: there are no more. See llvs_store_read_pack.
 inline ExchangeResult read_pack(const Store &store, std::function<std::size_t(std::uint8_t *buffer, std::size_t capacity)> read,
                                 const llvs_control *control = nullptr, const PackOptions &options = {}) {
     ValueSource source{std::string(), std::move(read)};

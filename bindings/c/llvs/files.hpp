@@ -13,28 +13,28 @@
 
 namespace llvs {
 
-/// A place that holds named files; see llvs_files_callbacks. What a method throws comes out of the call that led to it; an Error with a
-/// code that is named there means to the exchange what it says.
+/// A place that holds named files; see llvs_files_callbacks. If a method throws, so does the call that runs it; an Error with a code that
+/// is named there keeps its meaning for the exchange.
 class Files {
 public:
     virtual ~Files() = default;
 
     /// Adds (Reply::file) all files of a directory, by their last components.
     virtual void list(std::string_view directory, Reply &reply) = 0;
-    /// Answers 0 (Reply::set, for large files Reply::set_source) with the file, or with `size` bytes of it where that is not 0; nothing
-    /// when it is missing.
+    /// Replies to question 0 (Reply::set, for large files Reply::set_source) with the file, or with `size` bytes of it if that is not 0;
+    /// not at all if it is missing.
     virtual void read(std::string_view name, std::uint64_t offset, std::uint64_t size, Reply &reply) = 0;
-    /// Makes a file that nobody sees a part of. False: there is one of that name, which is not to be replaced. The reply tells whether
-    /// the call has been cancelled.
+    /// Makes a file, of which readers never see a part. Returns false if a file of that name exists and must not be replaced. The reply
+    /// says whether the call has been cancelled.
     virtual bool publish(std::string_view name, Outgoing &file, bool replaces, Reply &reply) = 0;
     /// Removes a file, if there is one.
     virtual void remove(std::string_view name) = 0;
-    /// The exchange is done with the files.
+    /// Called when the exchange has finished with the files.
     virtual void close() {}
 
-    /// Whether `read` gives parts of files; else its offset and size are always 0.
+    /// Whether `read` can return parts of files; else its offset and size are always 0.
     virtual bool has_ranges() const { return true; }
-    /// Whether of two that publish one name at once one is told that it did not.
+    /// Whether, if two devices publish one name at once, `publish` fails for one of them.
     virtual bool is_exclusive() const { return true; }
 };
 
@@ -77,7 +77,8 @@ struct FilesCallbacks {
 
 } // namespace detail
 
-/// A transport over files of the host. `name`: for messages, and to find again what a store knows of the place; another for each place.
+/// Makes a transport over files of the host. `name`: for messages, and to identify what a store remembers about the place; different for
+/// each place.
 inline HostTransport on_files(std::shared_ptr<Files> files, std::string_view name) {
     if (!files) throw std::invalid_argument("a transport over files needs Files");
     llvs_files_callbacks callbacks = LLVS_FILES_CALLBACKS_INIT;

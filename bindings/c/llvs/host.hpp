@@ -32,20 +32,20 @@ T &target(void *payload) { return **static_cast<std::shared_ptr<T> *>(payload); 
 
 } // namespace detail
 
-/// Where a storage or transport puts what it was asked for; lives for its call only.
+/// Receives the results of a storage or transport; valid during its call only.
 class Reply {
 public:
-    /// For a callback: what it was given.
+    /// For a callback: wraps its argument.
     explicit Reply(llvs_reply *raw) : raw_(raw) {}
     /// Adds an item to a list.
     void add(std::string_view item) {
         detail::run([&](llvs_error **error) { return llvs_reply_add(raw_, detail::bytes(item), error); });
     }
-    /// Answers question number `index`; what is never answered is absent.
+    /// Sets the reply to question number `index`; a question without a reply counts as absent.
     void set(std::size_t index, std::string_view data) {
         detail::run([&](llvs_error **error) { return llvs_reply_set(raw_, index, detail::bytes(data), error); });
     }
-    /// Answers with a file that is read in pieces later; see llvs_reply_set_source. `size`: bytes in all, 0: not known.
+    /// Replies with a file that is read in pieces later; see llvs_reply_set_source. `size`: its bytes, 0: unknown.
     void set_source(std::size_t index, ValueSource::Read read, std::uint64_t size = 0) {
         auto *payload = new ValueSource{{}, std::move(read), size};
         detail::run([&](llvs_error **error) {
@@ -60,43 +60,44 @@ public:
     void record(std::uint64_t place, std::string_view prefix, std::uint64_t size) {
         detail::run([&](llvs_error **error) { return llvs_reply_record(raw_, place, size, detail::bytes(prefix), error); });
     }
-    /// Adds a record to the answer; see llvs_reply_record.
+    /// Adds a record to the reply; see llvs_reply_record.
     void record(std::uint64_t place, std::string_view whole) { record(place, whole, whole.size()); }
-    /// Whether the call that led here has been cancelled: throw Error(LLVS_ERROR_CANCELLED, ...) soon.
+    /// Returns whether the call behind this one was cancelled: then throw Error(LLVS_ERROR_CANCELLED, ...) soon.
     bool cancelled() const { return llvs_reply_is_cancelled(raw_) != 0; }
 
 private:
     llvs_reply *raw_;
 };
 
-/// Keeps a store's records in whatever the host has; see llvs_storage_callbacks. What a method throws comes out of the call that led to
-/// it; an Error with a code that the table there names means to the store what it says.
+/// Stores the records of a store in any way that the host chooses; see llvs_storage_callbacks. If a method throws, so does the call that
+/// runs it; an Error with a code that the table there names keeps its meaning for the store.
 class Storage {
 public:
     virtual ~Storage() = default;
 
-    /// Keeps the records, all or, also across a crash, none, and returns a place for each. The views live for the call only.
+    /// Stores the records, all or none, also if there is a crash, and returns a place for each. The views are valid during the call only.
     virtual std::vector<std::uint64_t> append(const std::vector<std::string_view> &records) = 0;
-    /// Reports (Reply::record) records that came after the mark, whoever appended them, and returns the new mark. It is 0 the first time.
+    /// Reports (Reply::record) the records after the mark, by whatever process they were appended, and returns the new mark. It is 0 the
+    /// first time.
     virtual std::uint64_t scan(std::uint64_t mark, Reply &reply) = 0;
-    /// Copies `size` bytes of a record from `offset` on; throws Error(LLVS_ERROR_DAMAGED, ...) when it has not that many.
+    /// Copies `size` bytes of a record from `offset` on; throws Error(LLVS_ERROR_DAMAGED, ...) if it is shorter.
     virtual void read(std::uint64_t place, std::uint64_t offset, std::uint8_t *buffer, std::size_t size) = 0;
-    /// Makes what was appended safe from a power cut.
+    /// Makes appended records safe from a power cut.
     virtual void sync() {}
-    /// The store is done with the storage, which may be opened again.
+    /// Called when the store has finished with the storage, which may be opened again.
     virtual void close() {}
 
-    /// Whether the three below are there; else caches last as long as the storage is open.
+    /// Whether the three functions below are implemented; else caches last as long as the storage is open.
     virtual bool has_caches() const { return false; }
-    /// The cache of that name; nothing when there is none.
+    /// Returns the cache of that name; nothing if there is none.
     virtual std::optional<std::string> cache_get(std::string_view) { return std::nullopt; }
-    /// Keeps a cache in the place of one of that name.
+    /// Stores a cache, replacing one of that name.
     virtual void cache_put(std::string_view, std::string_view) {}
     /// Deletes the cache of that name, if there is one.
     virtual void cache_delete(std::string_view) {}
 };
 
-/// A Storage as the library takes it: for llvs_store_options.host_storage, or `Store::on`. A store that uses it keeps it alive.
+/// A Storage in the library's form: for llvs_store_options.host_storage, or `Store::on`. A store that uses it keeps it alive.
 class HostStorage {
 public:
     explicit HostStorage(std::shared_ptr<Storage> storage, std::string_view name = {}) {
@@ -120,7 +121,7 @@ public:
         });
         handle_ = decltype(handle_)(raw);
     }
-    /// The handle, for calls of the C interface; it stays this object's.
+    /// The handle, for calls of the C interface; this object owns it.
     llvs_storage *raw() const { return handle_.get(); }
 
 private:
@@ -129,7 +130,7 @@ private:
     static llvs_status append(void *payload, const llvs_bytes *records, std::size_t count, std::uint64_t *places, llvs_error **error) {
         return detail::guard(error, [&]() -> llvs_status {
             std::vector<std::uint64_t> found = storage(payload).append(detail::views(records, count));
-            // The records are kept by now: nobody could name them.
+            // The records are stored by now, but nothing could refer to them.
             if (found.size() != count)
                 throw Error(LLVS_ERROR_UNKNOWN_OUTCOME, "a storage returned another number of places than it got records");
             for (std::size_t i = 0; i < count; i++) places[i] = found[i];
@@ -169,19 +170,19 @@ private:
     detail::Handle<llvs_storage, llvs_storage_free> handle_;
 };
 
-/// Two files of one version, to be published; the views live for the call only.
+/// The two files of one version, to publish; the views are valid during the call only.
 struct VersionFiles {
     std::string_view name, version, changes;
 };
 
-/// A large file to be published, made piece by piece; lives for the call only.
+/// A large file to publish, made piece by piece; valid during the call only.
 class Outgoing {
 public:
-    /// For a callback: what it was given.
+    /// For a callback: wraps its argument.
     explicit Outgoing(llvs_outgoing *raw) : raw_(raw) {}
-    /// Bytes in all.
+    /// The size in bytes.
     std::uint64_t size() const { return llvs_outgoing_size(raw_); }
-    /// Calls with each piece, in order. May be called again, which gives the same bytes from the start.
+    /// Calls the function with each piece, in order. May be called again, with the same bytes from the start.
     void write(std::function<void(std::string_view piece)> body) {
         detail::run([&](llvs_error **error) { return llvs_outgoing_write(raw_, call, &body, error); });
     }
@@ -198,47 +199,47 @@ private:
     llvs_outgoing *raw_;
 };
 
-/// Moves version files to and from whatever place the host has; see llvs_transport_callbacks. What a method throws comes out of the call
-/// that led to it; an Error with a code that the table there names means to the exchange what it says.
+/// Moves version files to and from any place of the host; see llvs_transport_callbacks. If a method throws, so does the call that runs it;
+/// an Error with a code that the table there names keeps its meaning for the exchange.
 class Transport {
 public:
     virtual ~Transport() = default;
 
     /// Adds (Reply::add) the names of all version files on the other side.
     virtual void list(Reply &reply) = 0;
-    /// Answers (Reply::set) for each name with its version file.
+    /// Replies (Reply::set) to each name with its version file.
     virtual void fetch_versions(const std::vector<std::string_view> &names, Reply &reply) = 0;
-    /// Answers (Reply::set, for large files Reply::set_source) for each name with its changes file.
+    /// Replies (Reply::set, for large files Reply::set_source) to each name with its changes file.
     virtual void fetch_changes(const std::vector<std::string_view> &names, Reply &reply) = 0;
-    /// Publishes files in order, the changes of a version before the version, each whole or not at all; existing ones are replaced. The
-    /// reply tells whether the call has been cancelled.
+    /// Publishes files in order, the changes file of a version before its version file, each whole or not at all; existing ones are
+    /// replaced. The reply says whether the call has been cancelled.
     virtual void send(const std::vector<VersionFiles> &files, Reply &reply) = 0;
-    /// The exchange is done with the transport.
+    /// Called when the exchange has finished with the transport.
     virtual void close() {}
 
-    /// Whether `send_large` is there; else `send` gets changes files of more than 1 MiB too, in memory as a whole.
+    /// Whether `send_large` is implemented; else `send` also gets changes files of more than 1 MiB, in memory as a whole.
     virtual bool takes_large() const { return false; }
-    /// As `send`, of one version whose changes are large.
+    /// As `send`, for one version whose changes file is large.
     virtual void send_large(std::string_view, std::string_view, Outgoing &, Reply &) {}
 
-    /// Whether `unusable` is there: it adds those of the names of whose files it is known that one is missing, empty or cut short.
+    /// Whether `unusable` is implemented.
     virtual bool knows_unusable() const { return false; }
-    /// Those of the names whose files are known to be missing, empty or cut short.
+    /// Adds (Reply::add) those of the names for which one of the two files is known to be missing, empty or cut short.
     virtual void unusable(const std::vector<std::string_view> &, Reply &) {}
 
-    /// Whether the four below are there; else snapshots throw an Error (UNSUPPORTED).
+    /// Whether the four functions below are implemented; else snapshots throw an Error (UNSUPPORTED).
     virtual bool has_snapshots() const { return false; }
-    /// The names of all files of snapshots.
+    /// Adds (Reply::add) the names of all snapshot files.
     virtual void snapshot_list(Reply &) {}
-    /// The file of that name; nothing when there is none.
+    /// Returns the file of that name; nothing if there is none.
     virtual std::optional<std::string> snapshot_read(std::string_view) { return std::nullopt; }
-    /// Puts a file in the place of one of that name.
+    /// Writes a file, replacing one of that name.
     virtual void snapshot_write(std::string_view, std::string_view) {}
     /// Deletes the file of that name, if there is one.
     virtual void snapshot_delete(std::string_view) {}
 };
 
-/// A Transport as the library takes it, for an Exchange or a Coordinator, which keep it alive. It serves one exchange at a time.
+/// A Transport in the library's form, for an Exchange or a Coordinator, which keep it alive. It serves one exchange at a time.
 class HostTransport {
 public:
     explicit HostTransport(std::shared_ptr<Transport> transport, std::string_view name = {}) {
@@ -265,13 +266,13 @@ public:
         });
         handle_ = decltype(handle_)(raw);
     }
-    /// Takes over one that was made otherwise: `on_files`, the C interface.
+    /// Takes ownership of a transport that was made in another way: by `on_files`, or the C interface.
     explicit HostTransport(llvs_transport *raw) : handle_(raw) {}
-    /// The other side may have gained versions: tells those who observe the exchange. Any thread.
+    /// Reports that the other side may have gained versions: calls the observers of the exchange. Any thread.
     void notify() { detail::run([&](llvs_error **error) { return llvs_transport_notify(raw(), error); }); }
-    /// The handle, for calls of the C interface; it stays this object's.
+    /// The handle, for calls of the C interface; this object owns it.
     llvs_transport *raw() const { return handle_.get(); }
-    /// Gives the handle away, to whoever frees it.
+    /// Releases ownership of the handle to the caller, who must free it.
     llvs_transport *release() { return handle_.release(); }
 
 private:

@@ -1,5 +1,4 @@
-// Finding values by what is in them.
-// Part of llvs.hpp.
+// Finding values by their contents. Part of llvs.hpp.
 #ifndef LLVS_INDEX_HPP
 #define LLVS_INDEX_HPP
 
@@ -17,10 +16,10 @@
 
 namespace llvs {
 
-/// What is asked of an index; see llvs_index_question. Tuples are JSON arrays; an empty one is not given.
+/// A query of an index; see llvs_index_question. Tuples are JSON arrays; an empty one means none.
 struct IndexQuestion {
     std::string equal;
-    /// What the string behind `equal` begins with; not together with bounds.
+    /// The beginning of the string after `equal`; not together with bounds.
     std::optional<std::string> begin;
     std::string low, high;
     bool low_open = false, high_open = false, reverse = false, unique = false;
@@ -31,13 +30,13 @@ struct IndexQuestion {
         question.equal = std::move(equal);
         return question;
     }
-    /// Entries in which the string behind the tuple begins so.
+    /// Entries in which the string after the tuple has this beginning.
     static IndexQuestion prefix(std::string begin, std::string equal = {}) {
         IndexQuestion question = find(std::move(equal));
         question.begin = std::move(begin);
         return question;
     }
-    /// Entries within bounds, which are meant themselves.
+    /// Entries within bounds, inclusive.
     static IndexQuestion range(std::string low, std::string high) {
         IndexQuestion question;
         question.low = std::move(low);
@@ -48,27 +47,27 @@ struct IndexQuestion {
 
 /// An entry of an index.
 struct IndexEntry {
-    /// A JSON array; empty where keys were not asked for.
+    /// A JSON array; empty if keys were not requested.
     std::string key;
     std::string id;
-    /// Nothing where values were not asked for.
+    /// Nothing if values were not requested.
     std::optional<std::string> data;
 };
 
-/// One page of what was found; see llvs_index_page.
+/// One page of the entries found; see llvs_index_page.
 struct IndexPage {
     std::vector<IndexEntry> entries;
-    /// Where the next page begins; empty when this is the last.
+    /// Where the next page begins; empty if this is the last.
     std::string cursor;
-    /// With LLVS_INDEX_COUNT: how many entries the question is about.
+    /// With LLVS_INDEX_COUNT: how many entries match on all pages.
     std::uint64_t total = 0;
 };
 
-/// An index whose keys a function gives; see llvs_computed_index_options.
+/// How to open an index whose keys a function computes; see llvs_computed_index_options.
 struct ComputedIndexOptions {
     std::string prefix;
     std::uint32_t parts = 1;
-    /// With a version other than 0: what the function is known by, so that the index is kept in the caches of the store.
+    /// With a version other than 0: a name for the function, under which the index is stored in the caches of the store.
     std::string name;
     std::uint32_t version = 0;
 };
@@ -76,27 +75,27 @@ struct ComputedIndexOptions {
 /// An index; see llvs_index. Safe from all threads.
 class Index {
 public:
-    /// One that the store declares under a name.
+    /// Opens an index that the store's rules define under a name.
     static Index named(const Store &store, std::string_view name) { return Index(store, name, {}, nullptr); }
-    /// One whose definition, as JSON, is given.
+    /// Opens an index by its definition, as JSON.
     static Index defined(const Store &store, std::string_view definition) { return Index(store, {}, definition, nullptr); }
-    /// The same for the current version of a coordinator; a warm one is prepared at each new one, on a thread of the library.
+    /// The same for the current version of a coordinator; with `warm`, a thread of the library builds it at each new current version.
     static Index named(const Coordinator &coordinator, std::string_view name, bool warm = false) {
         return Index(coordinator.store(), name, {}, coordinator.raw(), warm);
     }
-    /// Gives the keys of a value, each a JSON array, by its id and its bytes; see llvs_index_keys_fn. Several threads may call it at once;
-    /// an exception of it comes out of the question unchanged.
+    /// Computes the keys of a value, each a JSON array, from its id and its bytes; see llvs_index_keys_fn. Several threads may call it at
+    /// once; if it throws, the query throws the same exception.
     using Keys = std::function<std::vector<std::string>(std::string_view id, std::string_view data)>;
-    /// One whose keys a function gives, for values of any kind; see llvs_computed_index_open.
+    /// Opens an index whose keys a function computes, for values of any kind; see llvs_computed_index_open.
     static Index computed(const Store &store, const ComputedIndexOptions &options, Keys keys) {
         return Index(store, options, std::move(keys), nullptr, false);
     }
-    /// The same, of a coordinator, whose current version is meant where none is named; see llvs_index_options.
+    /// The same, with a coordinator: queries without a version use its current version; see llvs_index_options.
     static Index computed(const Coordinator &coordinator, const ComputedIndexOptions &options, Keys keys, bool warm = false) {
         return Index(coordinator.store(), options, std::move(keys), coordinator.raw(), warm);
     }
 
-    /// One page at a version; an empty one: the current version.
+    /// Returns one page at a version; an empty one: the current version.
     IndexPage page(const IndexQuestion &question, std::string_view at = {}, llvs_index_want want = 0, std::string_view after = {},
                    std::uint64_t limit = 0, const llvs_control *control = nullptr) const {
         llvs_index_question asked = LLVS_INDEX_QUESTION_INIT;
@@ -138,7 +137,7 @@ public:
         }
         return page;
     }
-    /// Calls with each entry, page by page.
+    /// Calls the function with each entry, page by page.
     template <typename Body>
     void for_each(const IndexQuestion &question, Body body, std::string_view at = {}, llvs_index_want want = 0) const {
         std::string after;
@@ -148,24 +147,24 @@ public:
             for (IndexEntry &entry : found.entries) body(std::move(entry));
         } while (!after.empty());
     }
-    /// The ids found, in order of the keys.
+    /// Returns the ids found, in order of the keys.
     std::vector<std::string> ids(const IndexQuestion &question, std::string_view at = {}) const {
         std::vector<std::string> ids;
         for_each(question, [&](IndexEntry entry) { ids.push_back(std::move(entry.id)); }, at);
         return ids;
     }
-    /// How many entries are meant.
+    /// Returns how many entries match.
     std::uint64_t count(const IndexQuestion &question = {}, std::string_view at = {}) const {
         return page(question, at, LLVS_INDEX_COUNT, {}, 1).total;
     }
-    /// Under which keys a value is in the index, or why it is not, as JSON; see llvs_index_explain.
+    /// Returns the keys under which a value is in the index, or why it is not, as JSON; see llvs_index_explain.
     std::string explain(std::string_view id, std::string_view at = {}) const {
         llvs_buffer json;
         detail::run([&](llvs_error **error) { return llvs_index_explain(raw(), detail::bytes(at), detail::bytes(id), &json, error); });
         detail::Handle<llvs_buffer, llvs_buffer_dispose> owned(&json);
         return text(json.data, json.size);
     }
-    /// The handle, for calls of the C interface; it stays this object's.
+    /// The handle, for calls of the C interface; this object owns it.
     llvs_index *raw() const { return handle_.get(); }
 
 private:

@@ -19,16 +19,16 @@
 
 namespace llvs {
 
-/// Draws what all devices that exchange a store share: to be given to the others in secret. See llvs_pairing_make.
+/// Makes a random pairing, the secret that all devices of a store share; give it to the others in secret. See llvs_pairing_make.
 inline std::string make_pairing() {
     return detail::taken([&](llvs_buffer *made, llvs_error **error) { return llvs_pairing_make(made, error); });
 }
-/// Draws the code of an invitation, by which a device gets the pairing; see llvs_invitation_make.
+/// Makes the random code of an invitation, with which a device gets the pairing; see llvs_invitation_make.
 inline std::string make_invitation() {
     return detail::taken([&](llvs_buffer *code, llvs_error **error) { return llvs_invitation_make(code, error); });
 }
-/// Whether a connection is of devices that share a pairing, or the code of an invitation, by the LLVS_PEER_BEGINNING bytes that it began
-/// with; see llvs_pairing_matches. An empty pairing: whether people are to compare digits.
+/// Checks by its first LLVS_PEER_BEGINNING bytes whether a connection was made with a pairing, or the code of an invitation; see
+/// llvs_pairing_matches. An empty pairing: checks whether people compare digits.
 inline bool pairing_matches(std::string_view pairing, std::string_view beginning) {
     llvs_bool matches = 0;
     detail::run([&](llvs_error **error) {
@@ -36,55 +36,55 @@ inline bool pairing_matches(std::string_view pairing, std::string_view beginning
     });
     return matches != 0;
 }
-/// The public half of a device key, whose secret half is LLVS_DEVICE_KEY_SIZE random bytes; see llvs_device_key.
+/// Returns the public half of a device key, whose secret half is LLVS_DEVICE_KEY_SIZE random bytes; see llvs_device_key.
 inline std::string device_key(std::string_view identity) {
     return detail::taken([&](llvs_buffer *key, llvs_error **error) { return llvs_device_key(detail::bytes(identity), key, error); });
 }
 
-/// What happened on a direct connection until now; see llvs_peer_state.
+/// The state of a direct connection; see llvs_peer_state.
 struct PeerState {
     llvs_peer_phase phase = LLVS_PEER_CONNECTING;
-    /// What the other side says that it is called, and the public half of its device key; empty before they are known.
+    /// The name that the other side gave itself, and the public half of its device key; empty before they are known.
     std::string device, key;
-    /// Versions that were sent, and that came and were added.
+    /// Versions that were sent, and versions that were received and added.
     std::uint64_t sent = 0, received = 0;
-    /// What could not be sent or taken since the state was asked for before.
+    /// Versions that could not be sent or received since the last call for the state.
     std::vector<Problem> problems;
-    /// The pairing that an invitation, or comparing digits, brought; empty before it came.
+    /// The pairing that was received through an invitation, or by comparing digits; empty before it has arrived.
     std::string pairing;
-    /// Six digits to be compared by people; empty before they are known.
+    /// Six digits for people to compare; empty before they are known.
     std::string digits;
 };
 
-/// How an end of a direct connection is opened; see llvs_peer_options.
+/// How to open an end of a direct connection; see llvs_peer_options.
 struct PeerOptions {
     /// Whether this side made the connection.
     bool initiator = false;
-    /// What `make_pairing` drew, the same on both sides; empty: this side gets it by the invitation.
+    /// The result of `make_pairing`, the same on both sides; empty: this side gets it through the invitation.
     std::string pairing;
-    /// The secret half of this device's key; empty: one for this connection alone.
+    /// The secret half of this device's key; empty: a new key for this connection only.
     std::string identity;
-    /// What the other side is told that this device is called.
+    /// The name of this device, which is sent to the other side.
     std::string device;
-    /// Public halves of the device keys that are accepted; none: all that have the pairing.
+    /// Public halves of the device keys that are accepted; none: all devices that have the pairing.
     std::vector<std::string> accepted;
-    /// The code of an invitation, by which this connection is made; empty: by the pairing.
+    /// The code of an invitation, used for this connection; empty: the pairing is used.
     std::string invitation;
-    /// Whether people compare the digits of the state, and say so by `confirm`, in the place of both.
+    /// Whether people compare the digits of the state, and confirm with `confirm`, instead of both.
     bool compares_digits = false;
-    /// Asked before so many bytes more are stored; what it throws ends the connection. It must not call the peer or its store.
+    /// Called before that many more bytes are stored; if it throws, the connection ends. It must not call the peer or its store.
     std::function<void(std::uint64_t)> quota;
-    /// In the place of `pairing`: an exchange with an encrypted place, from whose keys it follows; used when the peer is made.
+    /// Instead of `pairing`: an exchange with an encrypted place, from whose keys the pairing is derived; used when the peer is made.
     const Exchange *exchange = nullptr;
-    /// Where the other side is, for a program that carries the bytes and lets in whoever has the pairing.
+    /// The address of the other side, for a program that carries the bytes and accepts all devices with the pairing.
     std::string place;
-    /// For a program that carries the bytes within TLS: what its exporter gives.
+    /// For a program that carries the bytes within TLS: the channel binding of that TLS connection.
     std::string outer;
 };
 
 namespace detail {
 
-/// Options as the C interface takes them: good as long as those that they are made of.
+/// Options in the form of the C interface: valid as long as the options that they are made of.
 class PeerOptionsOfC {
 public:
     explicit PeerOptionsOfC(const PeerOptions &options) {
@@ -123,7 +123,7 @@ private:
 
 } // namespace detail
 
-/// One end of a direct connection, without the connection: whoever has one carries the bytes; see llvs_peer. Safe from all threads.
+/// One end of a direct connection; the program carries the bytes; see llvs_peer. Safe from all threads.
 ///
 ///     peer.receive(what_came);
 ///     for (std::string data = peer.send(); !data.empty(); data = peer.send()) write(data);
@@ -145,26 +145,27 @@ public:
         });
         return Peer(made);
     }
-    /// Has the library carry it over a connected socket, which is the library's from here on. See llvs_peer_carry.
+    /// Lets the library carry it over a connected socket, which belongs to the library from then on. See llvs_peer_carry.
     void carry(std::int32_t descriptor) const {
         detail::run([&](llvs_error **error) { return llvs_peer_carry(raw(), descriptor, error); });
     }
-    /// Waits until both stores are in step, and says whether they are; for what the library carries. See llvs_peer_wait.
+    /// Waits until both stores are in sync, and returns whether they are; for peers that the library carries. See llvs_peer_wait.
     bool wait(double seconds) const {
         llvs_bool in_step = 0;
         detail::run([&](llvs_error **error) { return llvs_peer_wait(raw(), seconds, &in_step, error); });
         return in_step != 0;
     }
 
-    /// Takes what came, in pieces of any size. What it throws ends the connection; `send` then gives what tells the other side.
+    /// Passes received bytes to the peer, in pieces of any size. If it throws, the connection has ended; the bytes that `send` returns then
+    /// tell the other side.
     void receive(std::string_view data) const {
         detail::run([&](llvs_error **error) { return llvs_peer_receive(raw(), detail::bytes(data), error); });
     }
-    /// Nothing comes any more.
+    /// Tells the peer that the connection delivers no more bytes.
     void receive_end() const {
         detail::run([&](llvs_error **error) { return llvs_peer_receive_end(raw(), error); });
     }
-    /// What is to be sent next, at most `limit` bytes; empty when there is nothing.
+    /// Returns the next bytes to send, at most `limit`; empty if there are none.
     std::string send(std::size_t limit = 65536) const {
         std::string data(limit, '\0');
         std::size_t size = 0;
@@ -172,27 +173,27 @@ public:
         data.resize(size);
         return data;
     }
-    /// Looks for versions that came into the store, to be sent.
+    /// Checks the store for new versions to send.
     void store_changed() const {
         detail::run([&](llvs_error **error) { return llvs_peer_store_changed(raw(), error); });
     }
-    /// Says what time it is, in seconds of a clock that never goes back, every few seconds.
+    /// Tells the peer the time, in seconds of a monotonic clock; call it every few seconds.
     void tick(double seconds) const {
         detail::run([&](llvs_error **error) { return llvs_peer_tick(raw(), seconds, error); });
     }
-    /// Says that the person on this side sees the same digits on both; see llvs_peer_confirm.
+    /// Confirms that the person on this side sees the same digits on both; see llvs_peer_confirm.
     void confirm() const {
         detail::run([&](llvs_error **error) { return llvs_peer_confirm(raw(), error); });
     }
-    /// Says whether the program is in the background from now on; see llvs_peer_set_background.
+    /// Sets whether the program is in the background; see llvs_peer_set_background.
     void set_background(bool is_in_background) const {
         detail::run([&](llvs_error **error) { return llvs_peer_set_background(raw(), is_in_background, error); });
     }
-    /// Says goodbye once all has been sent and stored.
+    /// Says goodbye after everything has been sent and stored.
     void close() const {
         detail::run([&](llvs_error **error) { return llvs_peer_close(raw(), error); });
     }
-    /// What happened until now.
+    /// Returns the state.
     PeerState state() const {
         llvs_peer_state *found = nullptr;
         detail::run([&](llvs_error **error) { return llvs_peer_get_state(raw(), &found, error); });
@@ -200,7 +201,7 @@ public:
         return { found->phase, detail::string(found->device), detail::string(found->key), found->sent, found->received,
                  detail::problems(found->problems, found->problem_count), detail::string(found->pairing), detail::string(found->digits) };
     }
-    /// The handle, for calls of the C interface; it stays this object's.
+    /// The handle, for calls of the C interface; this object owns it.
     llvs_peer *raw() const { return handle_.get(); }
 
 private:
@@ -210,17 +211,17 @@ private:
     detail::Handle<llvs_peer, llvs_peer_free> handle_;
 };
 
-/// Offers stores to those that connect directly; see llvs_listener. Safe from all threads. Its end says goodbye to who is connected.
+/// Offers stores to direct connections; see llvs_listener. Safe from all threads. Its destructor says goodbye on all connections.
 class Listener {
 public:
-    /// Listens at "host:port", "[host]:port" or "unix:/path". Of the options the pairing and how it comes stay empty.
+    /// Listens at "host:port", "[host]:port" or "unix:/path". The fields of the options about the pairing stay empty.
     explicit Listener(std::string_view address, const PeerOptions &options = {}) {
         detail::PeerOptionsOfC given(options);
         llvs_listener *made = nullptr;
         detail::run([&](llvs_error **error) { return llvs_listener_open(detail::bytes(address), &given.raw, &made, error); });
         handle_ = decltype(handle_)(made);
     }
-    /// Offers a store, one of several, to those that have its pairing.
+    /// Offers a store, also in addition to others, to the devices that have its pairing.
     void offer(const Store &store, std::string_view pairing) const {
         detail::run([&](llvs_error **error) { return llvs_listener_offer(raw(), store.raw(), detail::bytes(pairing), error); });
     }
@@ -228,38 +229,38 @@ public:
     void offer(const Store &store, const Exchange &members) const {
         detail::run([&](llvs_error **error) { return llvs_listener_offer_members(raw(), store.raw(), members.raw(), error); });
     }
-    /// Where it listens, with the port that the system chose.
+    /// Returns the address at which it listens, with the port that the system chose.
     std::string address() const {
         return detail::taken([&](llvs_buffer *address, llvs_error **error) { return llvs_listener_address(raw(), address, error); });
     }
-    /// The code of an invitation to a store that is offered; see llvs_listener_invite.
+    /// Makes the code of an invitation to a store that is offered; see llvs_listener_invite.
     std::string invite(std::string_view pairing, double seconds = 600) const {
         return detail::taken([&](llvs_buffer *code, llvs_error **error) {
             return llvs_listener_invite(raw(), detail::bytes(pairing), seconds, code, error);
         });
     }
-    /// Lets one device in whose digits people compare; see llvs_listener_compare.
+    /// Admits one device after people have compared digits; see llvs_listener_compare.
     void compare(std::string_view pairing, double seconds = 600) const {
         detail::run([&](llvs_error **error) { return llvs_listener_compare(raw(), detail::bytes(pairing), seconds, error); });
     }
-    /// The next connection that was not given yet; nothing when none came within so many seconds.
+    /// Returns the next connection that was not returned yet; nothing if there is none within the given seconds.
     std::optional<Peer> accept(double seconds) const {
         llvs_peer *made = nullptr;
         detail::run([&](llvs_error **error) { return llvs_listener_accept(raw(), seconds, &made, error); });
         return made ? std::optional<Peer>(Peer(made)) : std::nullopt;
     }
-    /// The handle, for calls of the C interface; it stays this object's.
+    /// The handle, for calls of the C interface; this object owns it.
     llvs_listener *raw() const { return handle_.get(); }
 
 private:
     detail::Handle<llvs_listener, llvs_listener_free> handle_;
 };
 
-/// What is told of a device on the local network; see llvs_nearby_fn.
+/// An event about a device on the local network; see llvs_nearby_fn.
 struct NearbyEvent {
     llvs_nearby_event event = LLVS_NEARBY_FOUND;
     std::string name;
-    /// In numbers; empty when this device got another name.
+    /// Numeric; empty if this device got another name.
     std::string address;
     std::uint16_t port = 0;
 };
@@ -274,7 +275,7 @@ inline void nearby(void *payload, llvs_nearby_event event, const llvs_bytes *nam
 
 } // namespace detail
 
-/// Finds devices on the local network that offer stores, and announces this one where it listens at a port; see llvs_nearby_observe.
+/// Finds devices on the local network that offer stores, and announces this one if it listens at a port; see llvs_nearby_observe.
 inline Observer observe_nearby(std::function<void(const NearbyEvent &)> callback, std::uint16_t port = 0, std::string_view name = {}) {
     return Observer::make(
         std::move(callback), [&](void *payload, llvs_free_fn payload_free, llvs_observer **observer, llvs_error **error) {

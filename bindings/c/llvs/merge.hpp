@@ -1,5 +1,4 @@
-// What decides the conflicts of merges.
-// Part of llvs.hpp.
+// Arbiters: how the conflicts of merges are decided. Part of llvs.hpp.
 #ifndef LLVS_MERGE_HPP
 #define LLVS_MERGE_HPP
 
@@ -16,10 +15,10 @@
 
 namespace llvs {
 
-/// What an arbiter sees; lives for its call only.
+/// A merge, as an arbiter sees it; valid during its call only.
 class Merge {
 public:
-    /// For an arbiter: what it was given.
+    /// For an arbiter: wraps its argument.
     explicit Merge(const llvs_merge *raw) : raw_(raw) {}
     /// The newer of the two versions.
     Version first() const { return Version(*raw_->first); }
@@ -31,12 +30,12 @@ public:
     Version theirs() const { return Version(*raw_->theirs); }
     /// How many forks there are.
     std::size_t size() const { return raw_->fork_count; }
-    /// The fork of that index. Throws std::out_of_range.
+    /// Returns the fork at that index. Throws std::out_of_range.
     const llvs_fork &fork(std::size_t index) const {
         if (index >= raw_->fork_count) throw std::out_of_range("a merge has no fork of this index");
         return *raw_->forks[index];
     }
-    /// The bytes on a side of a fork; nothing when it is absent there.
+    /// Returns the bytes on a side of a fork; nothing if it is absent there.
     std::optional<std::string> value(const llvs_fork &fork, llvs_side side) const {
         llvs_bytes stored = side == LLVS_SIDE_FIRST ? fork.first : side == LLVS_SIDE_SECOND ? fork.second : fork.ancestor;
         if (stored.size == 0) return std::nullopt;
@@ -47,33 +46,33 @@ public:
         llvs_buffer_dispose(&buffer);
         return data;
     }
-    /// The handle, for calls of the C interface; it stays this object's.
+    /// The handle, for calls of the C interface; this object owns it.
     const llvs_merge *raw() const { return raw_; }
 
 private:
     const llvs_merge *raw_;
 };
 
-/// What a value merger is asked; see llvs_value_question.
+/// A question to a value merger; see llvs_value_question.
 struct ValueQuestion {
     std::string id;
     /// A JSON array; "[]" is the value as a whole.
     std::string path;
-    /// Bytes of a whole value, JSON of a part; nothing where it is absent.
+    /// The bytes of a whole value, or a part as JSON; nothing if it is absent.
     std::optional<std::string> base, newer, older;
 };
-/// What it answers: bytes of a whole value, JSON of a part, or that there is to be nothing; or to be passed over.
+/// The result of a value merger: the bytes of a whole value, a part as JSON, or nothing for an absent value; or no decision.
 struct ValueAnswer {
     std::optional<std::string> data;
     bool passes = false;
-    /// As if nobody had been asked.
+    /// Decided as if there were no value merger.
     static ValueAnswer pass() { return {std::nullopt, true}; }
 };
 
 /// Decides the conflicts of merges.
 class Arbiter {
 public:
-    /// Returns the changes; nothing means: pass on to the fallback.
+    /// Returns the changes; nothing means: the fallback decides.
     using Resolve = std::function<std::optional<std::vector<Change>>(const Merge &)>;
 
     static Arbiter builtin(llvs_arbiter_kind kind) {
@@ -90,15 +89,15 @@ public:
     /// The second argument's side wins.
     static Arbiter theirs() { return builtin(LLVS_ARBITER_THEIRS); }
 
-    /// Merges inside values, by these rules, or by the store's where none are given; see llvs_arbiter_rules.
+    /// Merges inside values, by these rules, or by the store's if none are given; see llvs_arbiter_rules.
     static Arbiter rules(std::string_view rules = {}) {
         llvs_arbiter *raw = nullptr;
         detail::run([&](llvs_error **error) { return llvs_arbiter_rules(detail::bytes(rules), &raw, error); });
         return Arbiter(raw);
     }
 
-    /// Merges by rules, and asks the function about what these leave to it; see llvs_value_merger_create. An exception of the function
-    /// comes out of the merge unchanged; several threads may call it at once.
+    /// Merges by rules, and asks the function about conflicts that the rules leave to it; see llvs_value_merger_create. If the function
+    /// throws, the merge throws the same exception; several threads may call it at once.
     static Arbiter value_merger(std::function<ValueAnswer(const ValueQuestion &)> merge, std::string_view rules = {}) {
         using Merge = std::function<ValueAnswer(const ValueQuestion &)>;
         llvs_arbiter *raw = nullptr;
@@ -109,8 +108,8 @@ public:
         return Arbiter(raw);
     }
 
-    /// An exception of the function comes out of the merge unchanged. Any threads may merge through one arbiter; the function is then
-    /// called by several at once.
+    /// If the function throws, the merge throws the same exception. Several threads may merge with one arbiter, and then call the function
+    /// at once.
     explicit Arbiter(Resolve resolve, const Arbiter *fallback = nullptr) : Arbiter(nullptr) {
         llvs_arbiter *raw = nullptr;
         auto *payload = new Resolve(std::move(resolve));
@@ -120,7 +119,7 @@ public:
         handle_ = decltype(handle_)(raw);
     }
 
-    /// The handle, for calls of the C interface; it stays this object's.
+    /// The handle, for calls of the C interface; this object owns it.
     llvs_arbiter *raw() const { return handle_.get(); }
 
 private:
@@ -153,15 +152,15 @@ private:
     detail::Handle<llvs_arbiter, llvs_arbiter_free> handle_;
 };
 
-/// What a merge is asked for, besides the versions and the arbiter; see llvs_merge_options.
+/// How to merge or revert; see llvs_merge_options.
 struct MergeOptions {
     llvs_relation relation = LLVS_RELATION_ANY;
-    /// Of a merge that is undone or picked: against which of its predecessors.
+    /// If a merge is undone or picked: the predecessor with which it is compared.
     llvs_side parent = LLVS_SIDE_FIRST;
-    /// Which heads, and the branches that it names.
+    /// Which heads, and the branches for that.
     llvs_head_selection selection = LLVS_HEADS_UNBRANCHED;
     std::vector<std::string> branches;
-    /// Of the version that is made; JSON by key.
+    /// Of the new version; JSON by key.
     std::map<std::string, std::string> metadata;
     /// Progress and cancellation; must live while the call runs.
     const llvs_control *control = nullptr;
@@ -184,7 +183,7 @@ public:
         raw_.metadata_count = entries_.entries.size();
         raw_.control = options.control;
     }
-    /// The handle, for calls of the C interface; it stays this object's.
+    /// The handle, for calls of the C interface; this object owns it.
     const llvs_merge_options *raw() const { return &raw_; }
 
 private:

@@ -22,15 +22,15 @@ using VersionID = std::string;
 struct Version {
     VersionID id;
     std::vector<VersionID> predecessors;
-    /// Puts versions in order: seconds since 1970, later than those of the ancestors.
+    /// Orders versions: seconds since 1970, later than those of the ancestors.
     double timestamp = 0;
-    /// When it was made, as far as this device can tell: seconds since 1970.
+    /// When it was made, as far as this device knows: seconds since 1970.
     double made_at = 0;
     std::uint64_t value_data_size = 0;
     std::map<std::string, std::string> metadata;
     std::optional<std::string> branch;
 
-    /// A copy of what the library gave.
+    /// A copy of the library's struct.
     explicit Version(const llvs_version_info &info)
         : id(detail::string(info.id)), timestamp(info.timestamp), made_at(info.made_at), value_data_size(info.value_data_size) {
         for (std::uint32_t i = 0; i < info.predecessor_count; i++) predecessors.push_back(detail::string(info.predecessors[i]));
@@ -52,15 +52,15 @@ struct Change {
     std::string id, data;
     VersionID stored_version;
 
-    /// Sets a value that is new.
+    /// Sets a new value.
     static Change insert(std::string id, std::string data) { return {LLVS_CHANGE_INSERT, std::move(id), std::move(data), {}}; }
-    /// Sets a value, whether it was there or not.
+    /// Sets a value, new or not.
     static Change update(std::string id, std::string data) { return {LLVS_CHANGE_UPDATE, std::move(id), std::move(data), {}}; }
     /// Removes a value.
     static Change remove(std::string id) { return {LLVS_CHANGE_REMOVE, std::move(id), {}, {}}; }
-    /// Takes over what a version stored; for merges.
+    /// Keeps bytes that a version stored; for merges.
     static Change preserve(std::string id, VersionID stored) { return {LLVS_CHANGE_PRESERVE, std::move(id), {}, std::move(stored)}; }
-    /// Takes over a removal; for merges.
+    /// Keeps a removal; for merges.
     static Change preserve_removal(std::string id) { return {LLVS_CHANGE_PRESERVE_REMOVAL, std::move(id), {}, {}}; }
 };
 

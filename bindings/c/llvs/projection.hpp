@@ -1,5 +1,4 @@
-// Databases in SQLite that mirror a version.
-// Part of llvs.hpp.
+// SQLite databases that mirror a version. Part of llvs.hpp.
 #ifndef LLVS_PROJECTION_HPP
 #define LLVS_PROJECTION_HPP
 
@@ -12,15 +11,15 @@
 
 namespace llvs {
 
-/// A database in SQLite that mirrors one version of a store in tables; see llvs_projection. Safe from all threads.
+/// A SQLite database that mirrors one version of a store in tables; see llvs_projection. Safe from all threads.
 class Projection {
 public:
-    /// One that is updated by `update` alone.
+    /// Opens a projection that only `update` updates.
     Projection(const Store &store, std::string_view path, std::string_view definition,
                llvs_projection_options options = LLVS_PROJECTION_OPTIONS_INIT) {
         open(store.raw(), path, definition, options);
     }
-    /// One that follows the current version of a coordinator.
+    /// Opens a projection that follows the current version of a coordinator.
     Projection(const Coordinator &coordinator, std::string_view path, std::string_view definition,
                llvs_projection_options options = LLVS_PROJECTION_OPTIONS_INIT) {
         options.coordinator = coordinator.raw();
@@ -28,17 +27,17 @@ public:
         open(store.raw(), path, definition, options);
     }
 
-    /// Brings the database to a version; an empty one: the current. Returns how many rows changed.
+    /// Moves the database to a version; an empty one: the current. Returns how many rows changed.
     std::uint64_t update(std::string_view to = {}, const llvs_control *control = nullptr) const {
         std::uint64_t changed = 0;
         detail::run([&](llvs_error **error) { return llvs_projection_update(raw(), detail::bytes(to), control, &changed, error); });
         return changed;
     }
-    /// At which version it is, and why the last update by itself failed, as JSON; see llvs_projection_status.
+    /// Returns its version, and why the last automatic update failed, as JSON; see llvs_projection_status.
     std::string status() const {
         return detail::taken([&](llvs_buffer *out, llvs_error **error) { return llvs_projection_status(raw(), out, error); });
     }
-    /// What did not fit its column, as JSON; see llvs_projection_problems.
+    /// Returns the values that did not fit their columns, as JSON; see llvs_projection_problems.
     std::string problems(std::uint64_t after = 0) const {
         return detail::taken([&](llvs_buffer *out, llvs_error **error) { return llvs_projection_problems(raw(), after, out, error); });
     }

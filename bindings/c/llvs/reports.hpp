@@ -1,5 +1,4 @@
-// What a store tells of itself, and the manifests of snapshots.
-// Part of llvs.hpp.
+// Reports of a store, and the manifests of snapshots. Part of llvs.hpp.
 #ifndef LLVS_REPORTS_HPP
 #define LLVS_REPORTS_HPP
 
@@ -13,7 +12,7 @@
 
 namespace llvs {
 
-/// A place whose bytes are not what was written; see llvs_damage.
+/// A damage: stored bytes that differ from what was written; see llvs_damage.
 struct Damage {
     llvs_loss lost;
     std::string file;
@@ -21,23 +20,23 @@ struct Damage {
     std::string message, version, value_id;
 };
 
-/// What a look at everything found; see llvs_store_verify.
+/// The report of a verification; see llvs_store_verify.
 struct VerifyReport {
-    /// Versions and values read, and versions that wait for their ancestry.
+    /// Versions and values read, and pending versions.
     std::uint64_t versions = 0, values = 0, pending = 0;
-    /// Damaged places; and those where files are unfinished, which are not among them.
+    /// Damages; and unfinished files, which are not among them.
     std::vector<Damage> damages, unfinished;
     /// Versions of the history that the ids of the heads vouch for, and all others.
     std::uint64_t vouched = 0, unvouched = 0;
 };
 
-/// Something that could not be exchanged or restored, and why.
+/// An item that could not be exchanged or restored, and why.
 struct Problem {
     llvs_status code = LLVS_OK;
     std::string name, message;
 };
 
-/// What a snapshot's manifest says.
+/// The manifest of a snapshot.
 struct Snapshot {
     std::string id, format;
     VersionID latest_version;
@@ -47,7 +46,7 @@ struct Snapshot {
     std::uint32_t chunk_count = 0;
     /// Bytes of all chunks.
     std::uint64_t total_size = 0;
-    /// Of one that was restored: what was left out; see llvs_snapshot.
+    /// Of a restored snapshot: the skipped versions; see llvs_snapshot.
     std::vector<Problem> problems;
 };
 

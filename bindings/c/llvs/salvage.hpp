@@ -1,5 +1,4 @@
-// What is whole in a damaged store, into a new one.
-// Part of llvs.hpp.
+// Salvages a damaged store. Part of llvs.hpp.
 #ifndef LLVS_SALVAGE_HPP
 #define LLVS_SALVAGE_HPP
 
@@ -18,14 +17,14 @@ struct Salvaged {
     bool is_complete;
 };
 
-/// What a salvage wrote, and what is lost.
+/// The report of a salvage: what was written, and what is lost.
 struct SalvageReport {
     std::uint64_t versions = 0, waiting = 0;
     std::vector<Salvaged> made;
     std::vector<Damage> damages;
 };
 
-/// Writes all that is whole in the damaged store at `path` into a new one at `target`; see llvs_store_salvage.
+/// Writes everything that is whole in the damaged store at `path` into a new one at `target`; see llvs_store_salvage.
 inline SalvageReport salvage(std::string_view path, std::string_view target, const llvs_store_options &options = Store::options(),
                              const llvs_store_options &target_options = Store::options(), const llvs_control *control = nullptr) {
     llvs_salvage_report *raw = nullptr;

@@ -23,29 +23,29 @@
 
 namespace llvs {
 
-/// Which versions of a history: those that satisfy all that is given.
+/// Which versions of a history: those that satisfy all conditions given.
 struct HistoryOptions {
     /// These versions and their ancestors; empty: all.
     std::vector<VersionID> from;
-    /// Neither these versions nor their ancestors.
+    /// Excludes these versions and their ancestors.
     std::vector<VersionID> hiding;
     /// Versions that carry this branch name; empty: any.
     std::string branch;
-    /// Versions that recorded a change of a value whose id begins so; empty: any.
+    /// Versions that recorded a change of a value whose id has this prefix; empty: any.
     std::string prefix;
 };
 
-/// What a version carries besides its changes; see llvs_version_options.
+/// What a version has in addition to its changes; see llvs_version_options.
 struct VersionOptions {
     std::string id, branch;
     std::map<std::string, std::string> metadata;
-    /// Further values to set, whose bytes come in pieces.
+    /// Further values to set, whose bytes are read in pieces.
     std::vector<ValueSource> sources;
-    /// Seconds since 1970 at which the version is said to be made; 0: now.
+    /// The timestamp of the version, in seconds since 1970; 0: now.
     double timestamp = 0;
-    /// For saves of a coordinator alone: the version that is expected to be current, or at which the values were read if `merges` is set.
+    /// For saves of a coordinator only: the version that is expected to be current, or at which the values were read if `merges` is set.
     std::string expected;
-    /// For saves of a coordinator alone: whether it is saved and merged if a value has changed since `expected`; see llvs_version_options.
+    /// For saves of a coordinator only: whether to save and merge if a value has changed since `expected`; see llvs_version_options.
     bool merges = false;
 };
 
@@ -64,7 +64,7 @@ public:
         raw_.merges = options.merges;
         sources_.put_into(raw_);
     }
-    /// The handle, for calls of the C interface; it stays this object's.
+    /// The handle, for calls of the C interface; this object owns it.
     const llvs_version_options *raw() const { return &raw_; }
 
 private:
@@ -75,30 +75,30 @@ private:
 
 } // namespace detail
 
-/// What a compaction did; see llvs_compaction_report.
+/// The report of a compaction; see llvs_compaction_report.
 struct CompactionReport {
     std::uint64_t folded = 0, made = 0, deleted = 0, bytes_written = 0, bytes_deleted = 0;
-    /// What shows that a folder-syncing program carries the store, for which nothing was done.
+    /// If nothing was done because a syncing program copies the store: the path of the file that shows this.
     std::optional<std::string> sync_marker;
 };
 
-/// What undoing a version, or picking one, came to; see llvs_revert_result.
+/// The result of undoing or picking a version; see llvs_revert_result.
 struct Reverted {
-    /// Nothing when all that the version changed was changed again since: then nothing is stored.
+    /// Nothing if everything that the version changed was changed again later: then nothing is stored.
     std::optional<Version> version;
-    /// The ids of which something was changed, and those of which something was changed since, which stays.
+    /// The ids of values that were changed, and of those that keep something because it was changed later.
     std::vector<std::string> undone, superseded;
     std::vector<Conflict> conflicts;
-    /// Of a pick: what was counted counts twice once both lines are merged.
+    /// Of a pick: after a merge of both lines, changes of counters count twice.
     bool counts = false;
-    /// The versions that were undone, newest first, and how the save was described.
+    /// The versions that were undone, newest first, and the description of the save.
     std::vector<std::string> versions;
     std::string description;
 };
 
 namespace detail {
 
-/// Takes over a result.
+/// Takes ownership of a result.
 inline Reverted take(llvs_revert_result *made) {
     Handle<llvs_revert_result, llvs_revert_result_free> owned(made);
     auto strings = [](const llvs_bytes *ids, std::size_t count) {
@@ -125,24 +125,24 @@ public:
         detail::run([&](llvs_error **error) { return llvs_store_open(detail::bytes(path), &options, &raw, error); });
         handle_ = decltype(handle_)(raw);
     }
-    /// A store that lives in memory.
+    /// Opens a store in memory.
     static Store memory() {
         llvs_store_options options = Store::options();
         options.storage = LLVS_STORAGE_MEMORY;
         return Store("", options);
     }
-    /// A store whose records rest in a storage of the host, which it keeps alive.
+    /// Opens a store whose records are in a storage of the host, which it keeps alive.
     static Store on(std::shared_ptr<Storage> storage, llvs_store_options options = Store::options(), std::string_view name = {}) {
         HostStorage host(std::move(storage), name);
         options.storage = LLVS_STORAGE_HOST;
         options.host_storage = host.raw();
         return Store("", options);
     }
-    /// Takes over a handle.
+    /// Takes ownership of a handle.
     explicit Store(llvs_store *raw) : handle_(raw) {}
 
     void close() { detail::run([&](llvs_error **error) { return llvs_store_close(raw(), error); }); }
-    /// The handle, for calls of the C interface; it stays this object's.
+    /// The handle, for calls of the C interface; this object owns it.
     llvs_store *raw() const { return handle_.get(); }
 
     VersionID make_version(std::string_view predecessor, const std::vector<Change> &changes, const VersionOptions &more = {}) {
@@ -166,7 +166,7 @@ public:
         llvs_buffer_dispose(&buffer);
         return value;
     }
-    /// The value, to be read in parts; nothing when there is none.
+    /// Opens the value for reading in parts; nothing if there is none.
     std::optional<ValueReader> open_value(std::string_view id, std::string_view at) const {
         llvs_value_reader *reader = nullptr;
         std::uint64_t size = 0;
@@ -185,7 +185,7 @@ public:
         });
         return detail::take(list);
     }
-    /// Calls with each value at a version that begins with the prefix, in byte order of the ids, or the reverse of it.
+    /// Calls the function with each value at a version whose id has the prefix, in byte order of the ids, or the reverse.
     template <typename Body>
     void for_each(std::string_view at, Body body, std::string_view prefix = {}, bool reverse = false) const {
         llvs_range range = LLVS_RANGE_INIT;
@@ -221,7 +221,7 @@ public:
         options.control = control;
         return many([&](auto out, auto error) { return llvs_store_heads(raw(), &options, out, error); });
     }
-    /// Those that carry this branch name.
+    /// Returns the heads that carry this branch name.
     std::vector<Version> heads_on_branch(std::string_view branch, const llvs_control *control = nullptr) const {
         llvs_heads_options options = LLVS_HEADS_OPTIONS_INIT;
         options.branch = detail::bytes(branch);
@@ -231,7 +231,7 @@ public:
     std::vector<Version> versions_of(std::string_view id, const llvs_control *control = nullptr) const {
         return many([&](auto out, auto error) { return llvs_store_versions_of(raw(), detail::bytes(id), control, out, error); });
     }
-    /// The versions that have this one as a predecessor, newest first.
+    /// Returns the versions that have this one as a predecessor, newest first.
     std::vector<Version> successors(std::string_view id, const llvs_control *control = nullptr) const {
         return many([&](auto out, auto error) { return llvs_store_successors(raw(), detail::bytes(id), control, out, error); });
     }
@@ -240,7 +240,7 @@ public:
             return llvs_store_merge_bases(raw(), detail::bytes(a), detail::bytes(b), control, out, error);
         });
     }
-    /// The version that stood at a time, in seconds since 1970; nothing when all are later. See llvs_store_version_at.
+    /// Returns the version that was current at a time, in seconds since 1970; nothing if all are later. See llvs_store_version_at.
     std::optional<Version> version_at(double time, std::string_view head = {}, const llvs_control *control = nullptr) const {
         return one([&](auto out, auto error) { return llvs_store_version_at(raw(), time, detail::bytes(head), control, out, error); });
     }
@@ -251,41 +251,41 @@ public:
         });
         return answer != 0;
     }
-    /// Versions in topological order, newest first: all of them, or those that the options ask for.
+    /// Returns versions in topological order, newest first: all of them, or those of the options.
     std::vector<Version> history(const HistoryOptions &options = {}) const {
         std::vector<Version> versions;
         walk_history(options, {}, [&](const llvs_version_info &info) { versions.emplace_back(info); });
         return versions;
     }
-    /// Every version in which a value changed, with what the version recorded of it, newest first.
+    /// Returns every version in which a value changed, with the change, newest first.
     std::vector<std::pair<Version, llvs_change_kind>> value_history(std::string_view id, const HistoryOptions &options = {}) const {
         std::vector<std::pair<Version, llvs_change_kind>> versions;
         walk_history(options, id, [&](const llvs_version_info &info) { versions.emplace_back(Version(info), info.change); });
         return versions;
     }
-    /// The branches that heads carry, each with the newest of its heads.
+    /// Returns the branches of the heads, each with the newest of its heads.
     std::map<std::string, Version> branches() const {
         std::map<std::string, Version> newest;
         for (Version &head : heads())
             if (head.branch) newest.emplace(*head.branch, head);
         return newest;
     }
-    /// Calls back, on a thread of the library, soon after versions came into the store, whoever added them.
+    /// Registers a callback for new versions in the store, by whatever process, on a thread of the library.
     Observer observe(std::function<void()> callback) {
         return Observer::make(std::move(callback),
                               [&](void *payload, llvs_free_fn payload_free, llvs_observer **observer, llvs_error **error) {
                                   return llvs_store_observe(raw(), detail::notify, payload, payload_free, observer, error);
                               });
     }
-    /// Where the store is: an absolute path; empty for one in memory or in a storage of the host.
+    /// Returns the absolute path of the store; empty for one in memory or in a storage of the host.
     std::string path() const { return detail::string(llvs_store_path(raw())); }
-    /// What a version recorded, of values whose ids begin with the prefix.
+    /// Returns the changes that a version recorded, of values whose ids have the prefix.
     std::vector<Change> changes(std::string_view version, std::string_view prefix = {}, const llvs_control *control = nullptr) const {
         llvs_range range = LLVS_RANGE_INIT;
         range.prefix = detail::bytes(prefix);
         return walk([&](auto out, auto error) { return llvs_store_changes(raw(), detail::bytes(version), &range, control, out, error); });
     }
-    /// What to apply to the state at `from` to reach that at `to`, of values whose ids begin with the prefix.
+    /// Returns the changes that lead from the state at `from` to that at `to`, of values whose ids have the prefix.
     std::vector<Change> differences(
         std::string_view from, std::string_view to, std::string_view prefix = {}, const llvs_control *control = nullptr
     ) const {
@@ -305,7 +305,7 @@ public:
         });
         return *detail::take_one(list);
     }
-    /// Nothing when nothing changed.
+    /// Merges heads into a version; returns nothing if nothing changed.
     std::optional<Version> merge_heads(std::string_view into, const Arbiter &arbiter = Arbiter::rules(), const MergeOptions &more = {}) {
         detail::BorrowedMergeOptions options(more);
         llvs_version_list *list = nullptr;
@@ -314,7 +314,7 @@ public:
         });
         return detail::take_one(list);
     }
-    /// Undoes what a version changed, on top of another, and tells what was undone and what was not.
+    /// Undoes the changes of a version, on top of another, and returns what was undone and what was not.
     Reverted revert(std::string_view version, std::string_view at, const MergeOptions &more = {}) {
         detail::BorrowedMergeOptions options(more);
         llvs_revert_result *made = nullptr;
@@ -323,7 +323,7 @@ public:
         });
         return detail::take(made);
     }
-    /// Does what a version changed once more, on top of another; see llvs_store_cherry_pick.
+    /// Applies the changes of a version again, on top of another; see llvs_store_cherry_pick.
     Reverted cherry_pick(std::string_view version, std::string_view onto, const MergeOptions &more = {}) {
         detail::BorrowedMergeOptions options(more);
         llvs_revert_result *made = nullptr;
@@ -332,7 +332,7 @@ public:
         });
         return detail::take(made);
     }
-    /// The rules for merging at a version, and what comes of adding others; see llvs_store_schema.
+    /// Returns the rules for merging at a version, with others added; see llvs_store_schema.
     Schema schema(std::string_view at, std::string_view adding = {}) const {
         llvs_schema *found = nullptr;
         detail::run([&](llvs_error **error) {
@@ -340,32 +340,32 @@ public:
         });
         return detail::take(found);
     }
-    /// What a merge of two versions by rules would have to decide; see llvs_store_conflicts.
+    /// Lists the conflicts that a merge of two versions by rules would have to decide; see llvs_store_conflicts.
     Conflicts conflicts(std::string_view ours, std::string_view theirs, const ConflictOptions &options = {}) const {
         return conflicts(options, [&](auto how, auto found, auto error) {
             return llvs_store_conflicts(raw(), detail::bytes(ours), detail::bytes(theirs), how, found, error);
         });
     }
-    /// What a merge version decided; see llvs_store_explain.
+    /// Lists the decisions of a merge version; see llvs_store_explain.
     Conflicts explain(std::string_view version, const ConflictOptions &options = {}) const {
         return conflicts(options, [&](auto how, auto found, auto error) {
             return llvs_store_explain(raw(), detail::bytes(version), how, found, error);
         });
     }
-    /// What merges decided that still stands, and nobody looked at; see llvs_store_open_conflicts.
+    /// Lists the open conflicts at a version; see llvs_store_open_conflicts.
     Conflicts open_conflicts(std::string_view at, const ConflictOptions &options = {}) const {
         return conflicts(options, [&](auto how, auto found, auto error) {
             return llvs_store_open_conflicts(raw(), detail::bytes(at), how, found, error);
         });
     }
-    /// The changes that close an open conflict, to be saved on `at`; see llvs_store_choose.
+    /// Makes the changes that close an open conflict, to save on `at`; see llvs_store_choose.
     std::vector<Change> choose(const Conflict &conflict, llvs_choice choice, std::string_view at) const {
         const llvs_conflict given = detail::borrow(conflict);
         llvs_change_list *list = nullptr;
         detail::run([&](llvs_error **error) { return llvs_store_choose(raw(), detail::bytes(at), &given, choice, &list, error); });
         return take_changes(list);
     }
-    /// Reads everything again and compares it with its checksums; damage is in the report, and throws nothing.
+    /// Reads everything again and compares it with its checksums; damage is in the report, not thrown.
     VerifyReport verify(const llvs_control *control = nullptr) const {
         llvs_verify_report *found = nullptr;
         detail::run([&](llvs_error **error) { return llvs_store_verify(raw(), control, &found, error); });
@@ -373,13 +373,13 @@ public:
         return {found->versions, found->values, found->pending, detail::damages(found->damages, found->damage_count),
                 detail::damages(found->unfinished, found->unfinished_count), found->vouched, found->unvouched};
     }
-    /// Counts; see llvs_statistics.
+    /// Returns counts; see llvs_statistics.
     llvs_statistics statistics(const llvs_control *control = nullptr) const {
         llvs_statistics found = LLVS_STATISTICS_INIT;
         detail::run([&](llvs_error **error) { return llvs_store_statistics(raw(), control, &found, error); });
         return found;
     }
-    /// Picks up versions that other processes or handles added, and returns how many came.
+    /// Reads versions that other processes or handles added, and returns how many.
     std::uint64_t reload(const llvs_control *control = nullptr) {
         std::uint64_t added = 0;
         detail::run([&](llvs_error **error) { return llvs_store_reload(raw(), control, &added, error); });

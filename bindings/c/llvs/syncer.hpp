@@ -1,5 +1,4 @@
-// Keeping a coordinator in step by itself, in the background.
-// Part of llvs.hpp.
+// Keeping a coordinator in sync, in the background. Part of llvs.hpp.
 #ifndef LLVS_SYNCER_HPP
 #define LLVS_SYNCER_HPP
 
@@ -16,51 +15,51 @@
 
 namespace llvs {
 
-/// What is known of one attached exchange; see llvs_sync_place.
+/// The status of one attached exchange; see llvs_sync_place.
 struct SyncPlace {
     std::string place;
     llvs_sync_reason reason = LLVS_SYNC_REASON_NONE;
     std::uint64_t failures = 0;
     /// Seconds since 1970; 0: none.
     double retry_at = 0, last_success = 0;
-    /// Why the last round failed there; LLVS_OK when it did not.
+    /// Why the last round failed there; LLVS_OK if it did not.
     llvs_status code = LLVS_OK;
     std::string message;
     std::vector<Problem> problems;
-    /// What a server answered to the request that failed; 0: no answer, or no failure.
+    /// The HTTP status of the request that failed; 0: no response, or no failure.
     std::uint32_t http_status = 0;
-    /// What waits to be sent there, where that is known.
+    /// The versions that wait to be sent there, if known.
     bool knows_pending = false;
     std::uint64_t pending_versions = 0, pending_bytes = 0;
     /// Seconds since 1970; 0: never.
     double last_retrieve = 0, last_send = 0;
-    /// Of the last round, and of all since the day began (UTC), or the syncer.
+    /// Of the last round, and of all since the start of the day (UTC), or of the syncer.
     std::uint64_t requests = 0, bytes_up = 0, bytes_down = 0, requests_today = 0, bytes_up_today = 0, bytes_down_today = 0;
-    /// What is known of a place in packs.
+    /// For a place in the packed layout: what this device knows about it.
     std::optional<RemoteStatus> remote;
-    /// Nothing goes on there before somebody did something: `reason` tells what.
+    /// A person has to act before syncing continues there: `reason` says why.
     bool needs_user = false;
     /// How many files that the place lists could not be read in the last round.
     std::uint64_t unread = 0;
-    /// Since when some could not, in seconds since 1970; 0: all could.
+    /// Since when there are such files, in seconds since 1970; 0: none.
     double unread_since = 0;
 };
 
-/// What a syncer does at a moment, and did so far; see llvs_sync_status.
+/// The status of a syncer; see llvs_sync_status.
 struct SyncStatus {
     llvs_sync_state state = LLVS_SYNC_OFF;
     llvs_sync_reason reason = LLVS_SYNC_REASON_NONE;
-    /// How far the running round has come; stage 0 when none runs.
+    /// Progress of the running round; stage 0 if none runs.
     std::uint32_t stage = 0;
     std::uint64_t completed = 0, total = 0;
     /// Seconds since 1970; 0: none.
     double next_round = 0, last_success = 0;
     std::uint64_t rounds = 0, retrieved = 0, sent = 0;
-    /// Why the last merge failed; LLVS_OK when it did not.
+    /// Why the last merge failed; LLVS_OK if it did not.
     llvs_status merge_code = LLVS_OK;
     std::string merge_message;
     std::vector<SyncPlace> places;
-    /// While packs are retrieved or sent; 0 where nobody counts.
+    /// While packs are retrieved or sent; 0 if not counted.
     std::uint64_t bytes_done = 0, bytes_total = 0;
 
     SyncStatus() = default;
@@ -82,12 +81,12 @@ struct SyncStatus {
     }
 };
 
-/// Keeps a coordinator in step with its exchanges by itself, until it is destroyed: see llvs_syncer_start.
+/// Keeps a coordinator in sync with its exchanges automatically, until it is destroyed: see llvs_syncer_start.
 ///
 ///     llvs::Syncer syncer(notes, [](const llvs_sync_status &status, const llvs_sync_result *round) { ... });
 class Syncer {
 public:
-    /// Hears what it does, on its thread; `round` is null but at the end of a round. Both live for the call only.
+    /// Receives the status, on the syncer's thread; `round` is null except at the end of a round. Both are valid during the call only.
     using Hear = std::function<void(const llvs_sync_status &, const llvs_sync_result *)>;
 
     static llvs_syncer_options options() { return LLVS_SYNCER_OPTIONS_INIT; }
@@ -103,15 +102,15 @@ public:
         handle_ = decltype(handle_)(raw);
     }
 
-    /// Something happened that a round may be due for. Does not wait for it.
+    /// Reports an event after which a round may be due. Does not wait for the round.
     void trigger(llvs_sync_trigger trigger) {
         detail::run([&](llvs_error **error) { return llvs_syncer_trigger(raw(), trigger, error); });
     }
-    /// What is so from now on: LLVS_SYNC_OFFLINE and the like, joined by |.
+    /// Sets the conditions: LLVS_SYNC_OFFLINE and the like, joined by |.
     void set_conditions(llvs_sync_conditions conditions) {
         detail::run([&](llvs_error **error) { return llvs_syncer_set_conditions(raw(), conditions, error); });
     }
-    /// Does a round as the user asks for it, and waits for its end, at most `deadline` ms (0: as long as it takes); whether all was done.
+    /// Runs a round at the user's request, and waits for its end, at most `deadline` ms (0: no deadline); returns whether all was done.
     bool run(std::uint64_t deadline = 0, const llvs_control *control = nullptr) {
         llvs_bool done = 0;
         detail::run([&](llvs_error **error) { return llvs_syncer_run(raw(), deadline, control, &done, error); });
@@ -123,16 +122,16 @@ public:
         detail::Handle<llvs_sync_status, llvs_sync_status_free> handle(raw_status);
         return SyncStatus(*raw_status);
     }
-    /// Ends it, and waits for a running callback, except from within it. Throws what a callback threw.
+    /// Ends the syncer, and waits for a running callback, except from within it. Throws the exception of a callback.
     void close() {
         handle_ = decltype(handle_)();
         check();
     }
-    /// Throws what a callback threw, once.
+    /// Throws the exception of a callback, once.
     void check() const {
         if (std::exception_ptr thrown = state_ ? state_->take() : nullptr) std::rethrow_exception(thrown);
     }
-    /// For calls of llvs.h that have no method here; valid while this is.
+    /// The handle, for calls of llvs.h that have no method here; valid as long as this object.
     llvs_syncer *raw() const { return handle_.get(); }
 
 private:

@@ -1,5 +1,4 @@
-// Values that are read and written in parts.
-// Part of llvs.hpp.
+// Reading and writing values in parts. Part of llvs.hpp.
 #ifndef LLVS_VALUES_HPP
 #define LLVS_VALUES_HPP
 
@@ -18,31 +17,31 @@
 
 namespace llvs {
 
-/// One value that is read in parts; see llvs_value_reader.
+/// Reads one value in parts; see llvs_value_reader.
 class ValueReader {
 public:
-    /// Takes over a handle.
+    /// Takes ownership of a handle.
     ValueReader(llvs_value_reader *raw, std::uint64_t size, std::string stored_version)
         : handle_(raw), size_(size), stored_version_(std::move(stored_version)) {}
 
-    /// How many bytes the value has.
+    /// The size of the value in bytes.
     std::uint64_t size() const { return size_; }
     /// The version that stored it.
     const std::string &stored_version() const { return stored_version_; }
-    /// Copies what is there from `offset` on and returns how many bytes: fewer than `capacity` only at the end.
+    /// Copies the bytes from `offset` on and returns how many: fewer than `capacity` only at the end.
     std::size_t read(std::uint64_t offset, void *buffer, std::size_t capacity) const {
         std::size_t size = 0;
         detail::run([&](llvs_error **error) { return llvs_value_reader_read(raw(), offset, buffer, capacity, &size, error); });
         return size;
     }
-    /// At most `length` bytes from `offset` on.
+    /// Returns at most `length` bytes from `offset` on.
     std::string read(std::uint64_t offset, std::size_t length) const {
         std::uint64_t left = offset < size_ ? size_ - offset : 0;
         std::string part(length < left ? length : static_cast<std::size_t>(left), '\0');
         part.resize(read(offset, part.empty() ? nullptr : &part[0], part.size()));
         return part;
     }
-    /// The handle, for calls of the C interface; it stays this object's.
+    /// The handle, for calls of the C interface; this object owns it.
     llvs_value_reader *raw() const { return handle_.get(); }
 
 private:
@@ -51,18 +50,18 @@ private:
     std::string stored_version_;
 };
 
-/// A value to set whose bytes are asked for piece by piece; see llvs_value_source. What `read` throws comes out of the call that
-/// makes the version, of which nothing is stored.
+/// A value to set whose bytes are read piece by piece; see llvs_value_source. If `read` throws, the call that makes the version throws the
+/// same exception, and nothing is stored.
 struct ValueSource {
-    /// Writes what comes next to the buffer and returns how many bytes, at most `capacity`; 0 ends the value.
+    /// Writes the next bytes to the buffer and returns how many, at most `capacity`; 0 ends the value.
     using Read = std::function<std::size_t(std::uint8_t *buffer, std::size_t capacity)>;
 
     std::string id;
     Read read;
-    /// Bytes in all; 0: not known beforehand.
+    /// Bytes in total; 0: not known beforehand.
     std::uint64_t size = 0;
 
-    /// What is left in a stream, which must live until the version is made; throws std::ios_base::failure when it goes bad.
+    /// The rest of a stream, which must live until the version is made; throws std::ios_base::failure if it fails.
     static ValueSource stream(std::string id, std::istream &stream, std::uint64_t size = 0) {
         return {std::move(id), [&stream](std::uint8_t *buffer, std::size_t capacity) {
                     stream.read(reinterpret_cast<char *>(buffer), static_cast<std::streamsize>(capacity));

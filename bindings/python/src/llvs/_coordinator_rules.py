@@ -1,4 +1,4 @@
-"""The rules for merging that a coordinator's store holds, and the conflicts that they left open."""
+"""The rules for merging of a coordinator's store, and the conflicts that they left open."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ class CoordinatorRules(CoordinatorStore):
     """The rules, and open conflicts."""
 
     def schema(self) -> llvs.Schema:
-        """The rules for merging that the store holds at the current version. As `Store.schema`."""
+        """Returns the rules for merging of the store at the current version. As `Store.schema`."""
         return self.store.schema(self._current_id)
 
     def register_schema(self, rules: Union[Mapping[str, Any], bytes]) -> llvs.Schema:
-        """Adds rules for merging ({"merge": 1, "ids": {...}}) to those of the store, as `Store.schema` says.
+        """Adds rules for merging ({"merge": 1, "ids": {...}}) to those of the store, as `Store.schema` describes.
 
-        What is new is saved as a version of its own, which becomes current; what the store holds already is not saved again. Where the two
-        say different things about one pattern the store's rule stands, and the result tells of it in `contradictions`: to change it, save
+        New rules are saved as a version of their own, which becomes current; rules that the store already has are not saved again. If the
+        two contradict each other about one pattern, the store's rule stays, and `contradictions` of the result lists it: to change it, save
         the value "__llvs_schema".
 
-        While nothing was ever saved, the rules are remembered, and written right before the first save, or when the first content that
-        arrives is merged. Devices that start apart with the same rules then make one and the same first version.
+        Before the first save, the rules are held in memory, and written directly before the first save, or when the first content that
+        arrives is merged. So devices that start apart with the same rules make the same first version.
 
-        So they are while the rules of the store are of a number that is not known here: those stand, and are the `problem` of the result.
-        Each merge raises UnsupportedError then, when all else is done.
+        They are also held in memory while the rules of the store have an unknown version: those stay, and are the `problem` of the result.
+        Each merge then raises UnsupportedError, after all its other work.
 
         Raises InvalidArgumentError, UnsupportedError, StorageError; nothing is stored then.
         """
@@ -47,7 +47,7 @@ class CoordinatorRules(CoordinatorStore):
         return take_schema(made.value)
 
     def open_conflicts(self) -> llvs.Conflicts:
-        """The conflicts that are open at the current version. As `Store.open_conflicts`."""
+        """Returns the conflicts that are open at the current version. As `Store.open_conflicts`."""
         return self.store.open_conflicts(self._current_id)
 
     def choose(
@@ -57,9 +57,9 @@ class CoordinatorRules(CoordinatorStore):
         *,
         metadata: Optional[_metadata.Metadata] = None,
     ) -> SavedVersion:
-        """Closes an open conflict by a save: what was chosen ("newer", "older", or "result" for what stands) becomes current.
+        """Closes an open conflict by a save: the choice ("newer", "older" or "result") becomes current.
 
-        Raises MovedError when something else stands there by now, InvalidArgumentError, and what `save` raises. As `Store.choose`.
+        Raises MovedError if the place has other contents by now, InvalidArgumentError, and what `save` raises. As `Store.choose`.
         """
         while True:
             at = self._current_id
@@ -67,7 +67,7 @@ class CoordinatorRules(CoordinatorStore):
             try:
                 saved = self.save(changes=changes, metadata=metadata, expected=at)
             except errors.MovedError:
-                # Somebody else saved or merged meanwhile: looked at again, there.
+                # Another call saved or merged meanwhile: retry at the new version.
                 continue
             assert saved is not None
             return saved

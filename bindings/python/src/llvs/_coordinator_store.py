@@ -41,7 +41,7 @@ class CoordinatorStore(Handle):
 
     @property
     def store(self) -> Store:
-        """Its store. Closing that ends the coordinator's work as well."""
+        """The store. Closing it ends the coordinator's work as well."""
         with self._call as pointer:
             if self._store is None:
                 store = ctypes.c_void_p()
@@ -55,9 +55,9 @@ class CoordinatorStore(Handle):
 
     @property
     def current_version(self) -> Version:
-        """The version that reads and saves start from. A new store's is the empty root, the same everywhere.
+        """The version that reads and saves start from. In a new store it is the empty root, which is the same everywhere.
 
-        It may be set, to any version of the store or its id. Raises UnknownVersionError then.
+        It may be set, to any version of the store or its id. Setting it raises UnknownVersionError.
         """
         return self.store[self._current_id]
 
@@ -78,8 +78,8 @@ class CoordinatorStore(Handle):
     def missing_version(self) -> Optional[str]:
         """The id of the version at which the coordinator was when it was last used, if the store lacked that when it was opened; else None.
 
-        The version is damaged or lost, or waits for something that is missing, and the coordinator went on at the most recent head
-        without a branch, or at the empty root. Verify the store, and exchange; once the version is there, set `current_version` to it.
+        The version is damaged, lost or pending, and the coordinator started at the most recent head without a branch, or at the empty root.
+        Verify the store, and exchange; after the version has arrived, set `current_version` to it.
         """
         found = _structs.llvs_version_id()
         with self._call as pointer:
@@ -87,7 +87,7 @@ class CoordinatorStore(Handle):
         return str(found.text.decode()) or None
 
     def branch_version(self, branch: str) -> Optional[Version]:
-        """Returns the most recent head on a branch; None when there is none."""
+        """Returns the most recent head on a branch; None if there is none."""
         heads = self.store.heads(branch=branch, limit=1)
         return heads[0] if heads else None
 
@@ -108,19 +108,18 @@ class CoordinatorStore(Handle):
     ) -> Optional[SavedVersion]:
         """Records changes on top of the current version, which moves; with `branch`, on top of the most recent head of that branch.
 
-        None when nothing was stored (no metadata, and no changes but removals of what is not there); else the version, with where the
-        current version went. Concurrent saves each go on the one before.
-        With `expected`, nothing is stored when another version is current by now: MovedError. With `merges` as well, and without a branch,
-        it is saved all the same: if one of these values has changed since `expected`, the new version stands on that, and is merged with
-        the current one at once, by the arbiter of the coordinator, as if two devices had saved. So nobody's change is lost if rules are
-        for the values, and what both changed is a conflict. A value without rules is merged as a whole: by most recent change, this save's
-        stands, and no conflict tells of the other one. If the merge fails, the save is a head of its own, which the next `merge` merges.
-        MovedError then only if the current version does not descend from `expected`.
-        `timestamp` is the version's time in seconds since 1970, instead of the clock's; it must be later than its predecessor's.
+        Returns None if nothing was stored (no metadata, and no changes except removals of absent values); else the version, with how the
+        current version moved. Concurrent saves are made one on top of the other. With `expected`, nothing is stored if another version is
+        current: MovedError. With `merges` as well, and without a branch, it is saved nevertheless. If one of the saved values has changed
+        since `expected`, the new version is made on `expected` and merged with the current one at once, by the arbiter of the coordinator,
+        as if two devices had saved. If there are rules for a value, no change of it is lost, and a place that both changed is a conflict. A
+        value without rules is merged as a whole: by most recent change, this save wins, and no conflict reports the other one. If the merge
+        fails, the save is a head of its own, which the next `merge` merges. MovedError then only if the current version does not descend
+        from `expected`. `timestamp` is the version's time in seconds since 1970, instead of the clock's; it must be later than its
+        predecessor's.
         group: saves of one device, one after the other, that name one group are undone together. description: what the save did, for a
-        person:
-        `undo` and `undo_description` give it back. Both stand in the metadata, under "__llvs_group" and "__llvs_description".
-        Parameters and errors as for `Store.make_version`.
+        person: `undo` and `undo_description` return it. Both are in the metadata, under "__llvs_group" and "__llvs_description". Parameters
+        and errors as for `Store.make_version`.
         """
         packed = ChangeArray(insert, update, remove, changes)
         if group is not None or description is not None:
@@ -138,6 +137,6 @@ class CoordinatorStore(Handle):
             return SavedVersion(found[0], move) if found else None
 
     def observe(self, callback: Callable[[str], Any]) -> Observer:
-        """Calls `callback(version id)` after each change of the current version, on the thread whose call moved it."""
+        """Registers a callback for moves of the current version: `callback(version id)` is called on the thread whose call moved it."""
         with self._call as pointer:
             return observe(lib.llvs_coordinator_observe, (pointer,), _moved_thunk, callback, self._observers)

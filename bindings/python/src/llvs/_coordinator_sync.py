@@ -1,4 +1,4 @@
-"""Keeping a coordinator in step with others: its exchanges, merging, whole rounds of both, and snapshots to begin with."""
+"""Syncing a coordinator with others: its exchanges, merging, syncs of both, and snapshots to start from."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class CoordinatorSync(CoordinatorStore):
     _transports: list[TransportHandle]
 
     def attach(self, place: Place, *, name: Optional[str] = None) -> None:
-        """Attaches a further exchange: the path of a folder, a URL, a `Remote`, a `Transport` or `RemoteFiles`, whose state is kept under
-        `name` (its own name, unless given).
+        """Attaches a further exchange: the path of a folder, a URL, a `Remote`, a `Transport` or `RemoteFiles`, whose state is stored under
+        `name` (by default its own name).
 
         The name must be the same in every process. Errors as for `Exchange`.
         """
@@ -45,12 +45,12 @@ class CoordinatorSync(CoordinatorStore):
             self._transports.append(handle)
 
     def exchange(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> ExchangeResult:
-        """Retrieves, then sends, with each attached exchange in turn; those that could not be reached the last time come last. The current
-        version does not move.
+        """Retrieves, then sends, with each attached exchange in turn; exchanges that failed to reach their place last time come last. The
+        current version does not move.
 
-        (Except before the first save: a retrieve then moves it to the most recent head without a branch; the result tells.) When one of
-        several exchanges fails, the others have their turn all the same: the first failure is raised, and its `result` tells what was done,
-        and by `exchanges` what became of each. Errors as for `Exchange.retrieve`.
+        (Except before the first save: then a retrieve moves it to the most recent head without a branch, as the result says.) If one of
+        several exchanges fails, the others run nevertheless: the first failure is raised, and its `result` has what was done, and in
+        `exchanges` the result of each. Errors as for `Exchange.retrieve`.
         """
         with self._call as pointer, Control(progress, cancel) as control:
             return take_result(lib.llvs_coordinator_exchange, pointer, control)
@@ -63,7 +63,7 @@ class CoordinatorSync(CoordinatorStore):
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> MergeResult:
-        """Merges heads into the current version, which moves to the result; returns where it moved, true when it did.
+        """Merges heads into the current version, which moves to the result; returns how it moved, true if it did.
 
         Errors as for `Store.merge_heads`.
         """
@@ -82,10 +82,10 @@ class CoordinatorSync(CoordinatorStore):
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> SyncResult:
-        """A whole round: exchanges, merges what came, and exchanges again when that changed something.
+        """Syncs: exchanges, merges what arrived, and exchanges again if the merge changed something.
 
-        Without a connection, what is here already is merged all the same; the first failure of a part is raised then, and its `result`
-        tells what was done.
+        Without a connection, versions that are in the store are merged nevertheless; then the first failure of a part is raised, and its
+        `result` has what was done.
         Errors as for `exchange` and `merge`.
         """
         control = Control(progress, cancel)
@@ -94,15 +94,16 @@ class CoordinatorSync(CoordinatorStore):
             return take_sync_result(lib.llvs_coordinator_sync, pointer, options.reference)
 
     def observe_exchanges(self, callback: Callable[[], Any]) -> Observer:
-        """Calls `callback()` soon after the other side of an exchange attached now may have gained versions, on a thread of the library."""
+        """Registers a callback for new versions at the places of the exchanges that are attached now: `callback()` is called on a thread of
+        the library."""
         with self._call as pointer:
             return observe(lib.llvs_coordinator_observe_exchanges, (pointer,), notify_thunk, callback, self._observers)
 
     def bootstrap(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> BootstrapResult:
         """Restores the first usable snapshot of the attached exchanges into a store that is empty or holds one version.
 
-        The result is true when there was one, and tells where the current version went: to the most recent head without a branch when
-        nothing had been saved yet.
+        The result is true if there was one, and says how the current version moved: to the most recent head without a branch, if nothing
+        had been saved yet.
 
         Raises SnapshotError, StorageError, TransportError, CancelledError.
         """

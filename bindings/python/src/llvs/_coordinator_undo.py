@@ -1,4 +1,4 @@
-"""Taking back what a device saved through its coordinator."""
+"""Undoing what a device saved through its coordinator."""
 
 from __future__ import annotations
 
@@ -26,11 +26,12 @@ class CoordinatorUndo(CoordinatorStore):
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> Optional[Reverted]:
-        """Takes back the last save of this device that was not undone yet; what others changed since stays. None: there is nothing to undo.
+        """Reverts the last save of this device that was not undone yet; later changes of other devices stay. None: there is nothing to
+        undo.
 
-        A version of its own, which becomes current, made as by `Store.revert`. It is found in the history, so it goes on after a restart,
-        and after syncs. When nothing of the save is left to take back, the result has no version, nothing is stored, and the next call goes
-        on with the save before, also in another process.
+        It makes a new version, as `Store.revert` does, which becomes current. The save is found in the history, so undo also works after a
+        restart and after syncs. If nothing of the save is left to revert, the result has no version, nothing is stored, and the next call
+        continues with the save before, also in another process.
 
         Raises InvalidArgumentError (the coordinator has no device), CancelledError, StorageError; nothing is stored then. Cost: the
         versions since that save, and what it changed.
@@ -44,13 +45,13 @@ class CoordinatorUndo(CoordinatorStore):
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> Optional[Reverted]:
-        """Takes back the last undo of this device, when it saved nothing since. None: there is nothing to redo. Errors as for `undo`."""
+        """Reverts the last undo of this device, if it saved nothing since. None: there is nothing to redo. Errors as for `undo`."""
         return self._undo(lib.llvs_coordinator_redo, metadata, progress, cancel)
 
     def next_undo(
         self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None
     ) -> Optional[Reverted]:
-        """What `undo` would take back, by its `versions` and `description`; None: nothing. Stores nothing. Errors as for `undo`."""
+        """Returns what `undo` would revert, in `versions` and `description`; None: nothing. Stores nothing. Errors as for `undo`."""
         return self._undo(lib.llvs_coordinator_undo, None, progress, cancel, only_tell=True)
 
     def next_redo(
@@ -61,17 +62,17 @@ class CoordinatorUndo(CoordinatorStore):
 
     @property
     def can_undo(self) -> bool:
-        """Whether there is a save of this device to undo. Errors and cost as for `undo`."""
+        """Returns whether there is a save of this device to undo. Errors and cost as for `undo`."""
         return self.next_undo() is not None
 
     @property
     def can_redo(self) -> bool:
-        """Whether there is an undo of this device to take back. Errors and cost as for `undo`."""
+        """Returns whether there is an undo of this device to revert. Errors and cost as for `undo`."""
         return self.next_redo() is not None
 
     @property
     def undo_description(self) -> Optional[str]:
-        """What the save that `undo` would take back did, as it was described; None when it was not, or there is none."""
+        """Returns the description of the save that `undo` would revert; None if it has none, or there is no save."""
         found = self.next_undo()
         return found.description if found else None
 
@@ -108,9 +109,9 @@ class CoordinatorUndo(CoordinatorStore):
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> Reverted:
-        """Takes back what a version changed, whoever saved it, in a version that becomes current. As `Store.revert`.
+        """Reverts a version, by whatever device, in a new version that becomes current. As `Store.revert`.
 
-        Of an undo of this device: what that had undone is there again, and is what `undo` takes back next.
+        If the version is an undo of this device, the undone save is restored, and is the next one that `undo` reverts.
         """
         found = self._undo(lib.llvs_coordinator_undo, metadata, progress, cancel, version=version_bytes(version), parent=parent)
         assert found is not None

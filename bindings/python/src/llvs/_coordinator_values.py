@@ -27,7 +27,7 @@ class CoordinatorValues(CoordinatorStore):
     """The values."""
 
     def value(self, id: str, *, at: Optional[AnyVersion] = None) -> Optional[Value]:
-        """The value that prevails at the current version, or at another. As `Store.value`."""
+        """Returns the value that prevails at the current version, or at another. As `Store.value`."""
         if at is not None:
             return self.store.value(id, at=at)
         data, stored = _structs.llvs_buffer(), _structs.llvs_version_id()
@@ -37,7 +37,8 @@ class CoordinatorValues(CoordinatorStore):
         return None if found is None else Value(id, found, stored.text.decode())
 
     def open_value(self, id: str, *, at: Optional[AnyVersion] = None) -> ValueReader:
-        """The value that prevails at the current version, or at another, as a binary file that is read in parts. As `Store.open_value`."""
+        """Opens the value that prevails at the current version, or at another, as a binary file that is read in parts. As
+        `Store.open_value`."""
         return reader.required(self._open_value(id, at), id)
 
     def read_range(self, id: str, offset: int, length: int, *, at: Optional[AnyVersion] = None) -> Optional[bytes]:
@@ -56,7 +57,7 @@ class CoordinatorValues(CoordinatorStore):
         return self.store.values(ids, at=self._current_id if at is None else at)
 
     def at(self, version: Optional[AnyVersion] = None) -> State:
-        """The values at the current version (as it is now), or at another, as a read-only mapping from ids to bytes."""
+        """Returns the values at the version that is current now, or at another, as a read-only mapping from ids to bytes."""
         return self.store.at(self._current_id if version is None else version)
 
     # The values at the current version
@@ -86,7 +87,7 @@ class CoordinatorValues(CoordinatorStore):
     def get(self, id: str, /, default: Union[bytes, _Default]) -> Union[bytes, _Default]: ...
 
     def get(self, id: str, /, default: Any = None) -> Any:
-        """The bytes under an id at the current version, or the default."""
+        """Returns the bytes with an id at the current version, or the default."""
         return self.at().get(id, default)
 
     def keys(self) -> KeysView[str]:
@@ -119,10 +120,10 @@ class CoordinatorValues(CoordinatorStore):
         version: int = 0,
         warm: bool = False,
     ) -> llvs.Index:
-        """An index, as `Store.index`. Where a question names no version, it is about the current one.
+        """Opens an index, as `Store.index`. Queries without a version use the current one.
 
-        warm: whether it is prepared at each new current version, on a thread of the library, for as long as it is held; `keys` is then
-        called there as well.
+        warm: whether a thread of the library builds it at each new current version, as long as it is open; `keys` is then called there as
+        well.
         """
         from .indexes import Index, computed
 
@@ -132,14 +133,14 @@ class CoordinatorValues(CoordinatorStore):
     def collection(self, model: type[_Model]) -> llvs.Collection[_Model]:
         """The objects of a model, as a mutable mapping from ids to objects; a class becomes a model by `llvs.model`.
 
-        The model's rules for merging are added to those of the store as by `register_schema`, unless it is opened for reading. Those that
-        the store has otherwise stand: `SchemaWarning`, and `Collection.contradictions`.
-        Raises TypeError for a class that is no model, StorageError.
+        The model's rules for merging are added to those of the store as by `register_schema`, unless the store is opened read-only. If they
+        contradict the store's, the store's win: `SchemaWarning`, and `Collection.contradictions`.
+        Raises TypeError for a class that is not a model, StorageError.
         """
         from .models.collection import Collection
 
         return Collection(cast(llvs.Coordinator, self), model)
 
     def version_at(self, time: Union[datetime, float]) -> Optional[Version]:
-        """The version that stood at a time on the way to the current one. As `Store.version_at`."""
+        """Returns the version that was current at a time, among the current one and its ancestors. As `Store.version_at`."""
         return self.store.version_at(time, self._current_id)

@@ -17,20 +17,20 @@ byref = ctypes.byref
 
 
 def take_versions(function: Callable[..., Any], *arguments: Any) -> list[Version]:
-    """The versions that a function put into its last parameter before the error."""
+    """Returns the versions that a function put into its last parameter before the error."""
     pointer = ctypes.c_void_p()
     function(*arguments, byref(pointer))
     return _pages.versions(pointer.value)
 
 
 def take_version(function: Callable[..., Any], *arguments: Any) -> Optional[Version]:
-    """The one version that a function put into its last parameter before the error, if any."""
+    """Returns the one version that a function put into its last parameter before the error, if any."""
     found = take_versions(function, *arguments)
     return found[0] if found else None
 
 
 def the(version: Optional[Version]) -> Version:
-    """The version, where there must be one."""
+    """Returns the version, which must exist."""
     if version is None:
         raise errors.InternalError("the library gave no version where there must be one")
     return version
@@ -76,7 +76,7 @@ class Cursor(Handle):
 
 
 class HistoryReading(Handle):
-    """The versions of a store, and how they hang together."""
+    """The versions of a store, and how they are connected."""
 
     def heads(
         self,
@@ -88,7 +88,7 @@ class HistoryReading(Handle):
     ) -> tuple[Version, ...]:
         """Returns the versions without successors, newest first.
 
-        branch: only those that carry this branch name. limit: at most so many; None: all.
+        branch: only those that carry this branch name. limit: at most this many; None: all.
 
         Raises InvalidArgumentError (a negative limit), CancelledError, StorageError. O(heads).
         """
@@ -96,13 +96,13 @@ class HistoryReading(Handle):
         return () if most == 0 else self._list_heads(b"" if branch is None else _branch_name(branch), most or 0, progress, cancel)
 
     def branches(self) -> dict[str, Version]:
-        """Returns the branches that heads carry, each with the newest of its heads, in order of the names. O(heads)."""
+        """Returns the branches of the heads, each with the newest of its heads, in order of the names. O(heads)."""
         newest = {head.branch: head for head in reversed(self.heads()) if head.branch is not None}
         return {name: newest[name] for name in sorted(newest)}
 
     @property
     def most_recent_head(self) -> Optional[Version]:
-        """The newest head; None for an empty store."""
+        """Returns the newest head; None for an empty store."""
         with self._call as pointer:
             return take_version(lib.llvs_store_heads, pointer, _heads_options(b"", 1))
 
@@ -114,7 +114,7 @@ class HistoryReading(Handle):
             return tuple(take_versions(lib.llvs_store_heads, pointer, _heads_options(branch, limit, control)))
 
     def version(self, id: AnyVersion) -> Optional[Version]:
-        """A version by its id; None when it is not in the store (also after a look at what other processes added). O(1).
+        """Returns a version by its id; None if it is not in the store (after a reload). O(1).
 
         Raises InvalidIDError.
         """
@@ -122,13 +122,13 @@ class HistoryReading(Handle):
             return take_version(lib.llvs_store_version, pointer, version_bytes(id))
 
     def versions(self, ids: Iterable[AnyVersion]) -> list[Version]:
-        """Many versions, in the order of `ids`. Raises UnknownVersionError, InvalidIDError."""
+        """Returns many versions, in the order of `ids`. Raises UnknownVersionError, InvalidIDError."""
         packed = BytesArray(map(version_bytes, ids))
         with self._call as pointer:
             return take_versions(lib.llvs_store_versions, pointer, packed.address, packed.count)
 
     def __getitem__(self, id: AnyVersion) -> Version:
-        """The version under an id, as `version` gives it, where there must be one. Raises UnknownVersionError (a KeyError), InvalidIDError.
+        """Returns the version with an id, as `version` does; it must exist. Raises UnknownVersionError (a KeyError), InvalidIDError.
 
         (A value is found at a version: `store.at(version)[id]`.)
         """
@@ -149,7 +149,7 @@ class HistoryReading(Handle):
         return self.history()
 
     def __contains__(self, id: object) -> bool:
-        """Whether a version (or id) is in the store. O(1)."""
+        """Returns whether a version (or id) is in the store. O(1)."""
         return isinstance(id, (str, Version)) and self.version(id) is not None
 
     def history(
@@ -162,17 +162,17 @@ class HistoryReading(Handle):
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> Iterator[Version]:
-        """All versions, or those given and their ancestors, in topological order: each comes before its predecessors.
+        """Iterates over all versions, or the given ones and their ancestors, in topological order: each comes before its predecessors.
 
-        What has the longest line of versions down to a root comes first, and among equal ones the newest.
+        Versions with a longer path to a root come first, and among equal ones the newest.
 
-        hiding: versions that are left out with their ancestors: what is new to somebody who has them (`store.history(b, hiding=[a])` is
-        a..b of git). branch: versions that carry this branch name. prefix: versions that recorded a change of a value whose id begins so.
-        limit: at most so many; None: all.
+        hiding: versions that are excluded, with their ancestors: the rest is new to a device that has them (`store.history(b, hiding=[a])`
+        is a..b of git). branch: versions that carry this branch name. prefix: versions that recorded a change of a value whose id has this
+        prefix. limit: at most this many; None: all.
 
-        It walks the history as it is now, fetched by the page. Raises UnknownVersionError, InvalidArgumentError (a negative limit),
-        CancelledError, StorageError. Cost: the versions
-        that are given, and those passed over: with `branch` those of other branches; with `prefix` all, whose records are looked into.
+        It shows the history as it is now, and fetches it in pages. Raises UnknownVersionError, InvalidArgumentError (a negative limit),
+        CancelledError, StorageError. Cost: the versions returned, and those skipped: with `branch` those of other branches; with `prefix`
+        all others, whose records are read.
         """
         most = _most(limit, "versions")
         walk = self._begin_walk(versions, hiding, branch, b"", encode(prefix), progress, cancel)
@@ -188,17 +188,17 @@ class HistoryReading(Handle):
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> Iterator[tuple[Version, ChangeKind]]:
-        """The history of one value: every version in which it changed, with what the version recorded, in topological order, newest first.
+        """Returns the history of one value: every version in which it changed, with the kind of change, in topological order, newest first.
 
             removed_by = next(version for version, kind in store.value_history("note/1") if kind == "remove")
 
-        The kinds are "insert", "update" and "remove", and what a merge took over from its second predecessor: "preserve" and
-        "preserve_removal". A revert records the inverse. In received versions "insert" and "update" are what their makers wrote: an id
-        vouches for what was set, not for which of the two it was called; `changes` between two versions tells what was there before. The
+        The kinds are "insert", "update" and "remove", and, for values that a merge took from its second predecessor, "preserve" and
+        "preserve_removal". A revert records the inverse. In received versions "insert" and "update" are the labels of their makers: an id
+        vouches for the bytes that were set, not for the label; `changes` between two versions shows whether the value existed before. The
         other arguments are those of `history`.
 
-        Raises InvalidIDError, UnknownVersionError, CancelledError, StorageError. Cost: the versions that are given; with `versions` or
-        `hiding` also those between. The first time, and after many versions were added, the number of versions once.
+        Raises InvalidIDError, UnknownVersionError, CancelledError, StorageError. Cost: the versions returned; with `versions` or `hiding`
+        also those between. The first time, and after many versions were added, the number of versions once.
         """
         key = encode(id)
         if not key:
@@ -255,7 +255,7 @@ class HistoryReading(Handle):
     def successors(
         self, version: AnyVersion, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None
     ) -> tuple[Version, ...]:
-        """The versions that have this one as a predecessor, newest first. Raises UnknownVersionError, CancelledError."""
+        """Returns the versions that have this one as a predecessor, newest first. Raises UnknownVersionError, CancelledError."""
         with self._call as pointer, Control(progress, cancel) as control:
             return tuple(take_versions(lib.llvs_store_successors, pointer, version_bytes(version), control))
 
@@ -267,7 +267,7 @@ class HistoryReading(Handle):
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> bool:
-        """Whether one version is an ancestor of another; no version is its own. Raises UnknownVersionError, CancelledError.
+        """Returns whether one version is an ancestor of another; no version is its own. Raises UnknownVersionError, CancelledError.
 
         Cost: at most the versions whose generation lies between the two.
         """
@@ -279,7 +279,7 @@ class HistoryReading(Handle):
     def merge_bases(
         self, a: AnyVersion, b: AnyVersion, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None
     ) -> tuple[Version, ...]:
-        """All best common ancestors, newest first; empty when there are none. Raises UnknownVersionError, CancelledError.
+        """Returns all best common ancestors, newest first; empty if there are none. Raises UnknownVersionError, CancelledError.
 
         Cost: the versions between the two and their bases.
         """
@@ -294,12 +294,12 @@ class HistoryReading(Handle):
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> Optional[Version]:
-        """The version that stood at a time: of `head` (the most recent head) and its ancestors the one that was made last (`made_at`) and
-        not later; None when all are later.
+        """Returns the version that was current at a time: among `head` (by default the most recent head) and its ancestors, the last one
+        that was made (`made_at`) at or before that time; None if all are later.
 
-        time: an aware or local `datetime`, or seconds since 1970. Of two lines that were apart at that time and merged afterwards it is the
-        later.
-        Raises UnknownVersionError, InvalidArgumentError (a time that is no number), CancelledError. Cost: the versions that are later.
+        time: an aware or local `datetime`, or seconds since 1970. If two lines were separate at that time and merged afterwards, the line
+        with the later version counts.
+        Raises UnknownVersionError, InvalidArgumentError (a time that is not a number), CancelledError. Cost: the versions that are later.
         """
         seconds = float(time) if isinstance(time, (int, float)) else time.timestamp()
         start = b"" if head is None else version_bytes(head)
@@ -309,8 +309,8 @@ class HistoryReading(Handle):
     def versions_of(
         self, id: str, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None
     ) -> tuple[Version, ...]:
-        """All versions that stored bytes for a value id, newest first. Raises InvalidIDError, CancelledError. (`value_history` has removals
-        and merges as well.)
+        """Returns all versions that stored bytes for a value id, newest first. Raises InvalidIDError, CancelledError. (`value_history`
+        includes removals and merges.)
         """
         with self._call as pointer, Control(progress, cancel) as control:
             return tuple(take_versions(lib.llvs_store_versions_of, pointer, encode(id), control))

@@ -1,4 +1,4 @@
-"""What concerns a store as a whole: its state, its files, snapshots of it."""
+"""A store as a whole: its state, its files, snapshots of it."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class Maintenance(Handle):
     """The store as a whole."""
 
     def reload(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> int:
-        """Picks up versions that other processes or handles added, and returns how many came. Raises CancelledError, StorageError.
+        """Reads versions that other processes or handles added, and returns how many were new. Raises CancelledError, StorageError.
 
-        What was picked up before it was cancelled stays. Cost: the number of files and of new versions.
+        Versions that were read before a cancellation stay. Cost: the number of files and of new versions.
         """
         added = ctypes.c_uint64()
         with self._call as pointer, Control(progress, cancel) as control:
@@ -52,14 +52,14 @@ class Maintenance(Handle):
         return added.value
 
     def statistics(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> Statistics:
-        """Counts. Raises CancelledError, StorageError. Cost: a look at each file of a file store."""
+        """Counts. Raises CancelledError, StorageError. Cost: a stat of each file of a file store."""
         found = _structs.llvs_statistics(struct_size=ctypes.sizeof(_structs.llvs_statistics))
         with self._call as pointer, Control(progress, cancel) as control:
             lib.llvs_store_statistics(pointer, control, byref(found))
         return Statistics(*(getattr(found, name) for name in Statistics._fields))
 
     def verify(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> VerifyReport:
-        """Reads everything again and compares it with its checksums. Damage found is in the report, not an error.
+        """Reads everything again and compares it with its checksums. Damage is in the report, not an error.
 
         Raises CancelledError, StorageError. Cost: the size of the store.
         """
@@ -90,14 +90,15 @@ class Maintenance(Handle):
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> SalvageReport:
-        """Writes all that is whole in the damaged store at `path` into a new one at `into`; the damaged store is only read.
+        """Writes everything that is whole in the damaged store at `path` into a new one at `into`; the damaged store is only read.
 
-        Works also where a store cannot be opened. Versions that are whole, with all their ancestry, are in the new store as they were;
-        whole ones that build on lost ones wait there until an exchange brings those. Of what is left of each line of other versions, a
-        version is made, with "__llvs_salvaged" in its metadata. No version ever shows another state than the version of that id had.
+        Also works if the store cannot be opened. Versions that are whole, with all their ancestors, are copied unchanged. Whole versions
+        with lost ancestors are copied, too, and are pending in the new store until an exchange brings those. For each line of other
+        versions, a new version is made of what can be read, with "__llvs_salvaged" in its metadata. No version in the new store ever shows
+        another state than the version of that id had.
 
-        Raises SnapshotError (there are versions at `into`), CancelledError, NotFoundError, StorageError, PermissionDeniedError; then
-        the new store is to be deleted. Cost: reads the damaged store up to three times.
+        Raises SnapshotError (there are versions at `into`), CancelledError, NotFoundError, StorageError, PermissionDeniedError; then delete
+        the new store. Cost: reads the damaged store up to three times.
         """
         pointer = ctypes.c_void_p()
         source = StoreOptions(storage, "full", 0, True, False, None, "on_request", None)
@@ -123,14 +124,13 @@ class Maintenance(Handle):
             lib.llvs_salvage_report_free(pointer.value)
 
     def compact(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> CompactionReport:
-        """Puts small files of the store together into large ones, and deletes those that were put together longer ago than the time of
-        grace.
+        """Compacts small files of the store into large ones, and deletes files that were compacted longer ago than the grace period.
 
-        Happens by itself as well, as `compaction` of the constructor says; only the file storage has anything to do. Readers and other
-        processes go on meanwhile; when one of those compacts right now, nothing is done. Progress is in bytes written.
+        This also happens automatically, as `compaction` of the constructor says; only the file storage has anything to do. Readers and
+        other processes continue meanwhile; if another process is compacting, this does nothing. Progress is in bytes written.
 
-        Raises CancelledError, PermissionDeniedError (a store that is open for reading only), BusyError (from within the progress
-        callback of a compaction), StorageError; nothing is lost then. Cost: reads and writes what is in small files.
+        Raises CancelledError, PermissionDeniedError (the store was opened read-only), BusyError (from within the progress callback of a
+        compaction), StorageError; nothing is lost then. Cost: reads and writes the contents of small files.
         """
         done = _structs.llvs_compaction_report(struct_size=ctypes.sizeof(_structs.llvs_compaction_report))
         with self._call as pointer, Control(progress, cancel) as control:
@@ -152,9 +152,9 @@ class Maintenance(Handle):
     def restore_snapshot(
         self, directory: PathLike, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None
     ) -> Snapshot:
-        """Restores a snapshot into this store, which must be empty, hold one version, or hold a part of this snapshot. One that is damaged
-        leaves the store as it was; versions that are not what their ids say are left out, with those that build on them, and told of in
-        `problems`; a restore that was cancelled or failed later keeps what it added whole, and can be called again.
+        """Restores a snapshot into this store, which must be empty, hold one version, or hold a part of this snapshot. If the snapshot is
+        damaged, the store is unchanged. Versions that do not match their content ids are skipped, with their descendants, and reported in
+        `problems`. If a restore is cancelled or fails later, the versions added so far stay, and it can be called again.
 
         Raises SnapshotError, StorageError, CancelledError.
         """
@@ -175,12 +175,11 @@ class Maintenance(Handle):
     ) -> llvs.ExchangeResult:
         """Adds the versions of a store directory of another implementation of this design, which is only read.
 
-        Its values may be in files or in SQLite databases. Those that an Apple system compressed (LZFSE) are decompressed by
-        `decode(data)`, which returns the bytes that were there, or None for what is no such data, which is then taken as it is; by default
-        the package `pyliblzfse` does that, where it is installed. Without either such values are problems with the code
-        `ErrorCode.UNSUPPORTED`.
+        Its values may be in files or in SQLite databases. `decode(data)` decompresses values that an Apple system compressed (LZFSE). It
+        returns the decompressed bytes, or None if the data is not compressed: then the data is used unchanged. By default the package
+        `pyliblzfse` does that, if it is installed. Without either, such values are problems with the code `ErrorCode.UNSUPPORTED`.
 
-        Raises NotFoundError, StorageError, CancelledError, and what `decode` raises; what cannot be added is a problem in the result.
+        Raises NotFoundError, StorageError, CancelledError, and what `decode` raises; items that cannot be added are problems in the result.
         """
         from .results import take_result
 

@@ -1,4 +1,4 @@
-"""Merging the versions of a store, undoing what they changed, and the conflicts that merges left."""
+"""Merging the versions of a store, undoing their changes, and the conflicts that merges left."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class Merging(Handle):
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> Version:
-        """Merges two versions. When one is an ancestor of the other nothing is stored and the descendant is the result.
+        """Merges two versions. If one is an ancestor of the other, nothing is stored and the descendant is the result.
 
-        arbiter: decides conflicts: `Rules()` (the default), a built-in one, an object with `resolve(merge, store)`, or such a function.
-        What it raises is raised from here.
+        arbiter: decides conflicts: `Rules()` (the default), a built-in one, an object with `resolve(merge, store)`, or such a function. If
+        it raises, so does this.
         relation: "any", "related" (without a common ancestor: NoCommonAncestorError), or "unrelated" (as if the ancestor were empty).
 
         Raises UnknownVersionError, UnresolvedConflictError, InvalidReferenceError, CancelledError, StorageError; nothing is stored then.
@@ -62,8 +62,8 @@ class Merging(Handle):
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> Optional[Version]:
-        """Merges a version and the selected heads, all of them or none; None when nothing changed. A head that is damaged here, or built on
-        what is, stays a head, and is merged once a retrieve has repaired it.
+        """Merges a version and the selected heads, all of them or none; returns None if nothing changed. If a head or an ancestor of it is
+        damaged in this store, it stays a head, and is merged after a retrieve has repaired it.
 
         selection: "unbranched" (the default), "all", or `Heads.branches(...)`, `Heads.unbranched_and(...)`. Progress is in heads.
         Errors as for `merge`, and CancelledError; nothing is stored then.
@@ -86,15 +86,15 @@ class Merging(Handle):
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> Reverted:
-        """Records the inverse of a version's changes on top of `at`: undo, without losing what came since.
+        """Records the inverse of a version's changes on top of `at`: undoes it without losing later changes.
 
-        Values that rules of the store are for are merged inside, so what came since stays, member by member; others are taken back as a
-        whole, or not at all. What was removed since stays removed. The result tells what was undone and what was not; its `version` is
-        None, and nothing is stored, when nothing is left to undo.
+        Values with rules are merged inside, so later changes stay, member by member; others are undone as a whole or not at all. Values
+        that were removed later stay removed. The result lists what was undone and what was not. If nothing is left to undo, its `version`
+        is None, and nothing is stored.
 
-        parent: against which predecessor a merge is undone, 1 or 2.
-        Raises UnknownVersionError, InvalidArgumentError (a second predecessor that is not there), CancelledError, StorageError; nothing is
-        stored then.
+        parent: for a merge, the predecessor with which it is compared, 1 or 2.
+        Raises UnknownVersionError, InvalidArgumentError (the second predecessor of a version that has none), CancelledError, StorageError;
+        nothing is stored then.
         """
         return self._swapped(lib.llvs_store_revert, version, at, parent, metadata, progress, cancel)
 
@@ -108,11 +108,11 @@ class Merging(Handle):
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> Reverted:
-        """Does what a version changed once more on top of `onto`: a merge with the version's predecessor as the base, and it as the newer
-        side.
+        """Applies a version's changes again on top of `onto`: a merge with the version's predecessor as the base, and the version as the
+        newer side.
 
-        What a counter counted counts twice when the two lines are merged later (`counts` of the result): pick what will not be merged, or
-        pick no counters. Parameters and errors as for `revert`.
+        If the two lines are merged later, changes of counters count twice (`counts` of the result): pick only between lines that will not
+        be merged, or pick no counters. Parameters and errors as for `revert`.
         """
         return self._swapped(lib.llvs_store_cherry_pick, version, onto, parent, metadata, progress, cancel)
 
@@ -134,12 +134,12 @@ class Merging(Handle):
         return take_reverted(found.value or 0)
 
     def schema(self, at: AnyVersion, adding: Optional[llvs.MergeRules] = None) -> llvs.Schema:
-        """The rules for merging that the store holds at a version, and what comes of adding others to them. Nothing is stored.
+        """Returns the rules for merging of the store at a version, with others added to them. Nothing is stored.
 
-        What is added: prefixes and patterns that the store has not got, and members of other sections ("models", "indexes"). Where both
-        have a rule for one pattern and the two do not mean the same, the store's stands, and it is told in `contradictions`.
+        Adds prefixes and patterns that the store does not have, and members of other sections ("models", "indexes"). If both have a rule
+        for one pattern and the two differ in meaning, the store's stays, and `contradictions` lists it.
 
-        Raises UnknownVersionError, InvalidArgumentError (rules that are not valid), UnsupportedError (rules of a number that is not known).
+        Raises UnknownVersionError, InvalidArgumentError (invalid rules), UnsupportedError (rules of an unknown version).
         """
         from .documents import rules_text, take_schema
 
@@ -159,10 +159,10 @@ class Merging(Handle):
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> llvs.Conflicts:
-        """The conflicts that a merge of two versions by rules would have to decide, and how it would. Nothing is stored.
+        """Lists the conflicts that a merge of two versions by rules would have to decide, with the decisions. Nothing is stored.
 
-        Those of values that no rules are for are among them, with the path (). rules: instead of the store's. id: of this value only.
-        Raises UnknownVersionError, UnsupportedError (rules of a number that is not known), CancelledError. Cost: that of the merge.
+        Conflicts of values without rules are included, with the path (). rules: instead of the store's. id: of this value only. Raises
+        UnknownVersionError, UnsupportedError (rules of an unknown version), CancelledError. Cost: that of the merge.
         """
         return self._conflicts(lib.llvs_store_conflicts, (a, b), rules, id, progress, cancel)
 
@@ -175,9 +175,9 @@ class Merging(Handle):
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> llvs.Conflicts:
-        """What a merge version decided, found by merging its predecessors again; nothing for a version that is no merge.
+        """Lists the decisions of a merge version, by merging its predecessors again; none for a version that is not a merge.
 
-        `recorded` of the result tells whether these are the conflicts whose digest the version carries. Parameters, errors and cost as for
+        `recorded` of the result says whether these are the conflicts whose digest the version carries. Parameters, errors and cost as for
         `conflicts`.
         """
         return self._conflicts(lib.llvs_store_explain, (version,), rules, id, progress, cancel)
@@ -191,10 +191,10 @@ class Merging(Handle):
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> llvs.Conflicts:
-        """The conflicts that merges by rules among the ancestors of a version decided, of which what the merge made still stands there.
+        """Lists the conflicts that are open at a version, to show them to a person; `choose` closes them.
 
-        Nobody edited that place since, and nobody chose. To show to a person; `choose` closes them. Parameters and errors as for
-        `conflicts`.
+        A conflict is open if the version or an ancestor is a merge that decided it by rules, its result still prevails, and no later edit
+        or choice replaced it. Parameters and errors as for `conflicts`.
         """
         return self._conflicts(lib.llvs_store_open_conflicts, (at,), rules, id, progress, cancel)
 
@@ -217,7 +217,7 @@ class Merging(Handle):
         return take_conflicts(found.value)
 
     def sides(self, id: str, a: AnyVersion, b: AnyVersion) -> llvs.MergeSides:
-        """Which of two versions is the newer side of a merge for a value, and who set the value on each side.
+        """Returns which of two versions is the newer side of a merge for a value, and which version set the value on each side.
 
             newer, older = store.sides(conflict.id, *store[conflict.version].predecessors)
             print(older.by.device, "wrote", conflict.older)
@@ -229,7 +229,7 @@ class Merging(Handle):
         return sides_of(cast("llvs.Store", self), id, a, b)
 
     def choices(self, conflict: Union[llvs.Conflict, llvs.ObjectConflict], choice: Choice, *, at: AnyVersion) -> list[Change]:
-        """The changes that close an open conflict, to be saved on `at`. `choose` saves them."""
+        """Makes the changes that close an open conflict, to save on `at`. `choose` saves them."""
         from .documents import Conflict, GivenConflict, choice_number
 
         record = conflict if isinstance(conflict, Conflict) else conflict.record
@@ -246,23 +246,23 @@ class Merging(Handle):
         at: AnyVersion,
         metadata: Optional[_metadata.Metadata] = None,
     ) -> Version:
-        """Closes an open conflict: makes a version on `at` with what was chosen.
+        """Closes an open conflict: makes a version on `at` with the choice.
 
-        choice: "newer", "older", or "result" for what stands. Where what stands is chosen, a value under an id that begins with
-        "__llvs_chosen/" tells all devices that somebody looked. Of places in a list (`ConflictKind.MOVE_MOVE`), of a counter outside of
-        its bounds (`ConflictKind.BOUND`), and of one that one side removed (`ConflictKind.DELETE_EDIT`), only "result" can be chosen: save
-        the list, or the number, that is wanted.
+        choice: "newer", "older", or "result". If the result is chosen, a value under an id that begins with "__llvs_chosen/" tells all
+        devices that a person chose. For positions in a list (`ConflictKind.MOVE_MOVE`), for a counter outside of its bounds
+        (`ConflictKind.BOUND`), and for a counter that one side removed (`ConflictKind.DELETE_EDIT`), only "result" can be chosen: to change
+        it, save the list or the number that is wanted.
 
-        Raises MovedError (at that version something else stands there by now, or a side of a part of a text was chosen),
-        InvalidArgumentError (a conflict without a version, or without the sides that its kind has; a side of a kind that has none to
-        choose; a choice that is not clear), UnknownVersionError, StorageError.
+        Raises MovedError (at that version the place has other contents by now, or a side of a part of a text was chosen),
+        InvalidArgumentError (a conflict without a version, or without the sides that its kind has; a side of a kind that has no sides to
+        choose; an ambiguous choice), UnknownVersionError, StorageError.
         """
         changes = self.choices(conflict, choice, at=at)
         return cast("llvs.Store", self).make_version(at, changes=changes, metadata=metadata)
 
 
 class _NoCall:
-    """Where an optional handle is not given."""
+    """Used if an optional handle is not given."""
 
     def __enter__(self) -> None:
         return None

@@ -27,7 +27,7 @@ class ValueReading(Fetching):
     _fetcher = staticmethod(fetcher("llvs_store_read_value"))
 
     def value(self, id: str, *, at: AnyVersion) -> Optional[Value]:
-        """The value that prevails at a version, or None. O(log n) and its size.
+        """Returns the value that prevails at a version, or None. O(log n) and its size.
 
         Raises UnknownVersionError, InvalidIDError, StorageError.
         """
@@ -35,21 +35,22 @@ class ValueReading(Fetching):
         return None if found is None else _new(Value, (id, found[0], found[1]))
 
     def reference(self, id: str, *, at: AnyVersion) -> Optional[Reference]:
-        """Which bytes prevail, without reading them; None when there is no such value. O(log n). Errors as for `value`."""
+        """Returns the reference of the value that prevails, without reading it; None if there is no such value. O(log n). Errors as for
+        `value`."""
         stored = _structs.llvs_version_id()
         with self._call as pointer:
             lib.llvs_store_reference(pointer, encode(id), version_bytes(at), byref(stored))
         return Reference(id, stored.text.decode()) if stored.size else None
 
     def open_value(self, id: str, *, at: AnyVersion) -> ValueReader:
-        """The value that prevails at a version, as a binary file that is read in parts; nothing of it is read yet.
+        """Opens the value that prevails at a version as a binary file that is read in parts, without reading it yet.
 
-        Raises KeyError when there is no such value, and what `value` raises. O(log n).
+        Raises KeyError if there is no such value, and what `value` raises. O(log n).
         """
         return reader.required(reader.open_value(self, id, version_bytes(at)), id)
 
     def open_reference(self, reference: Reference) -> ValueReader:
-        """The bytes that a version stored for a value id, as a binary file. Raises KeyError when it stored none, and what
+        """Opens the bytes that a version stored for a value id as a binary file. Raises KeyError if it stored none, and what
         `value_by_reference` raises.
         """
         found = reader.required(reader.open_value(self, reference.id, encode(reference.stored_version)), reference.id)
@@ -59,31 +60,32 @@ class ValueReading(Fetching):
         return found
 
     def read_range(self, id: str, offset: int, length: int, *, at: AnyVersion) -> Optional[bytes]:
-        """The bytes of a value from `offset` on, at most `length`, fewer only at its end; None when there is no such value.
+        """Returns the bytes of a value from `offset` on, at most `length`, fewer only at its end; None if there is no such value.
 
-        Who reads many parts of one value opens it. Raises what `value` and `ValueReader.read_range` raise.
+        To read many parts of one value, use `open_value`. Raises what `value` and `ValueReader.read_range` raise.
         """
         return reader.range_of(reader.open_value(self, id, version_bytes(at)), offset, length)
 
     def value_size(self, id: str, *, at: AnyVersion) -> Optional[int]:
-        """Bytes of the value that prevails, without reading it; None when there is no such value. O(log n). Errors as for `value`."""
+        """Returns the size of the value that prevails, without reading it; None if there is no such value. O(log n). Errors as for
+        `value`."""
         return reader.size_of(reader.open_value(self, id, version_bytes(at)))
 
     def values(self, ids: Iterable[str], *, at: AnyVersion) -> list[Optional[Value]]:
-        """Many values at once: one for each id, in order, None where there is none. Errors as for `value`."""
+        """Returns many values: one for each id, in order, None if it is absent. Errors as for `value`."""
         return _blocks.fetch(self, ids, version_bytes(at))
 
     def value_by_reference(self, reference: Reference) -> Optional[Value]:
-        """The bytes that a version stored for a value id; None when it did not store that id. Raises UnknownVersionError,
+        """Returns the bytes that a version stored for a value id; None if it did not store that id. Raises UnknownVersionError,
         InvalidIDError.
         """
         found = self.values_by_reference([reference])
         return found[0] if found else None
 
     def values_by_reference(self, references: Iterable[Reference]) -> list[Optional[Value]]:
-        """Many of them at once, in order. Errors as for `value_by_reference`."""
+        """Returns many of them, in order. Errors as for `value_by_reference`."""
         wanted = list(references)
-        # What a version stored is what prevails there: one call for each version.
+        # A value that a version stored prevails there: one call for each version.
         places: dict[str, list[int]] = {}
         for index, reference in enumerate(wanted):
             places.setdefault(reference.stored_version, []).append(index)
@@ -95,7 +97,7 @@ class ValueReading(Fetching):
         return found
 
     def at(self, version: AnyVersion) -> State:
-        """The values at a version, as a read-only mapping from ids to bytes. Raises UnknownVersionError."""
+        """Returns the values at a version, as a read-only mapping from ids to bytes. Raises UnknownVersionError."""
         id = version_bytes(version)
         with self._call as pointer:
             found = take_version(lib.llvs_store_version, pointer, id)
@@ -115,21 +117,23 @@ class ValueReading(Fetching):
         parts: int = 1,
         version: int = 0,
     ) -> llvs.Index:
-        """An index: one that the store's rules declare under "indexes", or one that is defined here, or whose keys a function gives.
+        """Opens an index: one that the store's rules define under "indexes", one that is defined here, or one whose keys a function
+        computes.
 
             store.index("contacts-by-name").find("Smith", at=version)
             store.index(definition={"prefix": "contact/", "on": ["/lastName", "/firstName"], "text": "fold"})
 
             store.index(keys=lambda id, data: data.decode().split(), prefix="text/").find("word")
 
-        definition: an object, or JSON text. Where a question names no version, it is about the newest head.
-        keys: for values of any kind: gives the keys of a value by its id and bytes, any number of them, each a part or a tuple of `parts`
-        of them. It looks at these alone, and gives the same each time. It is called on the thread that asks, several at once when several
-        do; what it raises comes out of the question, and to ask the index that is being made is BusyError. The function is kept until the
-        index is closed.
-        prefix: what the ids of those values begin with.
-        version: with a name: under both, the index is kept in the caches of the store; to be raised when `keys` gives others than before.
-        Raises InvalidArgumentError for a definition that is none. Nothing is made before it is asked.
+        definition: an object, or JSON text. Queries without a version use the newest head.
+        keys: for values of any kind: computes the keys of a value from its id and bytes, any number of them, each a part or a tuple of
+        `parts` of them. It must depend on these only, and return the same each time. It is called on the thread that queries, on several at
+        once if several do; if it raises, so does the query, and to query the index that is being built is BusyError. The function is kept
+        until the index is closed.
+        prefix: the prefix of the ids of those values.
+        version: with a name: the index is stored in the caches of the store under both; raise it when `keys` computes other keys than
+        before.
+        Raises InvalidArgumentError for an invalid definition. Nothing is built before a query.
         """
         from .indexes import Index, computed
 

@@ -1,4 +1,4 @@
-"""For asyncio: coroutines over what waits, and events of the library as an asynchronous iterator.
+"""For asyncio: coroutines for blocking calls, and events of the library as an asynchronous iterator.
 
     import llvs.aio
 
@@ -10,8 +10,8 @@
                 async for event in events:
                     print(event.status.state.name)
 
-They are ordinary coroutines: any method of the package may be called so, and runs on a thread of the loop's executor. `Link` keeps a store
-in step with another over asyncio's streams.
+They are ordinary coroutines: any method of the package may be called like this, and runs on a thread of the loop's executor. `Link` keeps a
+store in step with another over asyncio's streams.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ Event = TypeVar("Event")
 
 
 async def call(function: Callable[..., T], /, *arguments: Any, **options: Any) -> T:
-    """Calls a method of this package, `notes.sync` say, on another thread, and gives what it returns, or raises what it raises.
+    """Calls a method of this package, such as `notes.sync`, on another thread; returns its result, or raises its exception.
 
-    Cancelling the task cancels the call, where it takes a `cancel` and none is given, and then waits for its end: when `CancelledError`
-    is raised, nothing runs any more, and what was done whole is kept. A call that cannot be cancelled is waited for.
+    Cancelling the task cancels the call, if it takes a `cancel` and none is passed, and then waits for its end: when `CancelledError` is
+    raised, nothing runs any more, and completed parts stay. If a call cannot be cancelled, the task waits for it.
     """
     token = None
     if options.get("cancel") is None and _takes_cancel(function):
@@ -76,14 +76,14 @@ def _takes_cancel(function: Callable[..., Any]) -> bool:
 
 
 class Events(Generic[Event]):
-    """What a callback of the library is told, as an asynchronous iterator: give it where a callback is wanted, and iterate over it.
+    """The calls of a callback, as an asynchronous iterator: pass it where a callback is expected, and iterate over it.
 
-    Made in a running loop, and iterated there by one task. Callbacks without an argument (`observe_exchanges`) give None. Where nobody
-    takes them in time, the oldest of more than `limit` events are dropped; `dropped` counts them. It ends with `close`.
+    Made in a running loop, and iterated there by one task. Callbacks without an argument (`observe_exchanges`) deliver None. If more than
+    `limit` events wait, the oldest are dropped; `dropped` counts them. It ends with `close`.
     """
 
     def __init__(self, limit: int = 1_000) -> None:
-        """limit: how many events wait at most to be taken."""
+        """limit: how many events may wait."""
         if limit < 1:
             raise ValueError(f"limit takes a number of events, 1 or more, not {limit}")
         self._loop = asyncio.get_running_loop()
@@ -111,7 +111,7 @@ class Events(Generic[Event]):
             pass  # the loop is closed, and nobody waits
 
     def close(self) -> None:
-        """Ends the iteration, once what waits is taken. From any thread; closing again does nothing."""
+        """Ends the iteration, after the waiting events have been delivered. From any thread; closing again does nothing."""
         with self._lock:
             self._closed = True
         self._wake()
@@ -132,7 +132,7 @@ class Events(Generic[Event]):
 
 
 class Link:
-    """A direct connection over asyncio's streams, until it is closed, is cut, or the store is closed; what is saved on either side goes to
+    """A direct connection over asyncio's streams, until it is closed or cut, or the store is closed; each save on either side is sent to
     the other at once. Made in a running loop by `connect` or `accept`, or over any pair of streams; used by tasks of that loop.
 
         async with await llvs.aio.connect(notes, ("10.0.0.7", 4040), pairing) as link:
@@ -150,17 +150,17 @@ class Link:
     ) -> None:
         """Begins at once, and closes the peer and the streams when it ends.
 
-        beginning: what has come of the connection already.
-        known_by: until when, by `time.monotonic`, the other side has to say who it is; None: as `Peer.tick` says.
+        beginning: the bytes of the connection received so far.
+        known_by: until when, by `time.monotonic`, the other side must identify itself; None: as for `Peer.tick`.
         """
         self._known_by = known_by
         self._peer, self._reader, self._writer = peer, reader, writer
         self._state, self._problems = peer.state, []  # type: PeerState, list[Problem]
         self._moved, self._poke = asyncio.Event(), asyncio.Event()
         self._changed, self._closing = False, False
-        # Held while the peer is asked for something that may end it.
+        # Held during calls of the peer that may end it.
         self._calling = asyncio.Lock()
-        # How often `wait` asked for a look at the store, and which of these has been done.
+        # How often `wait` requested a check of the store, and how many of these have been done.
         self._asked = self._looked = 0
         self._error: Optional[BaseException] = None
         loop = asyncio.get_running_loop()
@@ -246,7 +246,7 @@ class Link:
             if self._known_by is not None and not self._state.key:
                 rest = min(rest, self._known_by - time.monotonic())
                 if rest <= 0:
-                    # Also who is heard all the time, byte by byte.
+                    # Also a side that sends all the time, byte by byte.
                     raise ConnectionError("The other side did not say in time who it is.")
             await asyncio.sleep(rest)
 
@@ -264,16 +264,17 @@ class Link:
 
     @property
     def state(self) -> PeerState:
-        """What happened until now, with all problems met."""
+        """Returns the state, with all problems so far."""
         return self._state._replace(problems=tuple(self._problems))
 
     @property
     def error(self) -> Optional[BaseException]:
-        """Why it ended, unless both sides said goodbye; None while it lasts."""
+        """The error that ended it, unless both sides said goodbye; None while it is open."""
         return self._error
 
     async def wait(self) -> bool:
-        """Waits until both stores are in step, with all that is in this one now, or it has ended; whether they are. Raises why it ended."""
+        """Waits until both stores are in sync, including all that this one has now, or the link has ended; returns whether they are in
+        sync. Raises why it ended."""
         self._asked += 1
         asked, self._changed = self._asked, True
         self._poke.set()
@@ -287,12 +288,12 @@ class Link:
 
     @property
     def pairing(self) -> bytes:
-        """The pairing that an invitation, or comparing digits, brought, to be kept in secret for all further connections; empty before it
-        came."""
+        """The pairing that was received through an invitation, or by comparing digits; store it as a secret for all further connections.
+        Empty before it has arrived."""
         return self._state.pairing
 
     async def digits(self) -> str:
-        """Six digits that people compare on both sides, once they are known; see `confirm`. Raises why it ended."""
+        """Returns six digits for people to compare on both sides, when they are known; see `confirm`. Raises why it ended."""
         while not self._state.digits and self._state.phase != PeerPhase.ENDED:
             await self._moved.wait()
         if self._state.phase == PeerPhase.ENDED:
@@ -301,15 +302,15 @@ class Link:
         return self._state.digits
 
     async def confirm(self) -> None:
-        """Says that the person here sees the same digits on both sides. Who does not closes the link.
+        """Confirms that the person here sees the same digits on both sides. If they differ, close the link.
 
-        Raises InvalidArgumentError when there are none (yet).
+        Raises InvalidArgumentError if there are none (yet).
         """
         await self._ask(self._peer.confirm)
         self._poke.set()
 
     async def set_background(self, is_in_background: bool) -> None:
-        """Says whether the program is in the background from now on: see `Peer.set_background`."""
+        """Sets whether the program is in the background: see `Peer.set_background`."""
         await call(self._peer.set_background, is_in_background)
 
     async def wait_ended(self) -> None:
@@ -319,7 +320,7 @@ class Link:
             raise self._error
 
     async def close(self, timeout: float = 10.0) -> None:
-        """Sends what is to be sent, says goodbye, and waits for the other side to do so; then, or after so many seconds, it ends."""
+        """Sends everything that waits, says goodbye, and waits for the other side to do so; then, or after that many seconds, it ends."""
         self._closing = True
         self._poke.set()
         await asyncio.wait({self._task}, timeout=timeout)
@@ -346,9 +347,9 @@ async def connect(
     compare: bool = False,
     quota: Optional[Callable[[int], None]] = None,
 ) -> Link:
-    """Connects a store to the one that is offered at an address, and keeps them in step: `llvs.connect` for asyncio.
+    """Connects a store to the one that is offered at an address, and keeps them in sync: `llvs.connect` for asyncio.
 
-    compare: in the place of a pairing, people compare `Link.digits` on both sides, and each says so by `Link.confirm`.
+    compare: instead of using a pairing, people compare `Link.digits` on both sides, and each side confirms with `Link.confirm`.
     Raises OSError, and what `Peer` raises.
     """
     peer = Peer(
@@ -376,20 +377,21 @@ async def accept(
     quota: Optional[Callable[[int], None]] = None,
     timeout: float = 10.0,
 ) -> Link:
-    """Lets in who connected, to the store of their pairing; for the callback of `asyncio.start_server`.
+    """Accepts a connection, to the store of its pairing; for the callback of `asyncio.start_server`.
 
         async def come(reader, writer):
             async with await llvs.aio.accept({pairing: notes}, reader, writer) as link:
                 await link.wait_ended()
 
-    stores: by their pairings, or by exchanges with encrypted places whose members get in: see `Peer`.
-    compare: the pairing of one of the stores, which is given to who connects by comparing digits, once people have compared `Link.digits`
-    on both sides and each said so by `Link.confirm`. To be given for the one connection that somebody here waits for; the others are let in
-    by their pairings all the same. InvalidArgumentError when it is none of the stores'.
-    invitations: codes that `llvs.make_invitation` drew, each with the pairing of one of the stores, which whoever connects by it gets. The
-    one that was used is taken out; the program takes out those whose time is over (600 seconds).
-    timeout: seconds for beginning and handshake together, by which the other side says who it is. Who is not paired gets no answer: the
-    connection is closed, and it raises ConnectionError. Raises what `Peer` raises. How many come at once is bounded by the program.
+    stores: by their pairings, or by exchanges with encrypted places whose members are accepted: see `Peer`.
+    compare: the pairing of one of the stores. A device that connects by comparing digits receives it, after people have compared
+    `Link.digits` on both sides and each side has confirmed with `Link.confirm`. Pass it only for a connection for which a person here
+    waits; devices with pairings are accepted as well. InvalidArgumentError if it is not the pairing of a store.
+    invitations: codes of `llvs.make_invitation`, each with the pairing of one of the stores. A device that connects with a code receives
+    its pairing. A used code is removed; the program must remove expired ones (after 600 seconds).
+    timeout: seconds for the first bytes and the handshake, in which the other side must identify itself. A device without the pairing gets
+    no response: the connection is closed, and this raises ConnectionError. Raises what `Peer` raises. The program must limit the number of
+    simultaneous connections.
     """
     until = time.monotonic() + timeout
     try:

@@ -1,4 +1,4 @@
-"""The coordinator: a store, a current version, exchanges and an arbiter. The short way to use all this.
+"""The coordinator: a store, its current version, exchanges and an arbiter in one object. Most programs need nothing else.
 
 Opening and closing one, and transactions, are here; `_coordinator_store` has the current version and saving, `_coordinator_values` reading,
 `_coordinator_rules` the rules for merging, `_coordinator_undo` undo, and `_coordinator_sync` exchanges, merges and rounds of both.
@@ -45,8 +45,7 @@ class Coordinator(CoordinatorValues, CoordinatorRules, CoordinatorUndo, Coordina
             notes["note/1"]
 
     `notes[id]`, `id in notes`, `notes.get(id)`, iteration, `len`, `notes.items()` and `notes.prefix(...)` read at the current version, each
-    as it is
-    then: who reads several values takes `notes.at()` once, which does not move. A coordinator is true, however few values there are.
+    as it is then. To read several values at one version, use `notes.at()`, which does not move. A coordinator is true, even without values.
 
     Safe from all threads.
     """
@@ -88,19 +87,20 @@ class Coordinator(CoordinatorValues, CoordinatorRules, CoordinatorUndo, Coordina
 
         exchange: a first exchange: the path of a folder, a URL, a `Remote`, a `Transport` or `RemoteFiles` (under its `name`), as for
         `Exchange`; further ones by `attach`.
-        arbiter: decides conflicts; None: `Rules()`. metadata: of every save; what a save gives itself goes before.
-        schema: rules for merging that the app brings along, which are registered as by `register_schema`. Where those of the store are of a
-            number that is not known here, the coordinator opens all the same, and `schema().problem` says so.
-        device: names the device, or the person at it, whose saves `undo` takes back: the same each time, and another on each device. Saves
-        then carry it in their metadata, under "__llvs_device".
-        name: under which the current version is kept, 1 to 40 of [a-z0-9._-], "" for "main": two processes with one store need one each.
-        snapshots: "auto" keeps a snapshot beside each exchange up to date; "off".
-        exchange_durability: of exchanges that are given as URLs; see the `durability` of `Exchange`.
-        report_unportable: of all exchanges of this coordinator, as for `Exchange`: each sync lists ids that another implementation cannot
-        store as problems of what was sent.
-        no_other_readers: True if no other implementation reads the places of this coordinator's exchanges; unless it is, what another
-        implementation would fail at is not saved while a place with single files is attached, as for `Exchange`.
-        The rest is as for `Store`. Errors: those of `Store` and `Exchange`, InvalidMetadataError.
+        arbiter: decides conflicts; None: `Rules()`. metadata: of every save; entries that a save passes override these.
+        schema: the app's rules for merging, which are registered as by `register_schema`. If those of the store have an unknown version,
+        the coordinator opens nevertheless, and `schema().problem` says so.
+        device: the name of the device, or of the person at it, whose saves `undo` reverts: the same each time, and different on each
+        device. Saves carry it in their metadata, under "__llvs_device".
+        name: the name under which the current version is stored, 1 to 40 of [a-z0-9._-], "" for "main": two processes with one store need
+        one each.
+        snapshots: "auto" keeps a snapshot at the place of each exchange up to date; "off".
+        exchange_durability: of exchanges that are passed as URLs; see the `durability` of `Exchange`.
+        report_unportable: for all exchanges of this coordinator, as for `Exchange`: each sync lists ids that another implementation cannot
+        store as problems of the versions sent.
+        no_other_readers: True if no other implementation reads the places of this coordinator's exchanges. If False, and a place with
+        single files is attached, a save that would make another implementation fail is refused, as for `Exchange`. The rest is as for
+        `Store`. Errors: those of `Store` and `Exchange`, InvalidMetadataError.
         """
         self._path, self._kind = os.fsdecode(path) if path is not None else "", storage
         self._store = None
@@ -177,17 +177,17 @@ class Coordinator(CoordinatorValues, CoordinatorRules, CoordinatorUndo, Coordina
     def transaction(
         self, *, metadata: Optional[_metadata.Metadata] = None, group: Optional[str] = None, description: Optional[str] = None
     ) -> AbstractContextManager[llvs.Transaction]:
-        """Several values read and written together, and saved as one version at the end of the block; nothing when the block raises.
+        """Reads and writes several values together, and saves them as one version at the end of the block; nothing is saved if the block
+        raises.
 
             with notes.transaction() as values:
                 values["from"], values["to"] = values["to"], values["from"]
 
-        `values` is a mutable mapping of the values at the version that is current at the beginning. Where the current version moves
-        meanwhile, the save goes on top of that, unless a value that the block read or wrote has changed there. metadata, group,
-        description: as for
+        `values` is a mutable mapping of the values at the version that is current at the beginning. If the current version moves meanwhile,
+        the save is made on top of that, unless a value that the block read or wrote has changed there. metadata, group, description: as for
         `save`.
 
-        Raises MovedError then (`value_id` is that value), and what `save` raises; nothing is stored.
+        In that case it raises MovedError (`value_id` is that value), and what `save` raises; nothing is stored.
         """
         from .transaction import transaction
 
@@ -201,9 +201,10 @@ class Coordinator(CoordinatorValues, CoordinatorRules, CoordinatorUndo, Coordina
         group: Optional[str] = None,
         description: Optional[str] = None,
     ) -> _Model:
-        """Calls `function` with the values of a transaction, saves, and returns what it returned; again as long as a value moves meanwhile.
+        """Calls `function` with the values of a transaction, saves, and returns its result; retries if a value changes meanwhile.
 
-        The function may be called several times, so it changes nothing but the values. Raises what it raises, and what `save` raises.
+        The function may be called several times, so it must change nothing except the values. Raises what it raises, and what `save`
+        raises.
         """
         from .transaction import transact
 
@@ -211,7 +212,7 @@ class Coordinator(CoordinatorValues, CoordinatorRules, CoordinatorUndo, Coordina
 
 
 def make_branch_name(base: str) -> str:
-    """A branch name that nobody else has: the base, an underscore, a UUID."""
+    """Returns a unique branch name: the base, an underscore, a UUID."""
     import uuid
 
     encode(base)

@@ -17,34 +17,35 @@ from .words import Choice
 
 lib = _abi.lib
 
-#: Rules for merging: the name of a kind ("auto", "counter"), a rule, patterns with rules, or a whole schema; JSON text as bytes as well.
+#: Rules for merging: the name of a kind ("auto", "counter"), a rule, patterns with rules, or a whole schema; also JSON text as bytes.
 MergeRules = Union[str, Mapping[str, Any], bytes]
 
 
 class ConflictKind(str, enum.Enum):
     """What a conflict was about."""
 
-    #: Both sides changed a value that is not merged inside: one of them stands.
+    #: Both sides changed a value that is not merged inside: one of them prevails.
     PICK = "pick"
-    #: One side removed what the other changed: a value, or lines of a text. Of lines, both sides are strings, of which one may be empty.
+    #: One side removed what the other changed: a value, or lines of a text. For lines, both sides are strings, and one of them may be
+    #: empty.
     DELETE_EDIT = "delete-edit"
-    #: The sides are of different types, or of one that the rule is not for.
+    #: The sides have different types, or a type that the rule does not apply to.
     TYPE = "type"
-    #: A side is no JSON that can be merged.
+    #: A side is not JSON that can be merged.
     NOT_JSON = "not-json"
     #: Both sides changed the same lines of a text differently. The conflict's values are these lines, whole.
     OVERLAP = "overlap"
-    #: Both sides moved an element of a list, to different places.
+    #: Both sides moved an element of a list to different positions.
     MOVE_MOVE = "move-move"
     #: The sides hold two values between which an earlier merge had to choose.
     CONTESTED = "contested"
     #: A counter is outside of the bounds that its rule gives.
     BOUND = "bound"
-    #: A limit was reached. Of a text: it was compared less finely, since it is too different. Of a counter: the sum has too many digits,
-    #: and one side stands. Of the whole value (the path is empty): the merged value would be too large, and one side stands; or the
-    #: value is merged, and has more conflicts than are told one by one, anywhere: this one is in their place, with the whole values.
+    #: A limit was reached. For a text: it was compared in less detail, since the sides differ too much. For a counter: the sum has too many
+    #: digits, and one side prevails. For the whole value (the path is empty): the merged value would be too large, and one side prevails;
+    #: or the value is merged, and has too many conflicts to report them one by one: this one replaces them, with the whole values.
     LIMIT = "limit"
-    #: Both sides changed what the rules leave to an arbiter of the host; the newer stands.
+    #: Both sides changed a place that the rules leave to an arbiter of the host; the newer prevails.
     ARBITER = "arbiter"
 
 
@@ -63,36 +64,36 @@ _KINDS = {
 
 
 class Conflict(NamedTuple):
-    """What a merge decided where both sides had changed the same."""
+    """A decision of a merge where both sides had changed the same."""
 
-    #: Where in the value: names of members, `{"key": ...}` for elements known by a key, `{"index": n}` for others. A key that is a number
-    #: which no `float` holds exactly is a `Decimal`.
+    #: The place in the value: names of members, `{"key": ...}` for elements that have a key, `{"index": n}` for others. A number as a key
+    #: that no `float` represents exactly is a `Decimal`.
     path: tuple[Union[str, dict[str, Any]], ...]
     kind: ConflictKind
-    #: What was there, as JSON text; None where it was absent. Bytes that are no JSON are `{"sha256": "...", "size": n}`.
+    #: The former content, as JSON text; None if it was absent. Bytes that are not JSON are `{"sha256": "...", "size": n}`.
     base: Optional[bytes]
-    #: What the newer side has there.
+    #: The content on the newer side.
     newer: Optional[bytes]
-    #: What the older side has there.
+    #: The content on the older side.
     older: Optional[bytes]
-    #: What stands.
+    #: The result of the merge.
     result: Optional[bytes]
-    #: The prefix of ids and the pattern of the rule that holds there; None where none does.
+    #: The id prefix and the pattern of the rule for this place; None if there is none.
     rule: Optional[tuple[str, str]]
     #: The id of the value; "" from `merge_values` without an id.
     id: str = ""
-    #: The merge version that decided it; "" where there is none.
+    #: The merge version that decided it; "" if there is none.
     version: str = ""
 
 
 class MergedValue(NamedTuple):
-    """What came of merging a value."""
+    """The result of merging a value."""
 
-    #: The bytes; None when there is no value.
+    #: The bytes; None if there is no value.
     data: Optional[bytes]
-    #: What had to be decided, in the order in which it was met. (Of very many, each is made when it is asked for.)
+    #: The conflicts, in the order in which they were found. (If there are very many, each object is made when it is accessed.)
     records: Sequence[Conflict]
-    #: SHA-256 of the records as canonical JSON, 64 hexadecimal digits; "" when there are none.
+    #: SHA-256 of the records as canonical JSON, 64 hexadecimal digits; "" if there are none.
     digest: str
 
 
@@ -107,21 +108,23 @@ def merge_values(
     progress: Optional[ProgressCallback] = None,
     cancel: Optional[CancelToken] = None,
 ) -> MergedValue:
-    """Merges what two sides made of a value, inside it where it is JSON or the rules say that it is text. Needs no store.
+    """Merges two sides of a value: inside it, if it is JSON or the rules say that it is text. Needs no store.
 
         llvs.merge_values(b'{"a":1}', b'{"a":2}', b'{"a":1,"b":1}').data                        # b'{"a":2,"b":1}'
         llvs.merge_values(b'{"n":0}', b'{"n":1}', b'{"n":1}', {"/n": "counter"}).data           # b'{"n":2}'
 
-    `base` is the value that both had, `newer` what the side has whose change is the more recent, `older` what the other has; None is
-    absent. The same arguments give the same bytes on every machine. Every value gives a result; what had to be decided is in `records`.
+    `base` is the value that both sides had, `newer` the value on the side with the more recent change, `older` the value on the other side;
+    None is absent. The same arguments give the same bytes on every machine. There is always a result; decisions are in `records`.
 
-    `rules` is the name of a kind, a rule, patterns with rules, or a whole schema ({"merge": 1, "ids": ...}), of which those for `id` hold.
+    `rules` is the name of a kind, a rule, patterns with rules, or a whole schema ({"merge": 1, "ids": ...}), of which the rules for `id`
+    apply.
 
-    `saving`: `newer` is what an application wants to save, `base` what it made of the value that it had read, unchanged, and `older` that
-    value as it is: what the application does not know of is kept, what it removed is gone, and what it decided stands.
+    `saving`: merges for saving. `older` is the value that the application read, as stored; `base` is the application's own form of that
+    value, unchanged; `newer` is what it wants to save. So members that the application does not know are kept, members that it removed are
+    gone, and its changes win.
 
-    Raises InvalidArgumentError (rules that are not valid: `path` is the JSON pointer to what is wrong with them), UnsupportedError (rules
-    of a number that the library does not know), CancelledError. Cost: the size of what is merged.
+    Raises InvalidArgumentError (invalid rules: `path` is the JSON pointer to the mistake), UnsupportedError (rules of a version that the
+    library does not know), CancelledError. Cost: the size of the values.
     """
     values = [None if value is None else as_bytes(value) for value in (base, newer, older)]
     given = [None if value is None else _structs.llvs_bytes(address(value), len(value)) for value in values]
@@ -150,13 +153,13 @@ def merge_values(
 
 
 class _Records(Sequence[Conflict]):
-    """The records of a merge while the library holds them: objects for all of them would be many times what was merged."""
+    """The records of a merge, held by the library: Python objects for all of them would be many times as large as the merged value."""
 
     FEW = 1_000
 
     def __init__(self, merged: Optional[int], pointers: int, count: int) -> None:
         self._pointers, self._count = pointers, count
-        # When the program ends, somebody may read them still; then the memory goes with the process.
+        # When the program ends, other code may still read them; the end of the process then frees the memory.
         weakref.finalize(self, lib.llvs_merged_value_free, merged).atexit = False
 
     def __len__(self) -> int:
@@ -191,7 +194,7 @@ class _Records(Sequence[Conflict]):
     __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A copy has the records themselves: what the library holds goes with this object, and is in this process alone.
+        # A copy contains the records themselves: the library's memory belongs to this object and this process.
         return tuple, (tuple(self),)
 
     def __repr__(self) -> str:
@@ -199,10 +202,10 @@ class _Records(Sequence[Conflict]):
 
 
 def check_schema(rules: Union[Mapping[str, Any], bytes]) -> None:
-    """Checks rules as they are kept under "__llvs_schema": `{"merge": 1, "ids": {...}}`, as JSON text or as what gives it.
+    """Checks rules as they are stored under "__llvs_schema": `{"merge": 1, "ids": {...}}`, as JSON text or as Python objects.
 
-    Raises InvalidArgumentError, or UnsupportedError where the number of the rules is not known: `path` is the JSON pointer to what is
-    wrong, None for the whole.
+    Raises InvalidArgumentError, or UnsupportedError if the rules have an unknown version: `path` is the JSON pointer to the mistake, None
+    for the whole.
     """
     lib.llvs_schema_check(rules_text(rules))
 
@@ -221,12 +224,12 @@ def _text(pair: Any) -> str:
 
 
 def conflicts(pointers: Optional[int], count: int) -> tuple[Conflict, ...]:
-    """What an array of pointers to `llvs_conflict` leads to."""
+    """Reads an array of pointers to `llvs_conflict`."""
     return tuple(_unpacked(_pages.elements(_pages.CONFLICT, pointers, count)))
 
 
 def _unpacked(rows: Iterator[tuple[Any, ...]]) -> Iterator[Conflict]:
-    # Most conflicts of a merge are of few rules, ids and versions: each text is made once.
+    # Most conflicts of a merge have few different rules, ids and versions: each text is made once.
     texts: dict[bytes, str] = {}
 
     def text(data: int, size: int) -> str:
@@ -253,30 +256,30 @@ def _unpacked(rows: Iterator[tuple[Any, ...]]) -> Iterator[Conflict]:
 
 
 class Schema(NamedTuple):
-    """The rules for merging that a store holds, or what registering more did."""
+    """The rules for merging of a store, or the result of registering more."""
 
-    #: The rules that count, with those that were given added, as JSON text; None where there are none.
+    #: The valid rules, with the given ones added, as JSON text; None if there are none.
     data: Optional[bytes]
-    #: The version that stored those that counted before; None where there were none.
+    #: The version that stored the rules that were valid before; None if there were none.
     stored_version: Optional[str]
-    #: Whether `data` is another value than what prevails under "__llvs_schema": it was to be saved, or was saved.
+    #: Whether `data` differs from the value that prevails under "__llvs_schema": it has to be saved, or was saved.
     changed: bool
-    #: Why what prevails does not count, and where in it (a JSON pointer); None when it does. `data` then is the newest valid value before
-    #: it.
+    #: Why the rules that prevail are invalid, and where (a JSON pointer); None if they are valid. If they are invalid, `data` is based on
+    #: the newest valid value before them.
     problem: Optional[tuple[str, str]]
-    #: Where the rules given say something else than the store: `newer` is what the store holds and what stands, `older` what was given.
+    #: Places where the given rules contradict the store's: `newer` is the store's rule, which stays, `older` the given one.
     contradictions: tuple[Conflict, ...]
-    #: The version that registering made; None when nothing was to be saved, or nothing was ever saved.
+    #: The version that registering made; None if there was nothing to save, or nothing was ever saved.
     version: Optional[Version]
 
     @property
     def rules(self) -> Optional[dict[str, Any]]:
-        """The rules that count, as what JSON gives."""
+        """The valid rules, as parsed JSON."""
         return None if self.data is None else json.loads(self.data)
 
 
 def take_schema(pointer: Optional[int]) -> Schema:
-    """What an `llvs_schema` says, which is released."""
+    """Reads an `llvs_schema`, and releases it."""
     try:
         found = _structs.llvs_schema.from_address(pointer or 0)
         return Schema(
@@ -295,12 +298,13 @@ class Conflicts(Mapping[str, tuple[Conflict, ...]]):
     """The conflicts of a merge, by the ids of the values in byte order."""
 
     def __init__(self, records: tuple[Conflict, ...], recorded: bool = True, digest: str = "") -> None:
-        #: All of them, in byte order of the ids (open conflicts: the oldest merge first), and for each in the order in which they were met.
+        #: All of them, in byte order of the ids (open conflicts: the oldest merge first), and for each id in the order in which they were
+        #: found.
         self.records = records
-        #: Of a merge that was explained: whether these are the conflicts that it recorded. If not, it was made by other rules than those of
-        #: the store, or by an arbiter of the host.
+        #: For a merge that was explained: whether these are the conflicts that it recorded. If not, it was made with other rules than those
+        #: of the store, or by an arbiter of the host.
         self.recorded = recorded
-        #: SHA-256 of those that rules decided, 64 hexadecimal digits, as merge versions record it; "" when there are none.
+        #: SHA-256 of the conflicts that rules decided, 64 hexadecimal digits, as merge versions record it; "" if there are none.
         self.digest = digest
         by_id: dict[str, list[Conflict]] = {}
         for record in records:
@@ -321,7 +325,7 @@ class Conflicts(Mapping[str, tuple[Conflict, ...]]):
 
 
 def take_conflicts(pointer: Optional[int]) -> Conflicts:
-    """What an `llvs_conflict_list` says, which is released."""
+    """Reads an `llvs_conflict_list`, and releases it."""
     try:
         found = _structs.llvs_conflict_list.from_address(pointer or 0)
         return Conflicts(conflicts(found.items, found.count), bool(found.recorded), _text(found.digest))
@@ -354,13 +358,13 @@ def choice_number(choice: Choice) -> int:
 
 
 def _number(text: str) -> Union[float, Decimal]:
-    """A `float` where that is the very number, else a `Decimal`: an element is found by its key again."""
+    """Returns a `float` if that is exactly the number, else a `Decimal`: so an element is found by its key again."""
     number, exact = float(text), Decimal(text)
     return number if exact == Decimal(repr(number)) else exact
 
 
 def plain_path(conflict: Conflict) -> list[Any]:
-    """The path as a page shows it and gives it back: numbers that a `float` does not hold are near it."""
+    """The path in the form for a page: numbers that a `float` does not represent are approximate."""
     made: list[Any] = json.loads(_path_text(conflict.path))
     return made
 
@@ -387,6 +391,6 @@ class GivenConflict:
         self._struct = _structs.llvs_conflict(struct_size=ctypes.sizeof(_structs.llvs_conflict), kind=_KIND_NUMBERS[conflict.kind])
         for name, data in self._kept.items():
             if data is not None:
-                # An empty text is there, and has an address.
+                # An empty text is present, and needs an address.
                 setattr(self._struct, name, _structs.llvs_bytes(address(data), len(data)))
         self.reference = ctypes.byref(self._struct)

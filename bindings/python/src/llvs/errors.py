@@ -5,7 +5,7 @@
     except llvs.UnknownVersionError as error:      # also a KeyError
         print(error.code, error.version_id)
 
-`except llvs.Error` catches all; `.code` tells them apart to the last.
+`except llvs.Error` catches all; `.code` distinguishes all of them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ._enums import NamedNumber
 
 
 class ErrorCode(NamedNumber):
-    """The codes of include/llvs.h; the numbers are pinned for ever. An unknown number stays an `int`."""
+    """The codes of include/llvs.h; the numbers never change. An unknown number stays an `int`."""
 
     INVALID_ARGUMENT = c.ERROR_INVALID_ARGUMENT
     INVALID_VALUE_ID = c.ERROR_INVALID_VALUE_ID
@@ -79,30 +79,30 @@ class ErrorCode(NamedNumber):
     CLOCK_AHEAD = c.ERROR_CLOCK_AHEAD
 
 
-#: Which class stands for which code: the last that names it.
+#: The class for each code: the last one that names it.
 CLASSES: dict[int, type[Error]] = {}
 
 
 class Error(Exception):
-    """Something that the library refused or could not do.
+    """An error of the library.
 
-    `str(error)` says what was being done to what, and what can be done about it. Attributes:
+    `str(error)` says what was being done to what, and what the user can do. Attributes:
     """
 
     #: What kind of failure it is (an `ErrorCode`; an `int` for a number that this package does not know).
     code: int
-    #: The message alone.
+    #: Only the message.
     message: str
     #: The value id concerned, or None.
     value_id: str | None
-    #: The version id concerned, also one that is unacceptable, or None.
+    #: The version id concerned, also an invalid one, or None.
     version_id: str | None
     #: The file or directory concerned, or None.
     path: str | None
-    #: The system's own number (`errno`) for why a call of it failed, where one did; else 0. An `OSError` has it as its `errno`, too.
+    #: The system's error number (`errno`) if a system call failed; else 0. An `OSError` has it as its `errno`, too.
     system_code: int
 
-    #: Of `Coordinator.exchange` and `Coordinator.sync`: what was done all the same (an `ExchangeResult`, a `SyncResult`), with the result
+    #: From `Coordinator.exchange` and `Coordinator.sync`: what was done nevertheless (an `ExchangeResult`, a `SyncResult`), with the result
     #: and the error of each exchange. None for other calls.
     result: Any = None
 
@@ -162,15 +162,15 @@ def _rebuild(
 
 
 class InvalidArgumentError(Error, ValueError, codes=[c.ERROR_INVALID_ARGUMENT, c.ERROR_STRUCT_SIZE]):
-    """An argument that no call could take: an unknown constant, a URL that is none."""
+    """An invalid argument: an unknown constant, a malformed URL."""
 
 
 class InvalidIDError(InvalidArgumentError, codes=[c.ERROR_INVALID_VALUE_ID, c.ERROR_INVALID_VERSION_ID, c.ERROR_INVALID_UTF8]):
-    """A value id or version id that cannot be one, or text that is not Unicode."""
+    """An invalid value id or version id, or text that is not Unicode."""
 
 
 class TooLargeError(InvalidArgumentError, codes=[c.ERROR_TOO_LARGE]):
-    """A size beyond the limits: values hold at most 1 GiB."""
+    """A size beyond the limits: values have at most 1 GiB."""
 
 
 class DuplicateIDError(InvalidArgumentError, codes=[c.ERROR_DUPLICATE_ID]):
@@ -178,15 +178,15 @@ class DuplicateIDError(InvalidArgumentError, codes=[c.ERROR_DUPLICATE_ID]):
 
 
 class VersionMismatchError(InvalidArgumentError, codes=[c.ERROR_VERSION_MISMATCH]):
-    """Another version with this id is there already."""
+    """The store already has another version with this id."""
 
 
 class InvalidReferenceError(InvalidArgumentError, codes=[c.ERROR_INVALID_REFERENCE]):
-    """A `preserve` that names what no ancestor stored."""
+    """A `preserve` that names bytes that no ancestor stored."""
 
 
 class InvalidMetadataError(InvalidArgumentError, codes=[c.ERROR_INVALID_METADATA]):
-    """A metadata key that is empty, too long or not Unicode, a branch that is no string, metadata over 16 MiB, or of more than 65,536
+    """A metadata key that is empty, too long or not Unicode, a branch that is not a string, metadata over 16 MiB, or of more than 65,536
     keys.
     """
 
@@ -200,14 +200,14 @@ class UnknownPredecessorError(UnknownVersionError, codes=[c.ERROR_UNKNOWN_PREDEC
 
 
 class UnsupportedError(Error, NotImplementedError, codes=[c.ERROR_UNSUPPORTED]):
-    """Not possible here: a URL scheme that is not built in, an observation of a transport that cannot tell."""
+    """Not possible here: a URL scheme that is not built in, an observation of a transport that does not report changes."""
 
 
 class StorageError(
     Error, OSError,
     codes=[c.ERROR_IO, c.ERROR_NOT_A_STORE, c.ERROR_NEWER_FORMAT, c.ERROR_NO_SPACE, c.ERROR_DAMAGED, c.ERROR_UNKNOWN_OUTCOME],
 ):
-    """The place where the store rests failed: full disk, failing medium, damaged bytes, something that is no store."""
+    """The storage failed: full disk, failing medium, damaged bytes, something that is not a store."""
 
 
 class NotFoundError(StorageError, FileNotFoundError, codes=[c.ERROR_NOT_FOUND]):
@@ -215,7 +215,7 @@ class NotFoundError(StorageError, FileNotFoundError, codes=[c.ERROR_NOT_FOUND]):
 
 
 class PermissionDeniedError(StorageError, PermissionError, codes=[c.ERROR_PERMISSION, c.ERROR_READ_ONLY]):
-    """The system does not let us, or the store was opened for reading only."""
+    """The system denies access, or the store was opened read-only."""
 
 
 class NotDirectoryError(StorageError, NotADirectoryError, codes=[c.ERROR_NOT_A_DIRECTORY]):
@@ -223,7 +223,7 @@ class NotDirectoryError(StorageError, NotADirectoryError, codes=[c.ERROR_NOT_A_D
 
 
 class BusyError(StorageError, TimeoutError, codes=[c.ERROR_BUSY]):
-    """Another process or handle holds it for too long."""
+    """Another process or handle uses it for too long."""
 
 
 class TooManyFilesError(StorageError, codes=[c.ERROR_TOO_MANY_FILES]):
@@ -239,11 +239,11 @@ class ForkedError(Error, RuntimeError, codes=[c.ERROR_FORKED]):
 
 
 class CancelledError(Error, codes=[c.ERROR_CANCELLED]):
-    """A progress callback or a cancel token ended the call. What was added whole is kept."""
+    """A progress callback or a cancel token ended the call. Completed parts stay."""
 
 
 class CallbackError(Error, RuntimeError, codes=[c.ERROR_USER]):
-    """A callback of the host failed, and its exception is not known any more (else that is raised itself)."""
+    """A callback of the host failed, and its exception is not available any more (otherwise that is raised itself)."""
 
 
 class OutOfMemoryError(Error, MemoryError, codes=[c.ERROR_OUT_OF_MEMORY]):
@@ -267,7 +267,7 @@ class NoCommonAncestorError(MergeError, codes=[c.ERROR_NO_COMMON_ANCESTOR]):
 
 
 class MovedError(Error, RuntimeError, codes=[c.ERROR_MOVED]):
-    """Another version is current (`version_id`) than the one that the save expected; nothing was stored."""
+    """The current version (`version_id`) is not the one that the save expected; nothing was stored."""
 
 
 class TransportError(Error, ConnectionError, codes=[c.ERROR_TRANSPORT]):
@@ -283,14 +283,14 @@ class ExchangeDataError(
         c.ERROR_CLOCK_AHEAD,
     ],
 ):
-    """What the other side holds cannot be used: a problem of an exchange's result. Or, with `ErrorCode.UNPORTABLE_ID`, what others on the
-    other side would fail at is not saved.
+    """Data of the other side cannot be used: a problem of an exchange's result. Or, with `ErrorCode.UNPORTABLE_ID`, a save was refused
+    because another implementation would fail with it.
     """
 
 
 class EncryptionError(Error, ValueError, codes=[c.ERROR_WRONG_KEY, c.ERROR_KEY_MISSING, c.ERROR_KEYS_FORKED]):
-    """A passphrase or identity is another one than it is encrypted for, or the other side of a direct connection does not know the pairing
-    or the invitation (`WRONG_KEY`); or keys are missing or compete."""
+    """The passphrase or identity does not open the encrypted data, or the other side of a direct connection does not know the pairing or
+    the invitation (`WRONG_KEY`); or keys are missing or compete."""
 
 
 class SnapshotError(

@@ -1,4 +1,4 @@
-"""Exchanges: move versions between a store and a place that others reach, both ways, never merging."""
+"""Exchanges: move versions between a store and a place that other devices reach, in both directions. They never merge."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class exchange_options:
 
 
 class Exchange(Handle):
-    """Moves versions between a store and a place that others reach.
+    """Moves versions between a store and a place that other devices reach.
 
         with llvs.Exchange(store, "file:///shared/folder") as exchange:
             exchange.retrieve()
@@ -103,23 +103,22 @@ class Exchange(Handle):
     ) -> None:
         """Opens an exchange.
 
-        place: the path of a folder that others reach, which is made when it is not there; a URL ("file:///absolute/path" is a folder,
-        "memory:name" a place in this process, shared by all who give the name, "https+webdav://host/path/" a folder on a WebDAV server);
-        a `Remote`, which is a URL with credentials and more; a `Transport`; or `RemoteFiles`. A `str` is a URL when it begins with a
-        scheme, which is two or more letters, digits, "+", "-" or "." and a colon; else, and when it is a `pathlib.Path`, it is a path.
-        restoration_state: what `Exchange.restoration_state` was in an earlier process, or `b"new"`; see there. durability: of what a
-        folder gets. "full": files are on disk before anybody sees them; "normal": faster, but a power cut may leave files without their
-        bytes, which whoever has the version writes anew. create: False: a folder that is not there is a NotFoundError.
-        report_unportable: `send` lists value ids that another implementation of this design cannot hold or tell apart as problems with the
-        code `ErrorCode.UNPORTABLE_ID`, each once, named by the version that has them, which is sent all the same.
-        no_other_readers: True if no other implementation reads the place. Unless it is, and while the exchange is open, a save into the
-        store raises `ExchangeDataError` with that code if the place has two files for each version and another implementation would fail
-        at the version for good: for a new value id that would take more than 255 bytes in its file names or holds a NUL, and for metadata
-        with two keys that differ by normalization alone (docs/interchange.md). decode: as for `Store.import_store`, for snapshots of
-        another implementation.
+        place: the path of a folder that other devices reach, created if it does not exist; a URL ("file:///absolute/path" is a folder,
+        "memory:name" a place in this process, shared by all exchanges with that name, "https+webdav://host/path/" a folder on a WebDAV
+        server); a `Remote`, which is a URL with credentials and more; a `Transport`; or `RemoteFiles`. A `str` is a URL if it begins with a
+        scheme: two or more letters, digits, "+", "-" or ".", and a colon. Any other `str`, and a `pathlib.Path`, is a path.
+        restoration_state: `Exchange.restoration_state` of an earlier process, or `b"new"`; see there. durability: for files in a folder.
+        "full": files are on disk before others see them; "normal": faster, but a power cut may leave files without their bytes, which a
+        device that has the version writes again. create: False: a folder that does not exist is a NotFoundError.
+        report_unportable: `send` lists value ids that another implementation of this design cannot store or distinguish as problems with
+        the code `ErrorCode.UNPORTABLE_ID`, each once, named by their version, which is sent nevertheless.
+        no_other_readers: True if no other implementation reads the place. If False, the place has two files for each version, and the
+        exchange is open, a save that would make another implementation fail permanently raises `ExchangeDataError` with that code. That is
+        a save with a new value id that needs more than 255 bytes in file names or contains a NUL, or with metadata that has two keys which
+        differ only in normalization (docs/interchange.md). decode: as for `Store.import_store`, for snapshots of another implementation.
 
-        Raises InvalidArgumentError (no URL), UnsupportedError (scheme), StorageError, TransportError, BusyError (a transport
-        that serves another exchange).
+        Raises InvalidArgumentError (not a URL), UnsupportedError (scheme), StorageError, TransportError, BusyError (a transport that serves
+        another exchange).
         """
         place = place_of(place)
         carrier = carrier_of(place)
@@ -156,37 +155,37 @@ class Exchange(Handle):
                 self._transport.close()
 
     def retrieve(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> ExchangeResult:
-        """Adds to the store what the other side has and the store lacks.
+        """Adds to the store the versions that the other side has and the store lacks.
 
-        What cannot be added (damaged, incomplete, foreign) is a problem in the result, not an error. May be interrupted and
-        run again at any time. Raises TransportError, StorageError, CancelledError.
+        An item that cannot be added (damaged, incomplete, foreign) is a problem in the result, not an error. May be interrupted and run
+        again at any time. Raises TransportError, StorageError, CancelledError.
 
-        Repairs, too: versions of the store in which reading, or `Store.verify`, met damage through this `Store` are fetched as well,
-        and what is damaged of them is written anew (`repaired`). What is whole of such a version must be the same there, else it
-        is a problem with the code `ErrorCode.VERSION_MISMATCH`, and nothing of it is changed.
+        It also repairs. If reading through this `Store`, or `Store.verify`, found damage in versions, these are fetched as well, and their
+        damaged parts are written again (`repaired`). The undamaged parts must be the same at the other side: else there is a problem with
+        the code `ErrorCode.VERSION_MISMATCH`, and the version is left unchanged.
         """
         with self._call as pointer, Control(progress, cancel) as control:
             return take_result(lib.llvs_exchange_retrieve, pointer, control)
 
     def verify(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> ExchangeResult:
-        """Retrieves as `retrieve` does, and fetches as well what the store has already, which otherwise nobody looks at again.
+        """Retrieves as `retrieve` does, and also fetches versions that the store already has, to compare them.
 
-        A file there that is damaged is a problem in the result, and the next `send` of this exchange writes the two files of that
-        version anew. Files that are whole and tell of another version than the store has are a problem with the code
-        `ErrorCode.VERSION_MISMATCH`: both stay as they are. Versions that are damaged in the store are repaired, as `retrieve` does,
-        whether or not the damage was met before. Cost: all that the other side has is read, and the same in the store. Errors as for
+        A damaged file at the other side is a problem in the result, and the next `send` of this exchange writes the two files of that
+        version again. If the files are undamaged, but the version differs from the store's, there is a problem with the code
+        `ErrorCode.VERSION_MISMATCH`: both stay unchanged. Versions that are damaged in the store are repaired, as by `retrieve`, even if
+        the damage was not found before. Cost: reads everything that the other side has, and the same in the store. Errors as for
         `retrieve`.
         """
         with self._call as pointer, Control(progress, cancel) as control:
             return take_result(lib.llvs_exchange_verify, pointer, control)
 
     def send(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> ExchangeResult:
-        """Sends what the store has and the other side lacks. Errors as for `retrieve`."""
+        """Sends the versions that the store has and the other side lacks. Errors as for `retrieve`."""
         with self._call as pointer, Control(progress, cancel) as control:
             return take_result(lib.llvs_exchange_send, pointer, control)
 
     def members(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> tuple[Member, ...]:
-        """Who has the keys of the place, which is encrypted. Raises UnsupportedError (opened without keys), EncryptionError."""
+        """Lists the members of the encrypted place. Raises UnsupportedError (opened without keys), EncryptionError."""
         pointer = ctypes.c_void_p()
         with self._call as exchange, Control(progress, cancel) as control:
             lib.llvs_exchange_members(exchange, control, ctypes.byref(pointer))
@@ -204,10 +203,10 @@ class Exchange(Handle):
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> None:
-        """Gives the keys of the place to one more, who can read what was written and what will be. Who is a member stays one.
+        """Adds a member of the place, who can read everything that was and will be written. No effect if it is a member already.
 
         recipient: the public half of its identity, `age1...`. name, kind ("device", "host" or "recovery"): for people.
-        Raises InvalidArgumentError (no recipient, or one that was removed), and as `members`.
+        Raises InvalidArgumentError (not a recipient, or one that was removed), and as `members`.
         """
         number = member_kind(kind)
         with self._call as pointer, Control(progress, cancel) as control:
@@ -216,11 +215,12 @@ class Exchange(Handle):
     def remove_member(
         self, recipient: str, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None
     ) -> None:
-        """Takes the keys of all that is written from now on from a member. What lies there it can read for ever, if it can reach it: take
-        its access to the place away first. Other devices go on to the new keys with their next exchanges, within 10 minutes.
+        """Removes a member: it does not get the keys of anything that is written from now on. If it still reaches the place, it can read
+        the existing contents for ever: revoke its access to the place first. Other devices switch to the new keys with their next
+        exchanges, within 10 minutes.
 
-        recipient: as `members` gives it. It is never added again: the device makes a new identity.
-        Raises InvalidArgumentError (no member, or the last one), and as `members`.
+        recipient: as `members` returns it. It cannot be added again: the device makes a new identity.
+        Raises InvalidArgumentError (not a member, or the last one), and as `members`.
         """
         with self._call as pointer, Control(progress, cancel) as control:
             lib.llvs_exchange_remove_member(pointer, encode(recipient), control)
@@ -233,14 +233,14 @@ class Exchange(Handle):
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> None:
-        """Sets another passphrase. The members and their keys stay; what the old one opened is removed from the place.
+        """Sets another passphrase. The members and their keys stay; the file that the old passphrase opened is removed from the place.
 
-        The exchange goes on with the new one. Others that were opened with the old one get EncryptionError (`ErrorCode.WRONG_KEY`) within
-        10 minutes, and are to be opened anew. When it is interrupted, both may open the place: do it again.
+        This exchange continues with the new one. Exchanges that were opened with the old one get EncryptionError (`ErrorCode.WRONG_KEY`)
+        within 10 minutes: open them again. If the call is interrupted, both may open the place: call it again.
 
-        leaked: whether somebody else has the old one, since a copy of its file still opens with it. The member "passphrase" gets another
-        identity, and a new epoch begins, as by `remove_member`. A place without that member gets it.
-        Raises InvalidArgumentError (no passphrase; without `leaked`, the exchange was opened without the old one), and as `members`.
+        leaked: whether another person knows the old one, with which a copy of its file can still be opened. The member "passphrase" gets
+        another identity, and a new epoch begins, as by `remove_member`. A place without that member gets it.
+        Raises InvalidArgumentError (not a passphrase; without `leaked`, the exchange was opened without the old one), and as `members`.
         """
         with self._call as pointer, Control(progress, cancel) as control:
             text = encode(unicodedata.normalize("NFC", passphrase))
@@ -249,14 +249,14 @@ class Exchange(Handle):
     def pairing(
         self, *, read_anew: bool = True, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None
     ) -> bytes:
-        """What the members of the place, which is encrypted, make direct connections by, without being paired: 48 bytes that follow from
-        its newest keys, the same for all members, and others when these are renewed. A secret.
+        """Returns the pairing of the encrypted place, with which its members make direct connections without pairing devices: 48 bytes,
+        derived from the newest keys, the same for all members. It changes when the keys are renewed. It is a secret.
 
-        `connect`, `listen` and their like take the exchange itself in the place of a pairing, and go by the newest keys that it read. These
-        bytes are for a device that is to connect where the place cannot be reached: it keeps them as it keeps a pairing.
+        `connect`, `listen` and similar functions accept the exchange itself instead of a pairing, and use the newest keys that it has read.
+        These bytes are for a device that has to connect while the place cannot be reached: it stores them as it stores a pairing.
 
-        read_anew: False: what they were when the exchange read the keys last; nothing is asked of the place.
-        Raises EncryptionError (`ErrorCode.KEY_MISSING`, also when nothing was read yet), and as `members`.
+        read_anew: False: uses the keys that the exchange read last, without a request to the place.
+        Raises EncryptionError (`ErrorCode.KEY_MISSING`, also if no keys were read yet), and as `members`.
         """
         found = _structs.llvs_buffer()
         with self._call as pointer, Control(progress, cancel) as control:
@@ -264,10 +264,10 @@ class Exchange(Handle):
         return _pages.take_buffer(found) or b""
 
     def join_keys(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> None:
-        """Joins keys that compete, which an exchange tells of as a problem with `ErrorCode.KEYS_FORKED`: a new epoch begins, which has the
-        members of both sides but those that were removed on one. Look at `members` first: all of them are believed.
+        """Joins competing keys, which an exchange reports as a problem with `ErrorCode.KEYS_FORKED`. A new epoch begins, with the members
+        of both sides except those that one side removed. Check `members` first: all of them are trusted.
 
-        Does nothing where none compete. Raises as `members`.
+        Does nothing if no keys compete. Raises as `members`.
         """
         with self._call as pointer, Control(progress, cancel) as control:
             lib.llvs_exchange_join_keys(pointer, control)
@@ -275,16 +275,16 @@ class Exchange(Handle):
     def rekey(
         self, *, renew: bool = False, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None
     ) -> int:
-        """Sends all that lies in the place anew, with its newest keys, and takes what lies there with older ones away: for when a device
-        or a key was lost, so that who has only these can read nothing any more. (Whoever read it before keeps it.) As much is sent as
-        lies there.
+        """Sends the whole contents of the place again, encrypted with the newest keys, and removes the copies with older keys. Use it after
+        a device or a key was lost: the finder of it then cannot read anything any more. (What was read before remains readable.) It sends
+        as many bytes as the place contains.
 
-        What is replaced is deleted by later exchanges of this device, packs after a day, large values after one more; other devices go
-        on meanwhile. What was interrupted goes on with the full listing that exchanges make each day; or call it again.
+        Later exchanges of this device delete the replaced files, packs after a day, large values after one more; other devices continue
+        meanwhile. If it is interrupted, the full listing that exchanges make each day continues it; or call it again.
 
-        renew: whether keys are made first that only the members of now have. They are there already after `remove_member`, and after
+        renew: whether to make new keys first, which only the present members get. Not needed after `remove_member`, nor after
         `change_passphrase` with `leaked`.
-        Returns how many packs lie there still with older keys: those that will be deleted, and those that cannot be read here.
+        Returns how many packs with older keys remain: those that will be deleted, and those that this device cannot read.
         Raises as `members`, and as `send`.
         """
         left = ctypes.c_uint64()
@@ -293,8 +293,9 @@ class Exchange(Handle):
         return left.value
 
     def retire(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> ExchangeResult:
-        """Ends what this device sends to a place in packs, for good: sends what is left, and tells the others, who then put what it sent
-        together at once, and not after 30 days. Nothing is removed here; what is sent later all the same is sent as by another device.
+        """Retires this device as a writer of a place in the packed layout: sends what is left, and announces that it is done. The other
+        devices then merge its packs at once, instead of after 30 days. Nothing is removed from the store. If the device sends again later,
+        it does so as a new writer.
 
         Raises UnsupportedError (a place that holds no packs), and as `send`.
         """
@@ -304,18 +305,19 @@ class Exchange(Handle):
     def announce_move(
         self, address: str, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None
     ) -> ExchangeResult:
-        """Tells the other devices that the place goes on elsewhere, after sending what is left: their exchanges here have that as a problem
-        (`ErrorCode.PLACE_MOVED`, with the address as its error's `path`) from then on. Nothing else changes, and nothing is removed.
+        """Announces to the other devices that the place has moved, after sending what is left. From then on their exchanges with the old
+        place have a problem (`ErrorCode.PLACE_MOVED`, with the address as its error's `path`). Nothing else changes, and nothing is
+        removed.
 
-        address: for people and programs, 1 to 1,024 bytes. No secrets: whoever reads the place reads it.
+        address: for people and programs, 1 to 1,024 bytes. No secrets: every device that reads the place can read it.
         Raises InvalidArgumentError, UnsupportedError (a place that holds no packs), and as `send`.
         """
         with self._call as pointer, Control(progress, cancel) as control:
             return take_result(lib.llvs_exchange_announce_move, pointer, encode(address), control)
 
     def remote_status(self) -> Optional[RemoteStatus]:
-        """What this device knows of a place in packs, as of the last exchange of its store there; None when there was none, or the place
-        has no packs. Nothing is asked of the place.
+        """Returns what this device knows about a place in the packed layout, as of the last exchange of its store there; None if there was
+        none, or the place has no packs. Sends no requests.
         """
         remote = ctypes.c_void_p()
         with self._call as pointer:
@@ -328,20 +330,22 @@ class Exchange(Handle):
             lib.llvs_remote_free(remote)
 
     def observe(self, callback: Callable[[], Any]) -> Observer:
-        """Calls `callback()` soon after the other side may have gained versions, on a thread of the library. Retrieve to see what came.
+        """Registers a callback for new versions at the other side: `callback()` is called soon after, on a thread of the library. Retrieve
+        to get them.
 
-        Raises UnsupportedError when the transport cannot tell.
+        Raises UnsupportedError if the transport cannot report changes.
         """
         with self._call as pointer:
             return observe(lib.llvs_exchange_observe, (pointer,), notify_thunk, callback, self._observers)
 
     @property
     def restoration_state(self) -> bytes:
-        """What the exchange wants to find again in a later process; opaque. Setting unusable state costs a full listing.
+        """The state that the exchange needs in a later process; opaque. Setting unusable state costs a full listing.
 
-        `b"new"` makes the exchange forget which place its store knows at this address. The next `retrieve` or `send` then joins whatever is
-        there: an emptied place is filled anew from this store, and the versions of another store are merged with this one's, for good.
-        Without it both are a NotFoundError. A coordinator and a syncer of the same store then exchange with the place as well.
+        `b"new"` makes the exchange forget which place its store knows at this address. The next `retrieve` or `send` then joins the place
+        that is there now: an emptied place is filled again from this store; with the place of another store, the versions of both stores
+        are joined permanently. Without `b"new"` both are a NotFoundError. Afterwards a coordinator and a syncer of the same store also
+        exchange with the place.
         """
         with self._call as pointer:
             return take_buffer(lib.llvs_exchange_restoration_state, pointer) or b""
@@ -353,13 +357,13 @@ class Exchange(Handle):
 
     @property
     def url(self) -> str:
-        """The URL that the exchange was opened with; empty when it goes through a `Transport` or `RemoteFiles`."""
+        """The URL that the exchange was opened with; empty with a `Transport` or `RemoteFiles`."""
         with self._call as pointer:
             found = lib.llvs_exchange_url(pointer)
             return decode(copy(found.data, found.size)) if found.size else ""
 
     def put_snapshot(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> Snapshot:
-        """Puts a snapshot of the store beside the versions of the exchange, replacing an older one of ours. Cost: the size of the store.
+        """Writes a snapshot of the store to the place of the exchange, replacing an older one of this library. Cost: the size of the store.
 
         Raises StorageError, TransportError, UnsupportedError, CancelledError.
         """
@@ -367,8 +371,8 @@ class Exchange(Handle):
             return the_snapshot(lib.llvs_exchange_put_snapshot, pointer, control)
 
     def restore_snapshot(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> Snapshot:
-        """Restores the snapshot that lies there into the store, which must be empty or hold one version. All of it or nothing,
-        but for versions that are not what their ids say, and those that build on them, which are told of in `problems`.
+        """Restores the snapshot at the place into the store, which must be empty or hold one version. Restores all of it or nothing, except
+        versions that do not match their content ids, and their descendants: these are in `problems`.
 
         Raises SnapshotError, StorageError, TransportError, CancelledError.
         """
@@ -376,6 +380,6 @@ class Exchange(Handle):
             return the_snapshot(lib.llvs_exchange_restore_snapshot, pointer, control)
 
     def snapshot(self) -> Optional[Snapshot]:
-        """The manifest of the snapshot that lies there, of any format; None when there is none. Raises SnapshotError, TransportError."""
+        """Returns the manifest of the snapshot at the place, of any format; None if there is none. Raises SnapshotError, TransportError."""
         with self._call as pointer:
             return take_snapshot(lib.llvs_exchange_snapshot, pointer)

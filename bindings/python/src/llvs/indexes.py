@@ -1,4 +1,4 @@
-"""Finding values by what is in them: indexes, which belong to each version as its state does."""
+"""Finding values by their contents: indexes, which work at any version."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ lib = _abi.lib
 byref = ctypes.byref
 
 
-#: How many versions are remembered.
+#: The number of versions to remember.
 _MOST_MADE = 1_000
 
 
 class IndexEntry(NamedTuple):
     """An entry of an index."""
 
-    #: The parts, strings as they are spelled in the value. Numbers are `int` or `float`, and `Decimal` where a float would be another.
+    #: The parts, strings as spelled in the value. Numbers are `int` or `float`, or `Decimal` if a float would be inexact.
     key: tuple[KeyPart, ...]
     #: The id of the value.
     id: str
 
 
 class IndexPage(NamedTuple):
-    """Some entries, one behind the other in the order asked for."""
+    """Some entries, in the requested order."""
 
     #: The entries.
     entries: tuple[IndexEntry, ...]
-    #: Where the next page begins; None when this is the last. It stays good at this version for ever.
+    #: Where the next page begins; None if this is the last. It stays valid at this version for ever.
     cursor: Optional[bytes]
 
 
@@ -50,16 +50,16 @@ class Explanation(NamedTuple):
     #: Why it has none: "prefix", "reserved", "not-json", "where", "too-many-keys", "no-first-part", "no-keys" (docs/index-keys.md), or
     #: "no-value".
     why: Optional[str]
-    #: The definition that counts.
+    #: The definition in use.
     definition: dict[str, Any]
-    #: The version at which it is declared; None when it was given.
+    #: The version at which the definition was found; None if it was passed as an argument.
     declared_at: Optional[str]
     #: The keys as they are compared.
     key_bytes: tuple[bytes, ...]
 
 
 class Computed(NamedTuple):
-    """An index whose keys a function gives."""
+    """An index whose keys a function computes."""
 
     keys: KeyFunction
     prefix: str
@@ -68,7 +68,7 @@ class Computed(NamedTuple):
 
 
 def computed(keys: Optional[KeyFunction], definition: Any, prefix: str, parts: int, version: int) -> Any:
-    """What `Index` takes as the definition, of the arguments of `Store.index`."""
+    """Returns the definition for `Index`, from the arguments of `Store.index`."""
     if keys is None:
         if prefix or parts != 1 or version:
             raise TypeError("prefix, parts and version are those of an index whose keys a function gives: give keys as well")
@@ -91,11 +91,11 @@ class Index(Handle):
         by_name.prefix("Sm").count()
         notes.index("due").range(low="2026-01-01", high="2026-02-01")
 
-    A date or a time in a question stands for the string that models write for it. Strings are compared as they are written, so ranges of
-    times are right where all are written alike: a member with `Pick("max")` is.
+    A date or a time in a query means the string that models write for it. Strings are compared as they are written, so ranges of times are
+    right only if all are written in one form, as a member with `Pick("max")` is.
 
-    It answers for the version that is asked about, always. Nothing is made before it is asked; the first question at a version reads the
-    values that differ from the nearest version that has the index, or all under its prefix. Safe from all threads.
+    The result is always that of the version queried. Nothing is built before a query; the first query at a version reads the values that
+    differ from the nearest version that has the index, or all with its prefix. Safe from all threads.
     """
 
     _release = "llvs_index_free"
@@ -110,7 +110,7 @@ class Index(Handle):
         what: str,
         warm: bool = False,
     ) -> None:
-        """What `Store.index` and `Coordinator.index` call."""
+        """Called by `Store.index` and `Coordinator.index`."""
         options: Any
         if isinstance(definition, Computed):
             options = _structs.llvs_computed_index_options(
@@ -147,9 +147,9 @@ class Index(Handle):
         super().__init__(pointer.value or 0)
         self._calls_back = store._calls_back or isinstance(definition, Computed)
         self._store, self._coordinator, self._of = store, coordinator, what
-        #: Versions at which it was asked, and is probably there.
+        #: Versions at which it was queried, and so probably exists.
         self._made: set[bytes] = set()
-        #: The name under which it is declared, or its function is known; None when its definition was given.
+        #: The name under which it is defined, or of its function; None if its definition was passed as an argument.
         self.name = name
 
     def _what(self) -> str:
@@ -170,15 +170,16 @@ class Index(Handle):
         return Found(self, self._version(at), {**asked, "reverse": int(bool(reverse)), "unique": int(bool(unique))})
 
     def find(self, *parts: GivenPart, at: Optional[AnyVersion] = None, reverse: bool = False, unique: bool = False) -> Found:
-        """The entries whose first parts are these; all of them without any.
+        """Returns the entries with these first parts; without any, all entries.
 
-        at: the version; None: the current one (of a store, its newest head), as it is now. reverse: from the last to the first. unique: of
-        a value that has several keys among those, only the first that is met.
+        at: the version; None: the current one (for a store, its newest head), as it is now. reverse: from the last to the first. unique: if
+        a value matches with several keys, only the first one found.
         """
         return self._found({"equal": tuple_text(parts)}, at, reverse, unique)
 
     def prefix(self, *parts: GivenPart, at: Optional[AnyVersion] = None, reverse: bool = False, unique: bool = False) -> Found:
-        """The entries in which the last part given, a str, is what a string begins with, and the first ones are equal. As `find`."""
+        """Returns the entries whose first parts are equal to the first ones given, and whose next part is a string that begins with the
+        last one given, a str. As `find`."""
         if not parts or not isinstance(parts[-1], str):
             raise TypeError("prefix takes the beginning of a string as its last argument")
         asked = {"equal": tuple_text(parts[:-1]), "begin": encode(parts[-1]), "has_begin": 1}
@@ -195,16 +196,17 @@ class Index(Handle):
         reverse: bool = False,
         unique: bool = False,
     ) -> Found:
-        """The entries that begin with `parts` and go on within the bounds. As `find`.
+        """Returns the entries that begin with `parts`, and whose next parts are within the bounds. As `find`.
 
-        low, high: a part, or several as a tuple; without one, all of that side. (`None` is the part null.) Both are meant themselves,
-        unless low_open or high_open says that they are not. A range without one bound goes on through all types: numbers, then strings.
+        low, high: a part, or several as a tuple; without one, the range is open on that side. (`None` is the part null.) Both are included,
+        unless low_open or high_open is True. With only one bound the range runs to the end and includes values of other types: numbers,
+        then strings.
         """
         asked = {"equal": tuple_text(parts), "low": bound_text(low), "high": bound_text(high)}
         return self._found({**asked, "low_open": int(bool(low_open)), "high_open": int(bool(high_open))}, at, reverse, unique)
 
     def explain(self, id: str, *, at: Optional[AnyVersion] = None) -> Explanation:
-        """Under which keys a value is in the index, or why it is not. Raises UnknownVersionError, NotFoundError."""
+        """Returns the keys under which a value is in the index, or why it is not. Raises UnknownVersionError, NotFoundError."""
         buffer = _structs.llvs_buffer()
         with self._call as pointer:
             lib.llvs_index_explain(pointer, self._version(at), encode(id), byref(buffer))
@@ -223,7 +225,7 @@ class Index(Handle):
         read: Callable[[Any], Any],
         control: Optional[Control] = None,
     ) -> tuple[Any, bytes]:
-        """What `read` makes of a page, and where the next begins."""
+        """Returns the result of `read` for a page, and where the next begins."""
         question = _structs.llvs_index_question(struct_size=ctypes.sizeof(_structs.llvs_index_question), want=want, limit=limit)
         for name, value in {**asked, "after": after}.items():
             if isinstance(value, int):
@@ -233,7 +235,7 @@ class Index(Handle):
                 pair.data, pair.size = address(value), len(value)
         page = ctypes.c_void_p()
         if control is None and version not in self._made:
-            # What may take long serves signals meanwhile.
+            # A call that may take long handles signals meanwhile.
             control = Control(None, None)
         with self._call as pointer:
             if control is None:
@@ -273,10 +275,10 @@ def _values(page: Any) -> list[Value]:
 
 
 class Found(Iterable[str]):
-    """What an index holds of something, at one version. Iterates over ids, in order of the keys; pages are fetched as it goes.
+    """The result of a query of an index, at one version. Iterates over ids, in order of the keys; pages are fetched during iteration.
 
-    A value with several keys comes several times, unless it was asked for with `unique`. Nothing is looked for before it is used, and each
-    use looks anew; at a version the answer is always the same.
+    A value with several keys occurs several times, except with `unique`. The query runs when the object is used, and again at each use; at
+    one version the result is always the same.
     """
 
     def __init__(self, index: Index, version: bytes, asked: dict[str, Any]) -> None:
@@ -314,10 +316,10 @@ class Found(Iterable[str]):
         return self.ids()
 
     def ids(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> Iterator[str]:
-        """The ids: what iterating gives.
+        """The ids, as by iterating.
 
-        progress, cancel: here and below, of making the index, where it is not there at the version, and of reading values; looked at in
-        each page. Raises CancelledError.
+        progress, cancel: here and below, of building the index, if it does not exist at the version, and of reading values; checked in each
+        page. Raises CancelledError.
         """
         return self._walk(0, _ids, progress, cancel)
 
@@ -350,14 +352,14 @@ class Found(Iterable[str]):
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> IndexPage:
-        """One page, of at most `limit` entries (0: 1,000), behind the cursor of the page before."""
+        """Returns one page, of at most `limit` entries (0: 1,000), after the cursor of the previous page."""
         found, cursor = self._ask(c.INDEX_KEYS, limit, after or b"", _entries, progress, cancel)
         return IndexPage(tuple(found), cursor or None)
 
     def count(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> int:
-        """How many there are. O(log n), but for `unique` and for keys of more than 1,023 bytes.
+        """Returns how many there are. O(log n), except with `unique` and for keys of more than 1,023 bytes.
 
-        progress, cancel: of making the index, where it is not there at the version. Raises CancelledError, and what `Index.find` raises.
+        progress, cancel: of building the index, if it does not exist at the version. Raises CancelledError, and what `Index.find` raises.
         """
         found, _ = self._ask(c.INDEX_COUNT, 1, b"", lambda page: int(page.total), progress, cancel)
         return int(found)

@@ -1,4 +1,4 @@
-"""Direct connections over sockets, each on a thread of its own: `connect`, and what `listen` makes of those that come."""
+"""Direct connections over sockets, each on a thread of its own: made by `connect`, or accepted by `listen`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .snapshot import Problem
 from .observer import Observer
 from .store import Store
 
-#: Where a store is found: ("host", port), or the path of a Unix socket.
+#: The address of a store: ("host", port), or the path of a Unix socket.
 Address = Union[str, tuple[str, int]]
 
 
 class _News:
-    """Tells all links of a store of what comes to it, by one observer: each observer costs a thread of the library's."""
+    """Notifies all links of a store of new versions, with one observer: each observer costs a thread of the library."""
 
     _lock = threading.Lock()
     _of: weakref.WeakKeyDictionary[Store, _News] = weakref.WeakKeyDictionary()
@@ -60,12 +60,12 @@ class _News:
 
 
 class Link:
-    """A direct connection over a socket, on a thread of its own, made by `connect` or `listen`. It lasts until it is closed, is cut, or the
-    store is closed; what is saved on either side goes to the other at once."""
+    """A direct connection over a socket, on a thread of its own, made by `connect` or `listen`. It lasts until it is closed or cut, or the
+    store is closed; each save on either side is sent to the other at once."""
 
-    #: Bytes that are given to the socket at once.
+    #: Bytes that are passed to the socket at once.
     _AT_ONCE = 1 << 18
-    #: Seconds in which the other side takes what is on its way when a connection ends.
+    #: Seconds for the other side to read the remaining bytes when a connection ends.
     _FAREWELL = 5.0
 
     def __init__(
@@ -74,20 +74,20 @@ class Link:
     ) -> None:
         """Begins at once: use `connect` and `listen`.
 
-        beginning: what has come of the connection already.
-        known_by: until when, by `time.monotonic`, the other side has to say who it is; None: as `Peer.tick` says.
-        only: the device key of whom the pairing is for; empty: of whoever has the invitation. Nobody else is sent anything.
+        beginning: the bytes of the connection received so far.
+        known_by: until when, by `time.monotonic`, the other side must identify itself; None: as for `Peer.tick`.
+        only: the device key of the device that the pairing is for; empty: any device with the invitation. Other devices are sent nothing.
         """
         self._known_by, self._only = known_by, only
         self._store, self._peer, self._socket = store, peer, connection
         self._changed = threading.Condition()
         self._state, self._error, self._problems = peer.state, None, []  # type: PeerState, Optional[BaseException], list[Problem]
         self._closing = False
-        #: Whether it came so far that versions were exchanged.
+        #: Whether it reached the phase in which versions are exchanged.
         self._got_in = False
-        #: What was taken of the peer and is not with the socket yet; the thread's alone.
+        #: Bytes from the peer that were not passed to the socket yet; used by the thread only.
         self._outgoing = memoryview(b"")
-        #: How often `wait` asked for a look at the store, and which of these the thread has done.
+        #: How often `wait` requested a check of the store, and how many of these the thread has done.
         self._asked = self._looked = 0
         self._wake, self._woken = socket.socketpair()
         for one in (connection, self._wake, self._woken):
@@ -131,20 +131,21 @@ class Link:
             self._peer.close()
 
     def _is_another(self) -> bool:
-        """Whether the other side is known, and not the one that the pairing is for."""
+        """Returns whether the other side is identified, and is not the device that the pairing is for."""
         return bool(self._only) and self._note().key not in (b"", self._only)
 
     def _hear(self) -> bytes:
-        """What has come. What comes at once is stored at once; but nothing is read behind the handshake before `_is_another` is known."""
+        """Returns received bytes. Bytes that arrive together are stored together; but nothing after the handshake is read before
+        `_is_another` is decided."""
         return self._socket.recv(1 if self._only and not self._state.key else 4 * self._AT_ONCE)
 
     def _tell_why(self) -> None:
-        """What is left to be said of why it ends, behind what was begun, as far as the other side takes it."""
+        """Sends the reason for its end, after what was begun, as far as the other side reads it."""
         self._socket.settimeout(self._FAREWELL)
         self._socket.sendall(self._outgoing)
         while data := self._peer.send():
             self._socket.sendall(data)
-        # Closed with bytes that nobody read it would take back what was said last.
+        # If it were closed with unread bytes, the last bytes sent would be lost.
         self._socket.shutdown(socket.SHUT_WR)
         until = time.monotonic() + 1.0
         while (rest := until - time.monotonic()) > 0:
@@ -153,7 +154,8 @@ class Link:
                 break
 
     def _ended(self, cut: OSError) -> None:
-        """The connection is no more. Raises that, unless the other side had said goodbye, or something else, before."""
+        """Handles the end of the connection. Raises an error for it, unless the other side had said goodbye, or another error came
+        before."""
         try:
             while not self._is_another() and (data := self._hear()):
                 self._peer.receive(data)
@@ -177,19 +179,19 @@ class Link:
                 if self._note().phase == PeerPhase.ENDED and not self._outgoing:
                     return
                 selector.modify(self._socket, selectors.EVENT_READ | (selectors.EVENT_WRITE if self._outgoing else 0))
-                # Who waits for versions that were asked for elsewhere looks again each second.
+                # A link that waits for versions requested by another link checks again each second.
                 rest = 1.0 if self._state.phase == PeerPhase.EXCHANGING else 5.0
                 if self._known_by is not None and not self._state.key:
                     rest = min(rest, self._known_by - time.monotonic())
                     if rest <= 0:
-                        # Also who is heard all the time, byte by byte.
+                        # Also a side that sends all the time, byte by byte.
                         raise ConnectionError("The other side did not say within 10 seconds who it is.")
                 events = {key.fileobj: mask for key, mask in selector.select(timeout=rest)}
                 self._peer.tick(time.monotonic())
                 if self._woken in events:
                     self._woken.recv(4096)
                     asked = self._asked
-                    # What was saved before it was to be closed goes along.
+                    # Saves made before the close are sent, too.
                     self._peer.store_changed()
                     if self._closing:
                         self._peer.goodbye()
@@ -225,22 +227,24 @@ class Link:
 
     @property
     def state(self) -> PeerState:
-        """What happened until now, with all problems met."""
+        """Returns the state, with all problems so far."""
         with self._changed:
             return self._state._replace(problems=tuple(self._problems))
 
     @property
     def error(self) -> Optional[BaseException]:
-        """Why it ended, unless both sides said goodbye; None while it lasts."""
+        """The error that ended it, unless both sides said goodbye; None while it is open."""
         return self._error
 
     @property
     def pairing(self) -> bytes:
-        """The pairing that an invitation brought, to be kept in secret for all further connections; empty before it came."""
+        """The pairing that was received through an invitation; store it as a secret for all further connections. Empty before it has
+        arrived."""
         return self.state.pairing
 
     def wait(self, timeout: Optional[float] = None) -> bool:
-        """Waits until both stores are in step, with all that is in this one now, or it has ended; whether they are. Raises why it ended."""
+        """Waits until both stores are in sync, including all that this one has now, or the link has ended; returns whether they are in
+        sync. Raises why it ended."""
         with self._changed:
             self._asked += 1
             asked = self._asked
@@ -259,7 +263,8 @@ class Link:
         return is_settled and phase == PeerPhase.IN_STEP
 
     def digits(self, timeout: Optional[float] = None) -> str:
-        """Six digits that people compare on both sides, once they are known; see `confirm`. Raises TimeoutError, and why it ended."""
+        """Returns six digits for people to compare on both sides, when they are known; see `confirm`. Raises TimeoutError, and why it
+        ended."""
         with self._changed:
             self._changed.wait_for(lambda: self._state.digits or self._state.phase == PeerPhase.ENDED, timeout)
             state = self._state
@@ -270,16 +275,16 @@ class Link:
         return state.digits
 
     def confirm(self) -> None:
-        """Says that the person here sees the same digits on both sides. Who does not closes the link."""
+        """Confirms that the person here sees the same digits on both sides. If they differ, close the link."""
         self._peer.confirm()
         self._signal()
 
     def set_background(self, is_in_background: bool) -> None:
-        """Says whether the program is in the background from now on: see `Peer.set_background`."""
+        """Sets whether the program is in the background: see `Peer.set_background`."""
         self._peer.set_background(is_in_background)
 
     def close(self, timeout: float = 10.0) -> None:
-        """Sends what is to be sent, says goodbye, and waits for the other side to do so; then, or after so many seconds, it ends."""
+        """Sends everything that waits, says goodbye, and waits for the other side to do so; then, or after that many seconds, it ends."""
         self._closing = True
         self._signal()
         self._thread.join(timeout)
@@ -310,14 +315,14 @@ def connect(
     quota: Optional[Callable[[int], None]] = None,
     timeout: float = 10.0,
 ) -> Link:
-    """Connects a store to the one that `listen` offers at an address, and keeps them in step.
+    """Connects a store to the one that `listen` offers at an address, and keeps them in sync.
 
         with llvs.connect(notes, ("10.0.0.7", 4040), pairing) as link:
             link.wait()                 # both have everything
 
     pairing: or an exchange with an encrypted place whose members the two are: see `Peer`.
-    invitation: in the place of a pairing, a code that `Listener.invite` gave on the other side; `Link.pairing` then is what it brought.
-    compare: in the place of both, people compare `Link.digits` on both sides, where the other one waits in `Listener.compare`.
+    invitation: instead of a pairing, a code of `Listener.invite` on the other side; `Link.pairing` then is the received pairing.
+    compare: instead of both, people compare `Link.digits` on both sides, while the other side waits in `Listener.compare`.
     timeout: seconds for the connection itself. For the rest see `Peer`. Raises OSError, and what `Peer` raises.
     """
     peer = Peer(

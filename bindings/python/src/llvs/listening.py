@@ -1,4 +1,4 @@
-"""Offers stores to those that connect to them directly."""
+"""Offers stores to direct connections."""
 
 from __future__ import annotations
 
@@ -28,16 +28,17 @@ class _Invitation:
     """Of a listener."""
 
     def __init__(self, pairing: bytes, until: float) -> None:
-        #: Whose it is, and until when it is good.
+        #: The pairing that it gives, and until when it is valid.
         self.pairing, self.until = pairing, until
-        #: Connections by it: one at a time while it is not known which device it is; then it is that device's.
+        #: Connections with it: one at a time while the device is unknown; afterwards it belongs to that device.
         self.links: list[Link] = []
         self.is_tried = self.is_used = False
         self.key = b""
 
     def look(self) -> None:
-        """Looks at its connections. It is used up once its device has the pairing for certain; one that was cut before may try again."""
-        # Whoever lives now is looked at again; of the others nothing changes any more.
+        """Checks its connections. It is used up when it is certain that its device has the pairing; a device that was cut before may try
+        again."""
+        # Live connections are checked again; the others do not change any more.
         living = [link for link in self.links if link._thread.is_alive()]
         for link in self.links:
             self.key = self.key or link._state.key
@@ -46,21 +47,21 @@ class _Invitation:
 
     @property
     def is_taken(self) -> bool:
-        """Whether a connection by it has begun, and it is not known yet which device that is."""
+        """Returns whether a connection with it has begun whose device is still unknown."""
         return self.is_tried or (not self.key and bool(self.links))
 
 
 class _Greeting:
-    """A connection that has not said yet for which store it is."""
+    """A connection that has not yet said which store it is for."""
 
     def __init__(self, connection: socket.socket, host: str, source: Source) -> None:
         self.connection, self.host, self.source, self.since = connection, host, source, time.monotonic()
-        #: Whether it is read from; whether its beginning has come; whether it ends for another connection.
+        #: Whether it is being read; whether its first bytes have arrived; whether it ends to make room for another one.
         self.is_heard = self.has_begun = self.gives_way = False
 
 
 class _Connected(NamedTuple):
-    """A link, and where it comes from."""
+    """A link, and its source address."""
 
     link: Link
     host: str
@@ -69,23 +70,24 @@ class _Connected(NamedTuple):
 
 
 class _Taken(Exception):
-    """A connection by an invitation by which another one is being made."""
+    """A connection with an invitation that another connection is using."""
 
 
 class Listener:
-    """Offers stores to those that connect, by their pairings, on a thread of its own; made by `listen`."""
+    """Offers stores to direct connections, by their pairings, on a thread of its own; made by `listen`."""
 
-    #: Seconds until it has to be known whose a connection is. Of a source no more are read than it has strangers left; the others wait.
+    #: Seconds within which a connection must be identified. From one source, only as many are read as it may still have failures; the
+    #: others wait.
     _PATIENCE = 10.0
-    #: Seconds until a listener that the system gives no connection, for lack of files, tries again.
+    #: Seconds until a listener tries again, if the system has no more files for a connection.
     _PAUSE = 0.1
 
     def __init__(self, server: socket.socket, stores: Mapping[Union[bytes, Exchange], Store], options: dict[str, Any]) -> None:
         """Use `listen`."""
         self._server, self._stores, self._options = server, dict(stores), options
-        #: Where it listens: with the port that the system chose, where 0 was given.
+        #: The address at which it listens: with the port that the system chose, if 0 was given.
         self.address: Address = server.getsockname()[:2] if server.family != getattr(socket, "AF_UNIX", None) else server.getsockname()
-        #: The file of a Unix socket as it was made, and by which process: another's in its place stays.
+        #: The file of a Unix socket as it was made, and by which process: a different file at that path is not removed.
         self._file = self._look()
         self._process = os.getpid()
         self._lock = threading.Lock()
@@ -95,10 +97,10 @@ class Listener:
         self._closing = False
         #: By their codes.
         self._invitations: dict[str, _Invitation] = {}
-        #: Links that give a pairing to whom people compare digits with, and the device keys that were given one.
+        #: Links that give a pairing after comparing digits, and the device keys that got one.
         self._giving: list[Link] = []
         self._admitted: set[bytes] = set()
-        #: Whose digits people compare: the pairing of their store, until one connects, and then the link.
+        #: The pending comparison of digits: the pairing of the store, until a device connects, and then the link.
         self._compared: Union[None, bytes, Link] = None
         self._arrived = threading.Condition(self._lock)
         self._thread = threading.Thread(target=self._run, name="llvs listener", daemon=True)
@@ -120,10 +122,10 @@ class Listener:
             return tuple(one.link for one in self._links)
 
     def _forget_ended(self) -> None:
-        """Lets go of links that have ended. Who never said who it is was a stranger: a first message can be replayed."""
+        """Releases links that have ended. One that was never identified counts as a failure: a first message can be replayed."""
         links, self._links = self._links, []
         for one in links:
-            # Asked first: what ends meanwhile has its key by then.
+            # Read this first: a link that ends meanwhile has its key by then.
             is_alive = one.link._thread.is_alive()
             if one.link._state.key:
                 self._admission.got_in(one.host)
@@ -133,7 +135,7 @@ class Listener:
                 self._refuse(one.source)
 
     def _refuse(self, source: Source) -> None:
-        """Remembers that somebody from there did not get in."""
+        """Records a failed connection from that source."""
         self._admission.refuse(source.key, time.monotonic())
 
     def _make_room(self, host: str) -> Source:
@@ -150,7 +152,7 @@ class Listener:
                 greetings[number].gives_way = True
                 if greetings[number].is_heard and now - greetings[number].since >= Admission.LEAST:
                     self._refuse(greetings[number].source)
-            # Its thread closes it. A link counts as one that did not get in then.
+            # Its thread closes it. The link then counts as a failure.
             end = greetings[number].connection if number < len(greetings) else links[number - len(greetings)].link._socket
             try:
                 end.shutdown(socket.SHUT_RDWR)
@@ -159,7 +161,7 @@ class Listener:
         return source
 
     def _hears(self, greeting: _Greeting) -> Optional[bool]:
-        """Whether a connection may be read from now; None: nothing from there is, for a minute."""
+        """Returns whether a connection may be read now; None: that source is ignored for a minute."""
         with self._lock:
             self._forget_ended()
             source, refused = greeting.source, self._admission.refusals(greeting.source.key, time.monotonic())
@@ -195,19 +197,19 @@ class Listener:
 
     def _greet(self, greeting: _Greeting) -> None:
         connection = greeting.connection
-        # Whoever is not known to be paired; a failure of this side makes nobody a stranger.
+        # Only for a device that is not known to be paired; a failure of this side does not count.
         peer, is_strange, invitation = None, True, None
         try:
             beginning, until = b"", greeting.since + self._PATIENCE
             while not (heard := self._hears(greeting)):
                 if heard is None or time.monotonic() >= until or self._closing or greeting.gives_way:
-                    # Who waited for others of its address had no time to say who it is.
+                    # A connection that waited for others of its address had no time to identify itself.
                     _drop(connection)
                     return
                 time.sleep(0.02)
             while len(beginning) < c.PEER_BEGINNING:
                 connection.settimeout(max(0.001, until - time.monotonic()))
-                # The last byte stays where it is, until it is known that the other side is not to be told that it was cut: see `_drop`.
+                # The last byte is left unread until it is certain that the other side need not be told that it was cut: see `_drop`.
                 most = c.PEER_BEGINNING - 1 - len(beginning)
                 data = connection.recv(most) if most else connection.recv(1, socket.MSG_PEEK)
                 if not data:
@@ -252,7 +254,7 @@ class Listener:
                 del self._greetings[threading.current_thread()]
 
     def _accepted(self) -> tuple[bytes, ...]:
-        """Device keys that are accepted: with those that were given a pairing here. None: all."""
+        """Returns the accepted device keys, including those that got a pairing here. None: all."""
         with self._lock:
             self._look_at_invitations()
             living = [link for link in self._giving if link._thread.is_alive()]
@@ -264,7 +266,7 @@ class Listener:
             return accepted and (*accepted, *self._admitted)
 
     def _look_at_invitations(self) -> None:
-        """Forgets those whose time is over, and lets in the devices that came by one: it may have the pairing even if it was cut then."""
+        """Removes expired ones, and accepts the devices that used one: such a device may have the pairing even if it was cut then."""
         now = time.monotonic()
         for code, invitation in list(self._invitations.items()):
             invitation.look()
@@ -273,10 +275,11 @@ class Listener:
                 del self._invitations[code]
 
     def invite(self, pairing: BytesLike, seconds: float = 600.0) -> str:
-        """The code of an invitation to a store: whoever connects with it (`connect(..., invitation=code)`) gets the store's pairing.
+        """Makes the code of an invitation to a store: a device that connects with it (`connect(..., invitation=code)`) receives the store's
+        pairing.
 
-        pairing: of the store, one of those that are offered here.
-        seconds: for how long it is good. It is good for one device: one that was cut before it got in may try again, with the same
+        pairing: of a store that is offered here.
+        seconds: how long it is valid. It is valid for one device: if that was cut before it was accepted, it may try again, with the same
         `identity`. Raises KeyError, StorageError.
         """
         pairing = as_bytes(pairing, "a pairing")
@@ -288,7 +291,7 @@ class Listener:
         return code
 
     def _invited(self, beginning: bytes) -> tuple[Optional[str], Optional[_Invitation]]:
-        """The invitation by which a connection begins. Raises _Taken."""
+        """Returns the invitation that a connection uses. Raises _Taken."""
         now = time.monotonic()
         with self._lock:
             self._look_at_invitations()
@@ -302,7 +305,7 @@ class Listener:
             return code, invitation
 
     def compare(self, pairing: BytesLike, seconds: float = 600.0) -> Link:
-        """Waits for a device that connects to a store by `connect(..., compare=True)`, one at a time, and gives its link.
+        """Waits for a device that connects to a store with `connect(..., compare=True)`, one at a time, and returns its link.
 
             link = listener.compare(pairing)
             if same(link.digits()):     # asks the person here; the other one is asked there
@@ -327,7 +330,8 @@ class Listener:
         raise TimeoutError(f"No device connected within {seconds:g} seconds.")
 
     def _whose_digits(self, beginning: bytes) -> Optional[bytes]:
-        """The pairing that is given by comparing digits, when that is how a connection begins. Nobody else is let in so after it."""
+        """Returns the pairing that is given by comparing digits, if a connection begins like that. Only one device is admitted like
+        that."""
         is_compared = is_to_compare(beginning)
         with self._lock:
             if not is_compared or not isinstance(self._compared, bytes):
@@ -336,11 +340,11 @@ class Listener:
             return pairing or None
 
     def close(self) -> None:
-        """Listens no more, and ends the connections as `Link.close` does. In a child that was forked it lets go of its own descriptor
-        alone: the parent goes on."""
+        """Stops listening, and ends the connections as `Link.close` does. In a forked child it only closes its own descriptor: the parent
+        continues."""
         self._closing = True
         if self._process != os.getpid():
-            self._server.close()  # what is shut down is so for all processes, and the threads are the parent's
+            self._server.close()  # a shutdown affects all processes, and the threads belong to the parent
             return
         try:
             self._server.shutdown(socket.SHUT_RDWR)
@@ -372,7 +376,7 @@ class Listener:
 
 
 def _is_left(path: str) -> bool:
-    """Whether a Unix socket is one at which nobody listens any more: of a process that was killed."""
+    """Returns whether a Unix socket has no listener any more, because its process was killed."""
     if path.startswith("\0") or not stat.S_ISSOCK(os.lstat(path).st_mode):
         return False
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as one:
@@ -381,8 +385,8 @@ def _is_left(path: str) -> bool:
 
 
 def _drop(connection: socket.socket) -> None:
-    """Closes a connection that nobody can look at now: the other side is told that it was cut, and not that it is refused. A Unix socket
-    tells that where something of it was not taken."""
+    """Closes a connection that cannot be handled now: the other side sees that it was cut, not that it is refused. A Unix socket reports
+    that if some bytes were not read."""
     try:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     except OSError:
@@ -399,16 +403,16 @@ def listen(
     accepted: Iterable[BytesLike] = (),
     quota: Optional[Callable[[int], None]] = None,
 ) -> Listener:
-    """Offers stores at an address, each to those that have its pairing, and keeps them in step with whoever connects.
+    """Offers stores at an address, each to the devices that have its pairing, and keeps them in sync with devices that connect.
 
         with llvs.listen({pairing: notes}, ("0.0.0.0", 4040)):
             ...
 
-    stores: by the pairings that `make_pairing` drew; or by exchanges with encrypted places, which offers a store to those that have the
-    newest keys which the exchange has read. No invitations are made to such a store. Who is not paired gets no answer. A Unix socket is
-    made for its owner alone (0600); one that a killed process left is made anew.
+    stores: by the pairings of `make_pairing`; or by exchanges with encrypted places, which offers a store to the members with the newest
+    keys that the exchange has read. There are no invitations to such a store. A device without the pairing gets no response. A Unix socket
+    is accessible to its owner only (0600); one that a killed process left is replaced.
     address: of TCP ("host", port), by IPv4 or IPv6 (("::", 0): both), or the path of a Unix socket.
-    accepted: see `Peer`; whoever is given a pairing here, by `invite` or `compare`, is accepted as long as this listens.
+    accepted: see `Peer`; a device that gets a pairing here, by `invite` or `compare`, is accepted as long as this listens.
     For the rest see `Peer`. Raises OSError, EncryptionError (an exchange has read no keys yet).
     """
     by_secret = offered(stores)
@@ -423,7 +427,7 @@ def listen(
                 os.unlink(address)
                 server.bind(address)
             if not address.startswith("\0"):
-                os.chmod(address, 0o600)  # before anybody can connect
+                os.chmod(address, 0o600)  # before a device can connect
             server.listen(64)
         except BaseException:
             server.close()

@@ -1,4 +1,4 @@
-"""Direct connections between stores (docs/live-protocol.md): pairings, and one end of a connection, whose bytes somebody else carries."""
+"""Direct connections between stores (docs/live-protocol.md): pairings, and one end of a connection, whose bytes the program carries."""
 
 from __future__ import annotations
 
@@ -18,76 +18,78 @@ from .store import Store
 lib = _abi.lib
 byref = ctypes.byref
 
-#: By what two devices know each other: the bytes of a pairing; or an exchange with an encrypted place, from whose newest keys, as it read
-#: them last, the pairing of all members follows.
+#: How two devices recognise each other: the bytes of a pairing; or an exchange with an encrypted place, from whose newest keys that it has
+#: read the pairing of all members is derived.
 Secret = Union[BytesLike, Exchange]
 
 
 def make_pairing() -> bytes:
-    """Draws what all devices that exchange a store share: 48 bytes, to be given to the others in secret. Raises StorageError."""
+    """Makes a random pairing, the secret that all devices of a store share: 48 bytes; give them to the others in secret. Raises
+    StorageError."""
     found = _structs.llvs_buffer()
     lib.llvs_pairing_make(byref(found))
     return _pages.take_buffer(found) or b""
 
 
 def make_invitation() -> str:
-    """Draws the code of an invitation: 26 digits and letters that people carry to a device which has no pairing yet, as text, as a link or
-    as a QR code. It is good for one connection: see `Listener.invite` and `connect`. Raises StorageError."""
+    """Makes the random code of an invitation: 26 digits and letters, which people pass to a device that has no pairing yet, as text, a link
+    or a QR code. It is valid for one connection: see `Listener.invite` and `connect`. Raises StorageError."""
     found = _structs.llvs_buffer()
     lib.llvs_invitation_make(byref(found))
     return (_pages.take_buffer(found) or b"").decode()
 
 
 def device_key(identity: BytesLike) -> bytes:
-    """The public half of a device key, whose secret half is 32 random bytes (`os.urandom(32)`). Raises InvalidArgumentError."""
+    """Returns the public half of a device key, whose secret half is 32 random bytes (`os.urandom(32)`). Raises InvalidArgumentError."""
     found = _structs.llvs_buffer()
     lib.llvs_device_key(as_bytes(identity, "a device key"), byref(found))
     return _pages.take_buffer(found) or b""
 
 
 class PeerPhase(NamedNumber):
-    """How far a direct connection is."""
+    """The phase of a direct connection."""
 
-    #: It is not known yet who the other side is.
+    #: The other side is not yet identified.
     CONNECTING = c.PEER_CONNECTING
-    #: They find out what each lacks.
+    #: The sides find out what each lacks.
     NEGOTIATING = c.PEER_NEGOTIATING
-    #: Versions are on their way.
+    #: Versions are being transferred.
     EXCHANGING = c.PEER_EXCHANGING
-    #: Each has all that the other has.
+    #: Each side has all versions of the other.
     IN_STEP = c.PEER_IN_STEP
-    #: Nothing comes any more.
+    #: The connection has ended.
     ENDED = c.PEER_ENDED
 
 
 class PeerState(NamedTuple):
-    """What happened on a direct connection until now."""
+    """The state of a direct connection."""
 
-    #: How far it is.
+    #: Its phase.
     phase: PeerPhase
-    #: What the other side says that it is called.
+    #: The name that the other side gave itself.
     device: str
     #: The public half of its device key; empty before it is known.
     key: bytes
     #: How many versions were sent.
     sent: int
-    #: How many came, and were added.
+    #: How many versions were received and added.
     received: int
-    #: What could not be sent or taken since the state was asked for before.
+    #: Versions that could not be sent or received since the last call for the state.
     problems: tuple[Problem, ...]
-    #: The pairing that an invitation, or comparing digits, brought, to be kept in secret for all further connections; empty before it came.
+    #: The pairing that was received through an invitation, or by comparing digits; store it as a secret for all further connections. Empty
+    #: before it has arrived.
     pairing: bytes = b""
-    #: Six digits to be compared by people, where that was asked for; empty before they are known.
+    #: With `compare`: six digits for people to compare; empty before they are known.
     digits: str = ""
 
     def __repr__(self) -> str:
-        # The pairing is a secret, and this ends up in logs.
+        # The pairing is a secret, and this text may be logged.
         fields = ((name, "..." if name == "pairing" and value else value) for name, value in zip(self._fields, self))
         return f"PeerState({', '.join(name + '=' + (value if value == '...' else repr(value)) for name, value in fields)})"
 
 
 class _Options:
-    """Options as the library takes them, with what they point to."""
+    """Options in the library's form, with everything that they point to."""
 
     def __init__(
         self,
@@ -132,7 +134,7 @@ class _Options:
 
 
 class Peer(Handle):
-    """One end of a direct connection, without the connection: whoever has one carries the bytes.
+    """One end of a direct connection; the program carries the bytes.
 
         peer.receive(data)              # what came
         data = peer.send()              # what is to be sent next; b"" when there is nothing
@@ -159,24 +161,25 @@ class Peer(Handle):
         place: str = "",
         outer: BytesLike = b"",
     ) -> None:
-        """Opens it; it keeps the store.
+        """Opens it; it keeps the store open.
 
-        pairing: what `make_pairing` drew, the same on both sides; None: this side gets it by the invitation. Or an exchange with an
-        encrypted place, whose members need no pairing: it follows from the newest keys that the exchange read, and when it reads newer
-        ones, the connection ends (EncryptionError), since whoever is at its other end may have been removed.
-        invitation: the code of one, by which this connection is made. The side that has a pairing gives it to the other, which has none.
+        pairing: the result of `make_pairing`, the same on both sides; None: this side gets it through the invitation. Or an exchange with
+        an encrypted place, whose members need no pairing: it is derived from the newest keys that the exchange has read. When the exchange
+        reads newer keys, the connection ends (EncryptionError), since the other device may have been removed.
+        invitation: the code of an invitation, used for this connection. The side that has a pairing sends it to the other, which has none.
         initiator: whether this side made the connection.
-        identity: the secret half of this device's key, 32 bytes that stay the same; None: one for this connection alone.
-        device: what the other side is told that this device is called.
-        accepted: public halves of the device keys that are accepted; none: all that have the pairing. Whoever is given the pairing on this
-        connection, by an invitation or by comparing digits, is let in whatever its key.
-        compare: people compare `PeerState.digits` on both sides, and each says so by `confirm`, in the place of an invitation.
-        quota: called with a number of bytes before so many more are stored; what it raises ends the connection. It must not use the peer
+        identity: the secret half of this device's key, 32 bytes that stay the same; None: a new key for this connection only.
+        device: the name of this device, which is sent to the other side.
+        accepted: public halves of the device keys that are accepted; none: all devices that have the pairing. A device that gets the
+        pairing on this connection, through an invitation or by comparing digits, is accepted with any key.
+        compare: people compare `PeerState.digits` on both sides, and each side confirms with `confirm`, instead of an invitation.
+        quota: called with a number of bytes before that many more are stored; if it raises, the connection ends. It must not use the peer
         or its store.
-        place: the address of the other side, for a program that lets in whoever has the pairing: what one address may have looked through
-        is bounded then, whatever device keys are used there.
-        outer: for a program that carries the bytes within TLS: what its exporter gives ("EXPORTER-Channel-Binding", RFC 9266). The other
-        side has to give the same, else somebody in between holds two connections, and this one ends (EncryptionError).
+        place: the address of the other side, for a program that accepts all devices with the pairing. It limits how much of the store one
+        address may have compared, whatever device keys it uses.
+        outer: for a program that carries the bytes within TLS: the channel binding of that TLS connection ("EXPORTER-Channel-Binding", RFC
+        9266). The other side must give the same. Otherwise an attacker between the two holds two TLS connections, and this connection ends
+        (EncryptionError).
         Raises EncryptionError (the exchange read no keys yet), InvalidArgumentError, PermissionDeniedError (the store was opened for
         reading only), UnsupportedError (no libcrypto).
         """
@@ -191,39 +194,39 @@ class Peer(Handle):
         return "the end of a direct connection"
 
     def receive(self, data: BytesLike) -> None:
-        """Takes what came, and stores what is whole of it.
+        """Passes received bytes to the peer, which stores the versions that are complete.
 
         Raises why the connection ended, if it did: EncryptionError (the other side is not paired), StorageError and TooLargeError (it broke
-        a rule). `send` then gives what tells it.
+        a rule). The bytes that `send` returns then tell the other side.
         """
         with self._call as pointer:
             lib.llvs_peer_receive(pointer, as_bytes(data, "what came"))
 
     def receive_end(self) -> None:
-        """Nothing comes any more. Raises EncryptionError when the other side ended it before it said who it is, as it does for those whom
-        it does not know, and ExchangeDataError when it had not said goodbye."""
+        """Tells the peer that the connection delivers no more bytes. Raises EncryptionError if the other side closed the connection before
+        it identified itself, as it does for unknown devices, and ExchangeDataError if it had not said goodbye."""
         with self._call as pointer:
             lib.llvs_peer_receive_end(pointer)
 
     def send(self, limit: int = 65_536) -> bytes:
-        """What is to be sent next, at most so many bytes; b"" when there is nothing, until something came or was saved."""
+        """Returns the next bytes to send, at most `limit`; b"" if there are none, until bytes are received or versions saved."""
         buffer, size = ctypes.create_string_buffer(max(1, limit)), ctypes.c_size_t()
         with self._call as pointer:
             lib.llvs_peer_send(pointer, buffer, len(buffer), byref(size))
         return buffer.raw[: size.value]
 
     def store_changed(self) -> None:
-        """Looks for versions that came into the store, to be sent."""
+        """Checks the store for new versions to send."""
         with self._call as pointer:
             lib.llvs_peer_store_changed(pointer)
 
     def tick(self, seconds: float) -> None:
-        """Says what time it is, every few seconds. Raises ExchangeDataError when the other side has been silent for too long."""
+        """Tells the peer the time; call it every few seconds. Raises ExchangeDataError if the other side has been silent for too long."""
         with self._call as pointer:
             lib.llvs_peer_tick(pointer, seconds)
 
     def confirm(self) -> None:
-        """Says that the person on this side sees the same digits on both. Raises InvalidArgumentError when there are none (yet)."""
+        """Confirms that the person on this side sees the same digits on both. Raises InvalidArgumentError if there are none (yet)."""
         with self._call as pointer:
             lib.llvs_peer_confirm(pointer)
 
@@ -244,7 +247,7 @@ class Peer(Handle):
     ) -> Peer:
         """Connects a store to the one that is offered at "host:port", "[host]:port" or "unix:/path", or at a (host, port) that `Nearby`
         found. The library carries the bytes, on a thread of its own; only `state`, `wait`, `confirm`, `set_background`, `store_changed`,
-        `goodbye` and `close` are for such a peer. Raises TransportError (nothing listens there), and what `Peer` raises."""
+        `goodbye` and `close` are for such a peer. Raises TransportError (no listener at the address), and what `Peer` raises."""
         options = _Options(pairing, True, identity, device, accepted, invitation, compare, quota)
         pointer = ctypes.c_void_p()
         if not isinstance(address, str):
@@ -262,13 +265,14 @@ class Peer(Handle):
         return peer
 
     def carry(self, descriptor: int) -> None:
-        """Has the library carry the bytes over a connected socket, which it takes over (`socket.detach()`), and closes."""
+        """Lets the library carry the bytes over a connected socket, which it takes from the caller (`socket.detach()`) and closes."""
         with self._call as pointer:
             lib.llvs_peer_carry(pointer, descriptor)
 
     def wait(self, timeout: float) -> bool:
-        """Waits until both stores are in step, or the connection has ended; whether they are. For what the library carries. Raises why it
-        ended: EncryptionError when the other side does not know the pairing or the invitation, or does not accept this device."""
+        """Waits until both stores are in sync, or the connection has ended; returns whether they are in sync. For peers that the library
+        carries. Raises why it ended: EncryptionError if the other side does not know the pairing or the invitation, or does not accept this
+        device."""
         in_step = ctypes.c_uint32()
         for seconds in _slices(timeout):
             began = time.monotonic()
@@ -280,19 +284,19 @@ class Peer(Handle):
         return bool(in_step.value)
 
     def set_background(self, is_in_background: bool) -> None:
-        """Says whether the program is in the background from now on: then it says goodbye, at a `tick`, when no version went either way for
-        20 minutes."""
+        """Sets whether the program is in the background. In the background the peer says goodbye, at a `tick`, if no version was
+        transferred for 20 minutes."""
         with self._call as pointer:
             lib.llvs_peer_set_background(pointer, bool(is_in_background))
 
     def goodbye(self) -> None:
-        """Says goodbye once all has been sent and stored."""
+        """Says goodbye after everything has been sent and stored."""
         with self._call as pointer:
             lib.llvs_peer_close(pointer)
 
     @property
     def state(self) -> PeerState:
-        """What happened until now."""
+        """Returns the state."""
         made = ctypes.c_void_p()
         with self._call as pointer:
             lib.llvs_peer_get_state(pointer, byref(made))
@@ -313,8 +317,8 @@ class Peer(Handle):
 
 
 class PeerListener(Handle):
-    """Offers stores to those that connect directly, on threads of the library's: what `listen` does on Python's, without asking the
-    interpreter for a turn. Its end says goodbye to who is connected.
+    """Offers stores to direct connections, on threads of the library. `listen` does the same on threads of Python, which need the
+    interpreter's lock. Closing it says goodbye on all connections.
 
         with llvs.PeerListener("0.0.0.0:4040") as listener:
             listener.offer(notes, pairing)
@@ -334,7 +338,7 @@ class PeerListener(Handle):
     ) -> None:
         """Listens at "host:port", "[host]:port" or "unix:/path".
 
-        accepted: see `Peer`; whoever is given a pairing here, by `invite` or `compare`, is accepted as long as this listens.
+        accepted: see `Peer`; a device that gets a pairing here, by `invite` or `compare`, is accepted as long as this listens.
         For the rest see `Peer`. Raises TransportError, InvalidArgumentError."""
         options = _Options(None, False, identity, device, accepted, None, False, quota)
         pointer = ctypes.c_void_p()
@@ -345,8 +349,9 @@ class PeerListener(Handle):
         return "a listener for direct connections"
 
     def offer(self, store: Store, pairing: Secret) -> None:
-        """Offers a store, one of several, to those that have its pairing; or, where that is an exchange with an encrypted place, to those
-        that have the newest keys of it which the exchange has read. Raises EncryptionError (it read none yet)."""
+        """Offers a store, also in addition to others, to the devices that have its pairing. If an exchange with an encrypted place is
+        passed instead of a pairing: to the members with the newest keys that the exchange has read. Raises EncryptionError (it has read
+        none yet)."""
         with self._call as pointer, store._call as owner:
             if isinstance(pairing, Exchange):
                 with pairing._call as members:
@@ -357,27 +362,27 @@ class PeerListener(Handle):
 
     @property
     def address(self) -> str:
-        """Where it listens, with the port that the system chose: for `Peer.connect`."""
+        """The address at which it listens, with the port that the system chose: for `Peer.connect`."""
         found = _structs.llvs_buffer()
         with self._call as pointer:
             lib.llvs_listener_address(pointer, byref(found))
         return (_pages.take_buffer(found) or b"").decode()
 
     def invite(self, pairing: BytesLike, seconds: float = 600.0) -> str:
-        """The code of an invitation to a store that is offered: see `Listener.invite`. Raises NotFoundError."""
+        """Makes the code of an invitation to a store that is offered: see `Listener.invite`. Raises NotFoundError."""
         found = _structs.llvs_buffer()
         with self._call as pointer:
             lib.llvs_listener_invite(pointer, as_bytes(pairing, "a pairing"), seconds, byref(found))
         return (_pages.take_buffer(found) or b"").decode()
 
     def compare(self, pairing: BytesLike, seconds: float = 600.0) -> None:
-        """Lets one device in whose digits people compare: `accept` gives it. Raises NotFoundError, BusyError."""
+        """Admits one device after people have compared digits: `accept` returns it. Raises NotFoundError, BusyError."""
         with self._call as pointer:
             lib.llvs_listener_compare(pointer, as_bytes(pairing, "a pairing"), seconds)
 
     def accept(self, timeout: float) -> Optional[Peer]:
-        """The next connection that was not given yet, which goes on whether or not somebody asks for it; None when none came. Closing it
-        ends the connection."""
+        """Returns the next connection that was not returned yet; None if there was none. Connections work whether or not the program calls
+        this. Closing it ends the connection."""
         made = ctypes.c_void_p()
         for seconds in _slices(timeout):
             with self._call as pointer:
@@ -388,7 +393,7 @@ class PeerListener(Handle):
 
 
 def _slices(timeout: float) -> Iterator[float]:
-    """So many seconds in parts, after each of which the interpreter looks at signals: Ctrl-C ends a wait."""
+    """Splits a number of seconds into parts, after each of which the interpreter checks for signals: so Ctrl-C ends a wait."""
     until = time.monotonic() + timeout
     yield timeout if not timeout > _SLICE else _SLICE
     while (rest := until - time.monotonic()) > 0:
@@ -399,7 +404,7 @@ _SLICE = 0.1
 
 
 def _has(found: Any, field: str) -> bool:
-    """Whether a struct that the library made is as large as that: it grows by fields at its end."""
+    """Returns whether a struct of the library has at least that size: it grows by fields at its end."""
     place = getattr(type(found), field)
     return bool(found.struct_size >= place.offset + place.size)
 
@@ -413,14 +418,15 @@ _quota = ctypes.cast(_quota_thunk, ctypes.c_void_p).value
 
 
 def is_to_compare(beginning: bytes) -> bool:
-    """Whether people are to compare digits, by the `PEER_BEGINNING` bytes that a connection began with: who made it has no pairing yet."""
+    """Returns whether people compare digits, from the first `PEER_BEGINNING` bytes of a connection: the device that made it has no pairing
+    yet."""
     fits = ctypes.c_uint32()
     lib.llvs_pairing_matches(b"", beginning, byref(fits))
     return bool(fits.value)
 
 
 def invited(codes: Iterable[str], beginning: bytes) -> Optional[str]:
-    """The one of several invitations by which a connection begins; None: it begins by none of them."""
+    """Returns which of several invitations a connection uses; None: none of them."""
     fits = ctypes.c_uint32()
     for code in codes:
         lib.llvs_pairing_matches(encode(code), beginning, byref(fits))
@@ -430,12 +436,12 @@ def invited(codes: Iterable[str], beginning: bytes) -> Optional[str]:
 
 
 def place_of(address: Any) -> str:
-    """The host of an address that a socket gives; "" for one that has none."""
+    """Returns the host of a socket's address; "" if it has none."""
     return str(address[0]) if isinstance(address, tuple) and address else ""
 
 
 def offered(stores: Mapping[Union[bytes, Exchange], Store]) -> dict[Union[bytes, Exchange], Store]:
-    """Stores by what they are offered by. Raises EncryptionError for an exchange that has read no keys yet."""
+    """Returns stores by the pairings with which they are offered. Raises EncryptionError for an exchange that has read no keys yet."""
     made: dict[Union[bytes, Exchange], Store] = {}
     for secret, store in stores.items():
         if isinstance(secret, Exchange):
@@ -447,8 +453,8 @@ def offered(stores: Mapping[Union[bytes, Exchange], Store]) -> dict[Union[bytes,
 
 
 def whom_it_is_for(stores: Mapping[Union[bytes, Exchange], Store], beginning: bytes) -> tuple[Union[bytes, Exchange], Store]:
-    """Which of several stores a connection is for, with what it is offered by, by the `PEER_BEGINNING` bytes that it began with. Raises
-    ConnectionError when it is for none."""
+    """Returns which of several stores a connection is for, and its pairing, from the first `PEER_BEGINNING` bytes. Raises ConnectionError
+    if it is for none."""
     fits = ctypes.c_uint32()
     for secret, store in stores.items():
         try:

@@ -1,4 +1,4 @@
-"""Merging: what an arbiter sees, the built-in arbiters, and arbiters written in Python."""
+"""Merging: merges as arbiters see them, the built-in arbiters, and arbiters written in Python."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Forks(Mapping[str, Fork]):
 class Merge:
     """One merge, as an arbiter sees it.
 
-    What has been looked at stays; what has not raises `ClosedError` after the arbiter has returned.
+    Attributes that were read stay valid; others raise `ClosedError` after the arbiter has returned.
     """
 
     def __init__(self, pointer: int) -> None:
@@ -82,7 +82,7 @@ class Merge:
 
     @property
     def bases(self) -> tuple[Version, ...]:
-        """The best common ancestors, newest first; empty when there are none."""
+        """The best common ancestors, newest first; empty if there are none."""
         if self._bases is None:
             self._bases = tuple(_pages.borrowed_versions(self._get().bases))
         return self._bases
@@ -108,27 +108,27 @@ class Merge:
 
 
 class Pass(NamedTuple):
-    """What an arbiter returns to pass on to its fallback what it has no change for. `PASS` has no changes at all."""
+    """Returned by an arbiter to leave the conflicts without a change to its fallback. `PASS` has no changes at all."""
 
-    #: What it has decided.
+    #: The changes that it decided.
     changes: Sequence[Change] = ()
 
 
-#: An arbiter's answer "let the fallback decide".
+#: Returned by an arbiter to let the fallback decide.
 PASS = Pass()
 
-#: What an arbiter may return: changes (None: no changes at all, when there is no conflict), or `PASS` or `Pass(changes)`, by which the
-#: fallback decides what there is no change for.
+#: What an arbiter may return: changes (None: no changes at all, if there is no conflict), or `PASS` or `Pass(changes)`, with which the
+#: fallback decides the conflicts without a change.
 Resolution = Union[Iterable[Change], Pass, None]
 
 
 class Arbiter(Protocol):
-    """Anything that resolves merges. A function of (merge, store) will do as well.
+    """An object that resolves merges. A function of (merge, store) is accepted as well.
 
-    `resolve` returns changes: one for every conflicting fork, and for whatever else it wants to change; what it leaves alone
-    the store brings over. It returns `PASS` (or `Pass(changes)`) to let a fallback decide the rest: the
-    attribute `fallback` when there is one. It is called by the thread that merges, and may use the store. What it raises is
-    raised from the merge, which stores nothing.
+    `resolve` returns changes: one for every conflicting fork, and any others. For forks without a change, the store uses the value of the
+    side that changed it. It returns `PASS` (or `Pass(changes)`) to let a fallback decide the rest: the attribute `fallback`, if there is
+    one. It is called by the thread that merges, and may use the store. If it raises, the merge raises the same exception and stores
+    nothing.
     """
 
     def resolve(self, merge: Merge, store: llvs.Store) -> Resolution:
@@ -158,19 +158,19 @@ class BuiltInArbiter:
 
 
 class Rules:
-    """Merges inside values, by rules: what both sides did is kept. The default, by the rules of the store.
+    """Merges inside values, by rules: the changes of both sides are kept. With the rules of the store, it is the default.
 
         store.make_version(head, update={"__llvs_schema": b'{"merge":1,"ids":{"contact/":{"/visits":"counter","/tags":"set"}}}'})
         store.merge(a, b)                                                   # by the rules of the store
         store.merge(a, b, llvs.Rules({"/visits": "counter"}))               # by these, whatever the store holds
 
-    rules: as for `merge_values`; None: those that the store holds under "__llvs_schema" (`check_schema` says whether they are valid).
-    Values that no rules are for are decided as by `MostRecentChange()`.
+    rules: as for `merge_values`; None: those that the store has under "__llvs_schema" (`check_schema` says whether they are valid). Values
+    without rules are decided as by `MostRecentChange()`.
 
-    What had to be decided is counted in the metadata of the merge version, under "__llvs_conflicts".
+    The number of conflicts that were decided is in the metadata of the merge version, under "__llvs_conflicts".
 
-    A merge by them raises InvalidArgumentError where the rules given are not valid, and UnsupportedError where they, or those of the
-    store, are of a number that the library does not know.
+    A merge raises InvalidArgumentError if the given rules are invalid, and UnsupportedError if they, or those of the store, have a version
+    that the library does not know.
     """
 
     def __init__(self, rules: Optional[llvs.MergeRules] = None) -> None:
@@ -181,13 +181,13 @@ class Rules:
 
 
 class ValueFunction(Protocol):
-    """A function that merges what two sides made of a value that no rules are for."""
+    """A function that merges two sides of a value without rules."""
 
     def __call__(self, id: str, base: Optional[bytes], newer: Optional[bytes], older: Optional[bytes], /) -> Union[bytes, Pass, None]: ...
 
 
 class PartFunction(Protocol):
-    """A function that merges what two sides made of a place in a value; all are JSON text."""
+    """A function that merges two sides of a place in a value; all are JSON text."""
 
     def __call__(
         self, id: str, path: tuple[Any, ...], base: Optional[bytes], newer: Optional[bytes], older: Optional[bytes], /
@@ -195,23 +195,21 @@ class PartFunction(Protocol):
 
 
 class ValueMerger:
-    """Merges by rules, as `Rules` does, and asks functions of yours about what these leave to them, one value after the other.
+    """Merges by rules, as `Rules` does, and asks functions of yours about conflicts that the rules leave to them, one value at a time.
 
         def merge_notes(id, base, newer, older):                            # bytes, or None where the value is absent
             return merged_by_hand(base, newer, older)                       # bytes; None: there is to be no value; llvs.PASS: as by `Rules`
 
         store.merge(a, b, llvs.ValueMerger(merge_notes))
 
-    merge: asked for each value that no rules are for, and that both sides changed, or one changed and the other removed (then `older` is
-    None).
-    part: asked for each place in a value that both sides changed and that rules leave to it ({"pick": "arbiter"}), with its path and JSON
-    text;
-    None: the newer stands.
+    merge: called for each value without rules that both sides changed, or that one changed and the other removed (then `older` is None).
+    part: called for each place in a value that both sides changed and that rules leave to it ({"pick": "arbiter"}), with its path and JSON
+    text; None: the newer prevails.
     rules: as for `Rules`.
 
-    They are asked for the base of a merge as well, where versions were merged across each other and have several common ancestors. They
-    look at what they are given alone and answer the same on all devices. What they raise is raised from the merge, which stores nothing; an
-    answer for a part that is no JSON raises InvalidArgumentError there.
+    If versions were merged across each other and have several common ancestors, they may also be called to merge the ancestors' values.
+    They must decide from their arguments alone, and give the same result on all devices. If they raise, the merge raises the same exception
+    and stores nothing; a result for a part that is not JSON raises InvalidArgumentError.
     """
 
     def __init__(
@@ -224,13 +222,13 @@ class ValueMerger:
 
 
 class MostRecentChange(BuiltInArbiter):
-    """Per conflict the change that was stored in the later version wins; an update beats a removal."""
+    """In each conflict the change that was stored in the later version wins; an update beats a removal."""
 
     _kind = c.ARBITER_MOST_RECENT_CHANGE
 
 
 class MostRecentBranch(BuiltInArbiter):
-    """Every conflict goes to the newer of the two versions, removals included."""
+    """In every conflict the newer of the two versions wins, removals included."""
 
     _kind = c.ARBITER_MOST_RECENT_BRANCH
 
@@ -247,5 +245,5 @@ class Theirs(BuiltInArbiter):
     _kind = c.ARBITER_THEIRS
 
 
-#: What `merge` takes for an arbiter.
+#: What `merge` accepts as an arbiter.
 AnyArbiter = Union[BuiltInArbiter, Rules, ValueMerger, Arbiter, ArbiterFunction]

@@ -1,4 +1,4 @@
-"""Projections: a database in SQLite that mirrors one version of a store."""
+"""Projections: a SQLite database that mirrors one version of a store."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ class ProjectionProblem(NamedTuple):
     table: str
     #: The id of the value.
     id: str
-    #: The JSON pointer of the column; empty where the whole value is no JSON.
+    #: The JSON pointer of the column; empty if the whole value is not JSON.
     pointer: str
-    #: "type", "range" (a number that SQLite has not got), "size" (a row of more than 450 MB) or "not-json".
+    #: "type", "range" (a number that SQLite cannot represent), "size" (a row of more than 450 MB) or "not-json".
     reason: str
 
 
 class Projection(Handle):
-    """A database in SQLite that mirrors one version of a store in tables, for joins, aggregates, full text and other tools.
+    """A SQLite database that mirrors one version of a store in tables, for joins, aggregates, full text and other tools.
 
         people = {"prefix": "contact/", "columns": [{"name": "last", "pointer": "/lastName", "type": "text"}]}
         with llvs.Projection(notes, "view.sqlite", {"tables": {"people": people}}) as view:
             view.update()
             sqlite3.connect("view.sqlite").execute("SELECT count(*) FROM people WHERE last = 'Smith'")
 
-    The program opens the database with any driver and reads; the library alone writes it. Each update is one transaction, in which the
-    version is noted, and costs by what differs. Of a coordinator, the database follows the current version by itself, on a thread of the
-    library. Deleted, it is made again: it holds nothing that is not in the store. docs/finding.md says what a definition holds.
+    Programs open the database with any driver and read it; only the library writes it. An update writes what differs, in one transaction
+    that also records the version. With a coordinator, a thread of the library keeps the database at the current version. Everything in it
+    is derived from the store: if it is deleted, it is rebuilt. docs/finding.md describes definitions.
     """
 
     _release = "llvs_projection_free"
@@ -59,14 +59,14 @@ class Projection(Handle):
         busy_timeout: float = 5.0,
         file_mode: int = 0o600,
     ) -> None:
-        """Opens the database, or makes one where there is nothing.
+        """Opens the database, or creates it if it does not exist.
 
-        of: a coordinator, whose current version the database follows, unless `follows` is false; or a store, of which it is updated by
-        `update` alone. definition: an object, or JSON text. busy_timeout: seconds for which others that write to the database are waited
-        for. file_mode: the permissions of a database that is made.
+        of: a coordinator, whose current version the database follows, unless `follows` is False; or a store: then only `update` updates it.
+        definition: an object, or JSON text. busy_timeout: seconds to wait while others write to the database. file_mode: the permissions of
+        a new database.
 
-        Raises InvalidArgumentError for a definition that is none (its `path` is the JSON pointer to what is wrong), StorageError when
-        something else is at the path, BusyError, UnsupportedError without SQLite.
+        Raises InvalidArgumentError for an invalid definition (its `path` is the JSON pointer to the mistake), StorageError if the file is
+        not a projection, BusyError, UnsupportedError without SQLite.
         """
         coordinator = of if isinstance(of, llvs.Coordinator) else None
         store = of.store if isinstance(of, llvs.Coordinator) else of
@@ -101,11 +101,11 @@ class Projection(Handle):
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> int:
-        """Brings the database to a version, and tells how many rows were put, changed or taken away.
+        """Moves the database to a version, and returns how many rows were inserted, changed or deleted.
 
-        to: None: the coordinator's current version, or the newest head of a store. It costs by what differs from the version at which the
-        database is; where the definition is another than before, or that version is not in the store any more, all tables are made anew.
-        What is cancelled, or fails, leaves the database as it was.
+        to: None: the coordinator's current version, or the newest head of a store. Cost: what differs from the present version of the
+        database. If the definition has changed, or the store does not have that version any more, all tables are rebuilt. A cancelled or
+        failed update leaves the database unchanged.
 
         Raises UnknownVersionError, StorageError with the `value_id` of a value that cannot be read, BusyError when others keep the database
         locked, InvalidArgumentError when it has a table of such a name that the projection did not make, UnsupportedError for an SQLite
@@ -132,12 +132,12 @@ class Projection(Handle):
 
     @property
     def failure(self) -> Optional[errors.Error]:
-        """Why the last update by itself failed, which is tried again; None when it did not."""
+        """Why the last automatic update failed, which is retried; None if it did not."""
         found = self._status()["failure"]
         return None if found is None else errors.make(found["code"], found["message"])
 
     def problems(self) -> Iterator[ProjectionProblem]:
-        """What did not fit its column, in the order in which it was found."""
+        """Returns the values that did not fit their columns, in the order in which they were found."""
         after = 0
         while True:
             buffer = _structs.llvs_buffer()

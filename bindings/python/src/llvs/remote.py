@@ -1,4 +1,4 @@
-"""Places on servers: an address, and what it takes to be let in."""
+"""Places on servers: an address, and credentials."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ class Credentials(NamedTuple):
     user: str = ""
     #: Their password.
     password: str = ""
-    #: In the place of both.
+    #: Instead of both.
     token: str = ""
 
     def __repr__(self) -> str:
         return "Credentials(...)"
 
 
-#: Asked for credentials: the address, and whether what it gave before was refused. None: there are none.
+#: Returns credentials for an address; the second argument says whether the server refused the previous ones. None: there are none.
 AskForCredentials = Callable[[str, bool], Optional[Credentials]]
 
 
 class Tokens:
-    """Keeps the tokens of an account at a cloud drive, or of CloudKit, in a key store of the program, in the place of a `token_file`.
+    """Stores the tokens of an account at a cloud drive, or of CloudKit, in a key store of the program, instead of a `token_file`.
 
-    The library renews them, and uses nothing new before it is kept. To be subclassed:
+    The library renews the tokens, and uses new ones only after they are stored. Make a subclass:
 
         class Keys(llvs.Tokens):
             def read(self):
@@ -49,24 +49,25 @@ class Tokens:
             def keep(self, tokens):
                 keyring.set_password("notes", "google", tokens)
 
-    One object for an account serves all threads. Where several processes have the same tokens, `lock` and `unlock` have to be
-    overridden as well: two that renew tokens which serve once are signed out. Its methods are called on the thread of the exchange.
+    One object for an account serves all threads. If several processes have the same tokens, override `lock` and `unlock` as well: if two
+    processes renew single-use tokens at once, they are signed out. Its methods are called on the thread of the exchange.
     """
 
     def read(self) -> Optional[str]:
-        """The tokens: JSON, with the members that a `token_file` has (docs/cloud-drives.md). None: there are none."""
+        """Returns the tokens: JSON, with the members of a `token_file` (docs/cloud-drives.md). None: there are none."""
         raise NotImplementedError
 
     def keep(self, tokens: str) -> None:
-        """Keeps others in their place, for good before it returns."""
+        """Replaces the stored tokens, durably before it returns."""
         raise NotImplementedError
 
     def lock(self) -> bool:
-        """Begins a renewal without waiting; false while another is within one, and then it is asked again soon."""
+        """Locks the tokens for a renewal, without waiting; returns False while another process renews them, and then the library calls
+        again soon."""
         return self._renewing.acquire(blocking=False)
 
     def unlock(self) -> None:
-        """Ends it, on the same thread."""
+        """Ends the renewal, on the same thread."""
         self._renewing.release()
 
     @property
@@ -82,11 +83,11 @@ class Remote:
         with llvs.Coordinator("notes.llvs", exchange=place) as notes:
             notes.sync()
 
-    A URL alone is enough where no credentials are needed. One that is encrypted, so that whoever holds the files can read nothing:
+    If no credentials are needed, a URL is enough. With encryption, the owner of the server or folder cannot read anything:
 
         place = llvs.Remote("file:///media/stick/notes", passphrase=words)
 
-    The same of a place of one's own, `RemoteFiles`:
+    The same for a place of your own, `RemoteFiles`:
 
         place = llvs.Remote(MyServer(), passphrase=words)
     """
@@ -112,33 +113,34 @@ class Remote:
         recipients: Iterable[str] = (),
         device_name: str = "",
     ) -> None:
-        """Describes a place; nothing is asked of the server yet.
+        """Describes a place, without sending requests yet.
 
         url: "https+webdav://host[:port]/path/" ("http+webdav:" on this machine), "sftp://host[:port]/path/", "s3://bucket/prefix", or a
-        cloud drive. No user and no password in it. "?layout=packed" at its end (or "interchange", "bridged") says how versions lie there;
-        else a folder ("file:") has single files, and a server what is there, or packs if nothing is. Or `RemoteFiles`, for which the layout
-        and the keys below count.
-        user, password: sent to that host alone. token: sent as "Authorization: Bearer", in their place.
+        cloud drive. No user and no password in it. "?layout=packed" at its end (or "interchange", "bridged") says how versions are stored
+        there; by default a folder ("file:") has single files, and a server has the layout of its contents, or packs if it is empty. Or
+        `RemoteFiles`, to which the layout and the keys below apply.
+        user, password: sent to that host only. token: sent as "Authorization: Bearer", instead of these.
         token_file: for a cloud drive ("gdrive:///path"), the path of a file with OAuth tokens, which are renewed there when they are
         refused: docs/cloud-drives.md. For CloudKit ("cloudkit://container/production/private?store=id") a file with a key or tokens.
-        tokens: in the place of `token_file`, what keeps the same in a key store of the program.
-        credentials: in the place of these, a function that is asked before the first request, and once more when what it gave was refused:
-        so credentials can stay in a key store. It gets the address and whether it was refused, and gives `Credentials` or None.
-        ca_file: the path of a file with certificates (PEM) of the authorities that are trusted, in the place of the system's.
-        key_file: for SFTP, the path of the file with the user's private key, which `password` opens if need be. Without a key
-        and a password those of the ssh-agent are offered.
-        known_hosts: for SFTP, the path of the file with the keys of hosts that are trusted, in the place of ~/.ssh/known_hosts.
-        proxy: its URL; else as the environment says (https_proxy, http_proxy, no_proxy), and none for this machine.
-        timeout: seconds without a byte after which a transfer is given up, in whole seconds; None: 30.
-        layout: "packed", "interchange" or "bridged" (both beside each other), in the place of the same in the URL.
-        passphrase, identity: what is there is encrypted (docs/encryption.md), and this opens it: a passphrase, or a secret key of age
-        (`AGE-SECRET-KEY-1...`); one of the two is enough. An empty place is made so by the first send, for both where both are given,
-        which waits 10 seconds. A place in clear is refused, and so is an encrypted one without these.
-        recipients: who else is to open a place that is made with these: public keys of age (`age1...`), as that of a recovery key.
-        device_name: what this device is called, for people who look at who writes to a place in packs (`RemoteWriter.name`): up to 128
-        bytes of UTF-8 without control characters and marks of direction, which whoever can read the place can read.
+        tokens: instead of `token_file`, an object that stores the same in a key store of the program.
+        credentials: instead of these, a function that is called before the first request, and once more if the server refused its
+        credentials: so credentials can stay in a key store. It gets the address and whether they were refused, and returns `Credentials` or
+        None.
+        ca_file: the path of a file with certificates (PEM) of the authorities that are trusted, instead of the system's.
+        key_file: for SFTP, the path of the file with the user's private key, which `password` opens if need be. Without a key and a
+        password, the keys of the ssh-agent are offered.
+        known_hosts: for SFTP, the path of the file with the keys of hosts that are trusted, instead of ~/.ssh/known_hosts.
+        proxy: its URL; by default from the environment (https_proxy, http_proxy, no_proxy), and none for this machine.
+        timeout: seconds without a byte after which a transfer fails, in whole seconds; None: 30.
+        layout: "packed", "interchange" or "bridged" (both), instead of the same in the URL.
+        passphrase, identity: the place is encrypted (docs/encryption.md), and this opens it: a passphrase, or a secret key of age
+        (`AGE-SECRET-KEY-1...`); one of the two is enough. The first send encrypts an empty place, to both if both are given; it waits 10
+        seconds first. With these, an unencrypted place is refused; without them, an encrypted one is.
+        recipients: further members of a place that is made with these: public keys of age (`age1...`), such as that of a recovery key.
+        device_name: the name of this device, for people who list the writers of a place in the packed layout (`RemoteWriter.name`): up to
+        128 bytes of UTF-8 without control characters and direction marks. Every device that can read the place can read it.
 
-        Raises TypeError, ValueError. What is wrong with a key shows when an exchange is opened, and whether it fits with its first call:
+        Raises TypeError, ValueError. Opening an exchange reports a malformed key, and its first call a key that does not fit:
         EncryptionError.
         """
         if layout not in _LAYOUTS:
@@ -155,9 +157,9 @@ class Remote:
             raise TypeError(f"tokens must be an llvs.Tokens, not {type(tokens).__name__}")
         if timeout is not None and not 0 < timeout <= 86_400:
             raise errors.InvalidArgumentError(f"a timeout of {timeout!r} seconds is none: give more than 0, and at most 86,400")
-        #: What it is of one's own, in the place of a URL.
+        #: The files of the program, instead of a URL.
         self.files: Optional[Carrier] = None if isinstance(url, str) else url
-        #: Where it is; of files of one's own their name.
+        #: Its URL; for files of the program, their name.
         self.url: str = url if isinstance(url, str) else url.name
         self._texts = {
             "user": encode(user),
@@ -181,7 +183,7 @@ class Remote:
         return "llvs.Remote(...)"
 
     def _put(self, options: Any) -> None:
-        """Into an `llvs_exchange_options`, which borrows what is kept here: to be called last before the options are used."""
+        """Writes itself into an `llvs_exchange_options`, which borrows bytes of this object: call it last before the options are used."""
         for name, text in self._texts.items():
             if text:
                 setattr(options, name, _structs.llvs_bytes(address(text), len(text)))

@@ -1,4 +1,4 @@
-"""What a store tells of itself."""
+"""Reports of a store."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class Statistics(NamedTuple):
     versions: int
     #: Versions without successors.
     heads: int
-    #: Versions whose ancestry is not completely here: not in history until it is.
+    #: Versions of which some ancestors are missing: they enter the history when these arrive.
     pending: int
-    #: Damaged places met so far.
+    #: Damages found so far.
     damaged: int
     #: Bytes on the medium, caches included.
     bytes: int
@@ -25,7 +25,7 @@ class Statistics(NamedTuple):
     syncs: int
     #: Files of records.
     segments: int
-    #: Bytes that the history takes in memory; caches of values are bounded by the memory budget.
+    #: Bytes of memory that the history occupies; caches of values are bounded by the memory budget.
     memory_used: int
     #: Values that this handle stored as differences from earlier ones.
     differences: int = 0
@@ -38,48 +38,48 @@ class Statistics(NamedTuple):
 class Loss(str, Enum):
     """What a damage costs."""
 
-    #: Nothing: what was there is known without it, or there is another copy.
+    #: Nothing: the contents are known without it, or exist in another copy.
     NOTHING = "nothing"
-    #: A version, or several; what builds on them waits until they are here again.
+    #: One or several versions; their descendants are pending until they are present again.
     VERSION = "version"
-    #: The bytes of a value; the version is there, and its other values can be read.
+    #: The bytes of a value; the version is present, and its other values can be read.
     VALUE = "value"
-    #: Perhaps something: a file ends in bytes that count as never written, or without saying that it is complete, and nobody writes it.
+    #: Perhaps something: a file ends in bytes that count as never written, or without its seal, and no process is writing it.
     UNFINISHED = "unfinished"
 
 
 class Damage(NamedTuple):
-    """A place whose bytes are not what was written."""
+    """A damage: stored bytes that differ from what was written."""
 
-    #: The file, or what the storage calls the place.
+    #: The file, or the storage's name for the place.
     file: str
     #: Where in it, in bytes.
     offset: int
     #: What is wrong.
     message: str
-    #: The version concerned, where that can be told.
+    #: The version concerned, if known.
     version: Optional[str]
     #: What is lost.
     lost: Loss
-    #: The value concerned, where it is one and can be told.
+    #: The value concerned, if there is one and it is known.
     value_id: Optional[str]
 
 
 class VerifyReport(NamedTuple):
-    """What `Store.verify` found."""
+    """The report of `Store.verify`."""
 
     #: Versions read.
     versions: int
     #: Values read.
     values: int
-    #: Versions that wait for their ancestry.
+    #: Versions that wait for missing ancestors.
     pending: int
     #: Damaged places.
     damages: tuple[Damage, ...]
-    #: Places where files are unfinished (`Loss.UNFINISHED`): somebody was killed, or a file was cut short or damaged at its end.
+    #: Unfinished files (`Loss.UNFINISHED`): a process was killed, or a file was cut short or damaged at its end.
     unfinished: tuple[Damage, ...]
-    #: Versions of the history that the id of a head vouches for: on a way back from a head, all ids are computed from what the versions
-    #: hold, so that none was changed since the head was made.
+    #: Versions that the id of a head vouches for: on a path from a head back to them, all versions have content ids that are right. So none
+    #: of them was changed since the head was made.
     vouched: int
     #: All other versions of the history.
     unvouched: int
@@ -88,7 +88,7 @@ class VerifyReport(NamedTuple):
 class Salvaged(NamedTuple):
     """A version that `Store.salvage` made."""
 
-    #: The newest version whose changes are in it.
+    #: The newest version whose changes it contains.
     original: str
     #: The one that was made.
     version: str
@@ -97,30 +97,30 @@ class Salvaged(NamedTuple):
 
 
 class SalvageReport(NamedTuple):
-    """What `Store.salvage` wrote, and what is lost."""
+    """The report of `Store.salvage`: what was written, and what is lost."""
 
-    #: Versions in the new store as they were.
+    #: Versions that were copied unchanged.
     versions: int
-    #: Versions that wait in the new store for lost ones.
+    #: Versions that are pending in the new store, since ancestors are lost.
     waiting: int
-    #: Versions that were made of what could be read.
+    #: New versions, made of what could be read.
     made: tuple[Salvaged, ...]
-    #: Damaged places, unfinished files, and versions that others name and that are nowhere.
+    #: Damages, unfinished files, and missing versions that others name as predecessors.
     damages: tuple[Damage, ...]
 
 
 class CompactionReport(NamedTuple):
-    """What `Store.compact` did."""
+    """The report of `Store.compact`."""
 
-    #: Files whose records were put into others. They are still there, for the time of grace.
+    #: Files whose records were copied into others. They stay for the grace period.
     folded: int
-    #: Files that were made of them.
+    #: New files with these records.
     made: int
-    #: Files whose records were put into others long enough ago, and that are gone now.
+    #: Files whose records were copied long enough ago, and that were deleted now.
     deleted: int
-    #: Bytes of the files made.
+    #: Bytes of the new files.
     bytes_written: int
-    #: Bytes of the files deleted.
+    #: Bytes of the deleted files.
     bytes_deleted: int
-    #: The file that shows that a folder-syncing program carries the store, for which nothing was done; else None.
+    #: If nothing was done because a syncing program copies the store: the path of the file that shows this; else None.
     sync_marker: Optional[str]

@@ -1,4 +1,4 @@
-"""What exchanges and rounds of a coordinator come to, read from the results that the library gives."""
+"""Results of exchanges and syncs of a coordinator, read from the library's results."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ lib = _abi.lib
 
 
 class Exchanged(NamedTuple):
-    """What became of one of the exchanges of a coordinator."""
+    """The result of one of the exchanges of a coordinator."""
 
-    #: As it was attached: its URL or name.
+    #: The URL or name with which it was attached.
     place: str
-    #: What it did, also when it failed in the end.
+    #: What it did, also if it failed in the end.
     result: ExchangeResult
-    #: What ended it; None when nothing did.
+    #: The error that ended it; None if there was none.
     error: Optional[BaseException]
 
 
 class ExchangeResult(NamedTuple):
-    """What an exchange did; what all exchanges of a coordinator did."""
+    """The result of an exchange, or of all exchanges of a coordinator."""
 
-    #: The ids of the versions that were added here.
+    #: The ids of the versions that were added to the store.
     retrieved: tuple[str, ...]
     #: The ids of the versions that were sent.
     sent: tuple[str, ...]
-    #: What could not be exchanged, and why.
+    #: The items that could not be exchanged, and why.
     problems: tuple[Problem, ...]
-    #: The ids of the versions that were here and damaged, and are whole again.
+    #: The ids of the damaged versions that were repaired.
     repaired: tuple[str, ...] = ()
     #: Of a coordinator: whether it moved the current version; the current version before, and now.
     moved: bool = False
     from_version: str = ""
     to_version: str = ""
-    #: Of a coordinator: the same for each exchange that had its turn.
+    #: Of a coordinator: the result of each exchange that ran.
     exchanges: tuple[Exchanged, ...] = ()
 
     @property
@@ -48,7 +48,7 @@ class ExchangeResult(NamedTuple):
 
 
 class MergeResult(NamedTuple):
-    """Where a merge moved the current version. True when it did."""
+    """How a merge moved the current version. True if it did."""
 
     #: Whether it moved it.
     moved: bool
@@ -62,7 +62,7 @@ class MergeResult(NamedTuple):
 
 
 class BootstrapResult(NamedTuple):
-    """Whether there was a snapshot to start from, and where that moved the current version. True when there was one."""
+    """Whether a snapshot was restored, and how that moved the current version. True if one was."""
 
     #: Whether a snapshot was restored.
     restored: bool
@@ -78,29 +78,29 @@ class BootstrapResult(NamedTuple):
 
 
 class SyncResult(NamedTuple):
-    """What a whole round did."""
+    """The result of a sync."""
 
     #: Whether it moved the current version.
     moved: bool
-    #: The current version before the round.
+    #: The current version before the sync.
     from_version: str
     #: The current version now.
     to_version: str
     #: What all exchanges did before the merge.
     before: ExchangeResult
-    #: What they did after it; None when there was no need to.
+    #: What they did after it; None if that was not needed.
     after: Optional[ExchangeResult]
     #: Whether the merge moved the current version.
     merged: bool
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """What could not be exchanged, before the merge or after it, each once."""
+        """Returns the items that could not be exchanged, before the merge or after it, each once."""
         return tuple(dict.fromkeys(self.before.problems + (self.after.problems if self.after else ())))
 
 
 def take_result(function: Callable[..., Any], *arguments: Any) -> ExchangeResult:
-    """The result that a function put into its last parameter before the error. What it raises has the result of what was done."""
+    """Returns the result that a function put into its last parameter before the error. Its exceptions carry the result, too."""
     pointer = ctypes.c_void_p()
     try:
         function(*arguments, ctypes.byref(pointer))
@@ -123,7 +123,7 @@ def _tell(raised: BaseException, result: Any) -> None:
 
 
 def take_sync_result(function: Callable[..., Any], *arguments: Any) -> SyncResult:
-    """As `take_result`, of a whole round."""
+    """As `take_result`, for a sync."""
     pointer = ctypes.c_void_p()
     try:
         function(*arguments, ctypes.byref(pointer))

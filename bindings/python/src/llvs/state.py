@@ -1,4 +1,4 @@
-"""What prevails at a version, as a mapping."""
+"""The values that prevail at a version, as a mapping."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _Part = TypeVar("_Part")
 
 
 def key_of(id: object) -> bytes | None:
-    """The bytes of a value id; None for what can be none, and under which therefore nothing is."""
+    """Returns the bytes of a value id; None for an object that cannot be an id, and so has no value."""
     if not isinstance(id, str):
         return None
     try:
@@ -34,13 +34,13 @@ def key_of(id: object) -> bytes | None:
 
 
 class Range:
-    """Which ids: those that satisfy all that is given. Compared by bytes."""
+    """A range of ids: those that satisfy all conditions given. Compared by bytes."""
 
     __slots__ = ("prefix", "start", "stop", "_nothing")
 
     def __init__(self, prefix: bytes = b"", start: bytes = b"", stop: bytes | None = None, nothing: bool = False) -> None:
         self.prefix, self.start, self.stop = prefix, start, stop
-        # An empty `to` means "to the last" to the library, so that what ends before the first id needs saying.
+        # For the library an empty `to` means "to the last", so a range that ends before the first id needs a flag.
         self._nothing = nothing or stop == b""
 
     def with_prefix(self, prefix: bytes) -> Range:
@@ -58,7 +58,7 @@ class Range:
         return not self._nothing and id.startswith(self.prefix) and id >= self.start and (self.stop is None or id < self.stop)
 
     def struct(self, last: bytes = b"", without_data: bool = True, reverse: bool = False) -> Any | None:
-        """The `llvs_range` of what comes behind `last`, and what keeps its bytes alive; None when it is empty."""
+        """Returns the `llvs_range` of ids after `last`, and the objects that keep its bytes alive; None if it is empty."""
         if self._nothing:
             return None
         made = _structs.llvs_range(struct_size=ctypes.sizeof(_structs.llvs_range), without_data=int(without_data), reverse=int(reverse))
@@ -74,9 +74,9 @@ class Range:
 class State(Mapping[str, bytes]):
     """A read-only mapping from value ids to bytes: the values at a version, or those in a range of ids.
 
-    Iterates in byte order of the ids (that is not the order of Python's strings beyond U+FFFF); `reversed` goes the other way, of
-    `keys()`, `items()` and `values()` as well. A version never changes, so
-    nor does this. Lookup is O(log n); iteration fetches pages of a thousand, and `items()` and `values()` bring the bytes along.
+    Iterates in byte order of the ids (that is not the order of Python's strings beyond U+FFFF); `reversed` iterates in the other direction,
+    also over `keys()`, `items()` and `values()`. A version never changes, so neither does this. Lookup is O(log n); iteration fetches pages
+    of a thousand, and `items()` and `values()` include the bytes.
     """
 
     __slots__ = ("_is_reverse", "_is_whole", "_range", "_store", "_version_id", "__weakref__")
@@ -94,19 +94,19 @@ class State(Mapping[str, bytes]):
         return (self._version_id or b"").decode()
 
     def prefix(self, prefix: str) -> State:
-        """The part whose ids begin with `prefix`."""
+        """Returns the part whose ids begin with `prefix`."""
         return State(self._store, self._version_id, self._range.with_prefix(encode(prefix)), self._is_reverse)
 
     def range(self, start: str = "", stop: str | None = None, *, reverse: bool = False) -> State:
-        """The part whose ids are not before `start` and before `stop` (None: to the last), by bytes.
+        """Returns the part whose ids are from `start` up to, but not including, `stop` (None: to the last), by bytes.
 
-        reverse: it iterates the other way round, from the last id when this one begins with the first.
+        reverse: iterates in the other direction: from the last id, if this one begins with the first.
         """
         part = self._range.within(encode(start), None if stop is None else encode(stop))
         return State(self._store, self._version_id, part, self._is_reverse != reverse)
 
     def value(self, id: str) -> Value | None:
-        """The value under an id, or None. Raises InvalidIDError, where the forms of a mapping find nothing."""
+        """Returns the value with an id, or None. Raises InvalidIDError for an invalid id; the methods of a mapping find nothing then."""
         if isinstance(id, str) and key_of(id) is None and self._version_id is not None:
             self._store._fetch(encode(id), self._version_id)
         found = self._fetch(id)
@@ -124,7 +124,7 @@ class State(Mapping[str, bytes]):
             return None
         return self._store._fetch(key, self._version_id)
 
-    # Mapping's own `get` would take an UnknownVersionError, which is a KeyError, for an absent value.
+    # Mapping's own `get` would treat an UnknownVersionError, which is a KeyError, as an absent value.
     @overload
     def get(self, id: str, /) -> bytes | None: ...
 
@@ -132,7 +132,7 @@ class State(Mapping[str, bytes]):
     def get(self, id: str, /, default: bytes | _Default) -> bytes | _Default: ...
 
     def get(self, id: str, /, default: Any = None) -> Any:
-        """The bytes under an id, or the default."""
+        """Returns the bytes with an id, or the default."""
         found = self._fetch(id)
         return default if found is None else found[0]
 
@@ -174,7 +174,7 @@ class State(Mapping[str, bytes]):
         return self._walk(Block.ids, without_data=True, turned=True)
 
     def references(self) -> Iterator[Reference]:
-        """Which bytes prevail, in byte order of the ids, without reading them."""
+        """Iterates over references to the bytes that prevail, in byte order of the ids, without reading them."""
         return self._walk(Block.references, without_data=True)
 
     def keys(self) -> KeysView[str]:

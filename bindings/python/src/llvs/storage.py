@@ -1,4 +1,4 @@
-"""Storages written in Python: keep a store's records in whatever you have.
+"""Storages written in Python: store the records of a store in any way you choose.
 
     class InMyDatabase(llvs.Storage):
         def append(self, records): ...
@@ -22,17 +22,17 @@ from ._memory import as_bytes, copy, encode_name, text
 
 lib = _abi.lib
 
-#: What `scan` calls for each record: its place, its bytes (or at least its first 65536), and its size when those are not all.
+#: Called by `scan` for each record: its place, its bytes (or at least its first 65536), and its size if those are not all.
 Report = Callable[..., None]
 
 
 class Storage(ABC):
-    """Keeps records: opaque bytes under numbers ("places") that the storage chooses.
+    """Stores records: opaque bytes under numbers ("places") that the storage chooses.
 
-    The store calls one method at a time, from any thread; a method must not call into that store. What a method raises
-    is raised from the call that led to it; an `llvs.Error` with the code DAMAGED, NO_SPACE, PERMISSION, IO, READ_ONLY, NOT_FOUND or BUSY
-    also means to the store what it says, and UNKNOWN_OUTCOME that nobody knows whether the records are kept. Records have checksums
-    in them: bytes that changed are damage, and never come out as values. One storage serves one open store at a time.
+    The store calls one method at a time, from any thread; a method must not call into that store. If a method raises, so does the call that
+    runs it. An `llvs.Error` with the code DAMAGED, NO_SPACE, PERMISSION, IO, READ_ONLY, NOT_FOUND or BUSY keeps its meaning for the store;
+    UNKNOWN_OUTCOME means that it is unknown whether the records are stored. Records contain checksums: changed bytes are reported as
+    damage, never returned as values. One storage serves one open store at a time.
     """
 
     #: For messages.
@@ -40,37 +40,36 @@ class Storage(ABC):
 
     @abstractmethod
     def append(self, records: Sequence[bytes]) -> Sequence[int]:
-        """Keeps the records, all or (also across a crash) none, and returns a place for each: 0 to 2**64 - 2."""
+        """Stores the records, all or none, also if there is a crash, and returns a place for each: 0 to 2**64 - 2."""
 
     @abstractmethod
     def scan(self, mark: int, report: Report) -> int:
-        """Calls `report(place, record)` for each record that came after `mark`, whoever appended it, and returns the new mark.
+        """Calls `report(place, record)` for each record after `mark`, by whatever process it was appended, and returns the new mark.
 
-        Marks are the storage's own; it is 0 at first: report all. Long records may be reported as
-        `report(place, first_bytes, size)` with at least 65536 bytes. A record may be reported again. It is called again
-        until it reports nothing or leaves the mark as it is.
+        Marks are the storage's own; it is 0 at first: report all. Long records may be reported as `report(place, first_bytes, size)` with
+        at least 65536 bytes. A record may be reported again. It is called again until it reports nothing or does not move the mark.
         """
 
     @abstractmethod
     def read(self, place: int, offset: int, size: int) -> bytes:
-        """`size` bytes of a record from `offset` on; fewer when there are no more (the store takes that for damage)."""
+        """Returns `size` bytes of a record from `offset` on; fewer if there are no more (the store reports that as damage)."""
 
     def sync(self) -> None:
-        """Makes what was appended safe from a power cut. Does nothing unless overridden."""
+        """Makes appended records safe from a power cut. Does nothing unless overridden."""
 
     def close(self) -> None:
-        """The store is done with the storage, which may be opened again. Does nothing unless overridden."""
+        """Called when the store has finished with the storage, which may be opened again. Does nothing unless overridden."""
 
     def cache_get(self, name: str) -> Optional[bytes]:
-        """The blob of that name, or None. Caches are optional: override all three of these methods, or none."""
+        """Returns the cache blob of that name, or None. Caches are optional: override all three of these methods, or none."""
         raise NotImplementedError
 
     def cache_put(self, name: str, data: bytes) -> None:
-        """Keeps a blob."""
+        """Stores a cache blob."""
         raise NotImplementedError
 
     def cache_delete(self, name: str) -> None:
-        """Forgets a blob; nothing happens when there is none."""
+        """Deletes a cache blob; no effect if there is none."""
         raise NotImplementedError
 
     def _new_handle(self) -> StorageHandle:
@@ -78,7 +77,7 @@ class Storage(ABC):
 
 
 class DictStorage(Storage):
-    """A storage over a mapping from numbers to bytes: a `dict`, a `shelve`, whatever behaves alike.
+    """A storage over a mapping from numbers to bytes, such as a `dict` or a `shelve`.
 
         records = {}
         with llvs.Store(storage=llvs.DictStorage(records)) as store:
@@ -108,7 +107,7 @@ class DictStorage(Storage):
 
 
 def _number(number: Any, what: str, last: int = (1 << 64) - 1) -> int:
-    """A number that a storage gives."""
+    """Checks a number from a storage."""
     plain = index(number)
     if not 0 <= plain <= last:
         raise ValueError(f"{what} {plain}; it is a number from 0 to {last}")
@@ -188,7 +187,7 @@ class StorageHandle(Handle):
 
     @classmethod
     def of_pointer(cls, pointer: int) -> StorageHandle:
-        """Takes over what the library made."""
+        """Takes ownership of a handle of the library."""
         handle = cls.__new__(cls)
         Handle.__init__(handle, pointer)
         return handle

@@ -1,4 +1,4 @@
-"""The store: a history of versions, and what prevails at each.
+"""The store: a history of versions, and the values that prevail at each.
 
 Opening one and making versions are here; reading the history is in `_history`, reading values in `_values`, differences in
 `_differences`, merging in `_merging`, what concerns the store as a whole in `_maintenance`,
@@ -33,7 +33,7 @@ byref = ctypes.byref
 
 
 def place_of_store(path: str, kind: Union[str, Storage]) -> str:
-    """Where a store is, for `repr`."""
+    """The place of a store, for `repr`."""
     if isinstance(kind, str):
         return repr(path) if path or kind != "memory" else "in memory"
     return f"{path!r} on {kind!r}" if path else f"on {kind!r}"
@@ -46,9 +46,9 @@ class Store(HistoryReading, ValueReading, Differences, Merging, Packing, Mainten
             v1 = store.make_version(insert={"note/1": b"hello"})
             store.value("note/1", at=v1)
 
-    Safe from all threads. A store does not survive `os.fork`: in the child every call raises `ForkedError`; open it again there.
-    While one with `storage="sqlite"` is open, no child can open such a store: use `multiprocessing` with `"spawn"`.
-    Close it in the end: calls that run on other threads are waited for.
+    Safe from all threads. A store does not survive `os.fork`: in the child every call raises `ForkedError`; open it again there. While one
+    with `storage="sqlite"` is open, no child can open such a store: use `multiprocessing` with `"spawn"`. Close it at the end: this waits
+    for calls on other threads.
     """
 
     _release = "llvs_store_free"
@@ -72,23 +72,22 @@ class Store(HistoryReading, ValueReading, Differences, Merging, Packing, Mainten
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> None:
-        """Opens a store, or makes it.
+        """Opens a store, or creates it.
 
         path: a directory (storage "file") or a database file ("sqlite"); not needed for "memory" or a `Storage` object.
-        durability: "full" (nothing acknowledged is lost in a power cut) or "normal" (the newest versions may be; the rest is whole).
+        durability: "full" (a power cut loses no acknowledged version) or "normal" (it may lose the newest ones; the rest is whole).
         memory_budget: bytes of caches in memory; 0: 64 MiB.
-        create: False: a store that is not there is an error.
+        create: False: a store that does not exist is an error.
         cache_directory: for "file", a directory for caches outside the store.
-        compaction: for "file", when what many handles wrote in many small files is put together: "automatic" (by itself when it pays, and
-        on request, but not in a folder that a syncing program carries), "on_request" (by `compact` only, and not in such a folder),
-        "always".
-        compaction_grace: seconds for which files that were put together are kept, for whoever is copying the store; None: 900.
+        compaction: for "file", when small files are compacted: "automatic" (automatically when it is worthwhile, and on request, but not in
+        a folder that a syncing program copies), "on_request" (by `compact` only, and not in such a folder), "always".
+        compaction_grace: seconds for which compacted files are kept, for programs that are copying the store; None: 900.
         busy_timeout: with "sqlite", seconds for which a call waits while others write before it raises BusyError; None: 10.
-        file_mode: permissions of files that are made, less what the umask takes; None: 0o600, for their owner alone.
-        differences: whether values are stored as differences from earlier ones of the same id, where that takes less room: "auto" (in
-        stores that are new, or have such values), "on", "off". A library from before differences cannot read versions that have some.
+        file_mode: permissions of new files, restricted by the umask; None: 0o600, for their owner only.
+        differences: whether to store values as differences from earlier ones of the same id, if that needs less space: "auto" (in new
+        stores, and in stores that have such values), "on", "off". A library from before differences cannot read versions with such values.
 
-        progress, cancel: hear how far opening has come, in versions, and stop it: nothing is open then.
+        progress, cancel: receive the progress of opening, in versions, and cancel it: then nothing is open.
 
         Raises NotFoundError, NotDirectoryError, StorageError (not a store, of a newer format, ...), PermissionDeniedError,
         InvalidArgumentError, CancelledError.
@@ -129,24 +128,25 @@ class Store(HistoryReading, ValueReading, Differences, Merging, Packing, Mainten
 
     @property
     def path(self) -> str:
-        """Where the store is: an absolute path; empty for one in memory or in a `Storage` object."""
+        """The absolute path of the store; empty for one in memory or in a `Storage` object."""
         with self._call as pointer:
             found = lib.llvs_store_path(pointer)
             return os.fsdecode(copy(found.data, found.size)) if found.size else ""
 
     def observe(self, callback: Callable[[], Any]) -> Observer:
-        """Calls `callback()` soon after versions came into the store, whoever added them: other processes and handles, and this one by
-        saving, merging, retrieving or reloading. They are in the history by then: there is no need to reload.
+        """Registers a callback for new versions in the store, whether added by other processes and handles, or through this one by saving,
+        merging, retrieving or reloading. They are in the history by then: there is no need to reload.
 
-        On a thread of the library, one call at a time; what comes close together is one call. What others added before, and was not picked
-        up yet, is the first. Nothing is polled, save on file systems that do not tell of changes (those of a network, say), where the
-        store is looked at every two seconds. A store in memory or in a `Storage` object hears of what comes through this handle.
+        `callback()` is called on a thread of the library, one call at a time; versions that arrive close together cause one call. Versions
+        that others added before, and that were not read yet, cause the first call. Nothing is polled, except on file systems that do not
+        report changes (such as network file systems): there the store is polled every two seconds. For a store in memory or in a `Storage`
+        object, only versions through this handle are reported.
         """
         with self._call as pointer:
             return observe(lib.llvs_store_observe, (pointer,), notify_thunk, callback, self._observers)
 
     def close(self) -> None:
-        """Flushes, seals and lets go of the files, and ends the observations. Waits for calls that run. Closing again does nothing."""
+        """Flushes, seals and closes the files, and ends the observations. Waits for running calls. Closing again does nothing."""
         for observer in tuple(self._observers):
             observer.close()
         super().close()
@@ -167,20 +167,21 @@ class Store(HistoryReading, ValueReading, Differences, Merging, Packing, Mainten
         root: bool = False,
         timestamp: Optional[float] = None,
     ) -> Version:
-        """Records one version: all of it or, also across a crash, nothing.
+        """Records one version: all of it or nothing, also if there is a crash.
 
-        predecessor: the version it is based on; it starts from the values there. None: the version is a root, which starts from nothing.
-        root: True says that this is meant. In a store that has versions already a further root is seldom what one wants, since nothing of
-        what is in the store is in it: without `root=True` that is a ValueError. A first version needs no saying.
-        insert, update: ids with bytes, as a mapping or pairs. Both set values; what is recorded is what is true. Instead of bytes
-        a value may be a binary file, or an iterable of bytes, which is read while the version is made: with file storage one of more
-        than 1 MiB goes straight to disk, and is never in memory as a whole. What reading raises comes out, and nothing is stored.
-        remove: ids. changes: further `Change` objects. Each id at most once in all.
+        predecessor: the version whose values the new one starts from. None: the version is a root, which starts from an empty state. root:
+        True confirms that a root is intended. In a store that has versions, a further root is seldom intended, since it has none of the
+        store's values: without `root=True` it is a ValueError. The first version needs no confirmation.
+        insert, update: ids with bytes, as a mapping or pairs. Both set values; the record gets the label that is correct. Instead of bytes
+        a value may be a binary file, or an iterable of bytes, which is read while the version is made: with file storage, a value of more
+        than 1 MiB is written directly to disk, and is never in memory as a whole. If reading raises, this raises the same exception, and
+        nothing is stored.
+        remove: ids. changes: further `Change` objects. Each id at most once in total.
         metadata: whatever JSON can hold, by key; `bytes` are kept as they are. branch: the name of the version's branch.
-        timestamp: seconds since 1970-01-01 UTC at which it is said to be made, later than the predecessor's; None: now, or a microsecond
-        after the predecessor when the clock is behind that.
-        id: the id to make it under; None: one that is computed from what the version holds (a UUID of version 8; callers cannot choose
-            such ids). Making the same version again under its id is not an error.
+        timestamp: in seconds since 1970-01-01 UTC, later than the predecessor's; None: now, or a microsecond after the predecessor if the
+        clock is behind that.
+        id: the id of the new version; None: the content id, which is computed from its contents (a UUID of version 8; callers cannot choose
+        such ids). Making the same version again under its id is not an error.
 
         Raises InvalidArgumentError (a further root), UnknownPredecessorError, DuplicateIDError, InvalidIDError, TooLargeError,
         InvalidReferenceError, InvalidMetadataError,

@@ -1,4 +1,4 @@
-"""Keeping a coordinator in step by itself, in the background."""
+"""Keeping a coordinator in sync, in the background."""
 
 from __future__ import annotations
 
@@ -21,67 +21,70 @@ byref = ctypes.byref
 
 
 class SyncState(NamedNumber):
-    """What a syncer does."""
+    """The state of a syncer."""
 
-    #: Nothing any more: it or its coordinator was closed.
+    #: It has ended: it or its coordinator was closed.
     OFF = c.SYNC_OFF
     #: It waits for the next round, or for something to do.
     IDLE = c.SYNC_IDLE
-    #: A round runs.
+    #: A round is running.
     RUNNING = c.SYNC_RUNNING
     #: Every place waits: for the network, or for the end of the pause after a failure.
     WAITING = c.SYNC_WAITING
-    #: The program paused it, or every place waits for somebody to do something.
+    #: The program paused it, or every place waits for a person to act.
     PAUSED = c.SYNC_PAUSED
 
 
 class SyncReason(NamedNumber):
-    """Why a place, or all of them, are not visited."""
+    """Why one place, or every place, is not synced."""
 
     NONE = c.SYNC_REASON_NONE
     #: The program said that there is no network.
     OFFLINE = c.SYNC_REASON_OFFLINE
-    #: The server wants to be left alone for a while.
+    #: The server limits the rate of requests.
     RATE_LIMITED = c.SYNC_REASON_RATE_LIMITED
     #: The folder or server cannot be reached.
     UNREACHABLE = c.SYNC_REASON_UNREACHABLE
-    #: Something else went wrong; the error tells what.
+    #: Another failure; see the error.
     FAILED = c.SYNC_REASON_FAILED
-    #: The user, the password or the rights are refused. Not tried again until somebody asks.
+    #: The user, the password or the permissions are refused. If only a person can resolve it, there is no retry until the user or the
+    #: program requests one; otherwise there are timed retries.
     SIGN_IN = c.SYNC_REASON_SIGN_IN
-    #: Here or there is no room. Nothing is sent for an hour, or until somebody asks; what others send is received, if there is room here.
+    #: This device or the place is full. Nothing is sent for an hour, or until the user or the program requests it. Versions of others are
+    #: received, if this device has space.
     NO_SPACE = c.SYNC_REASON_NO_SPACE
     #: The other side was written by a newer version of this library.
     UPDATE_APP = c.SYNC_REASON_UPDATE_APP
     #: The program paused the syncer.
     PAUSED = c.SYNC_REASON_PAUSED
-    #: What is there is encrypted, and the passphrase or the identities do not open it, or are missing. Not tried again until somebody asks.
+    #: The place is encrypted, and the passphrase or the identities do not open it (no retry until the user or the program requests one), or
+    #: are missing.
     PASSPHRASE = c.SYNC_REASON_PASSPHRASE
-    #: A place in packs was emptied, or a place belongs to another store. If it is to be filled anew or joined, exchange with it once
-    #: through an `Exchange` with the `restoration_state` `b"new"`. Otherwise bring it back.
+    #: A place in the packed layout was emptied, or a place belongs to another store. To fill it again or join it, exchange with it once
+    #: through an `Exchange` with the `restoration_state` `b"new"`. Otherwise restore it.
     REMOTE_RESET = c.SYNC_REASON_REMOTE_RESET
-    #: Another process exchanges with the place for this store: no failure.
+    #: Another process exchanges with the place for this store. That is not a failure.
     ALREADY_RUNNING = c.SYNC_REASON_ALREADY_RUNNING
 
 
 class SyncConditions(NamedFlags):
-    """What a program says of the device that it runs on."""
+    """The conditions of the device, as the program reports them."""
 
     NONE = 0
-    #: There is no network: nothing is tried, but when the user asks.
+    #: There is no network: no rounds, except at the user's request.
     OFFLINE = c.SYNC_OFFLINE
-    #: Bytes cost money: rounds without another reason are four times as seldom.
+    #: Data transfer costs money: timed rounds are four times less frequent.
     METERED = c.SYNC_METERED
     #: The same.
     LOW_BATTERY = c.SYNC_LOW_BATTERY
-    #: The program is not in front: no rounds without another reason.
+    #: The program is not in front: no timed rounds, and no timed retries.
     BACKGROUND = c.SYNC_BACKGROUND
-    #: Nothing is done, but when the user asks.
+    #: No rounds, except at the user's request.
     PAUSE = c.SYNC_PAUSE
 
 
 class Traffic(NamedTuple):
-    """Requests to a server, and the bytes that went and came."""
+    """Requests to a server, and the bytes sent and received."""
 
     requests: int = 0
     bytes_up: int = 0
@@ -89,98 +92,100 @@ class Traffic(NamedTuple):
 
 
 class SyncPlace(NamedTuple):
-    """What is known of one attached exchange."""
+    """The status of one attached exchange."""
 
-    #: What it was called as it was attached.
+    #: The URL or name with which it was attached.
     place: str
-    #: What it waits for.
+    #: Why it waits.
     reason: SyncReason
-    #: Rounds that failed there, one after the other.
+    #: The number of consecutive rounds that failed there.
     failures: int
-    #: When it is tried again by the clock, in seconds since 1970-01-01 UTC; None: nothing failed, or only somebody helps.
+    #: When the next timed retry is due, in seconds since 1970-01-01 UTC; None: no failure, or only a person can resolve it.
     retry_at: Optional[float]
-    #: When it was exchanged with last without a failure, in seconds since 1970-01-01 UTC; None: never.
+    #: When the last exchange without a failure ended, in seconds since 1970-01-01 UTC; None: never.
     last_success: Optional[float]
-    #: Why the last round failed there; None when it did not.
+    #: Why the last round failed there; None if it did not.
     error: Optional[BaseException]
-    #: What could not be taken or sent in the last round.
+    #: Items that could not be received or sent in the last round.
     problems: tuple[Problem, ...]
-    #: What a server answered to the request that failed in the last round: the status of HTTP; None: no answer, or no failure.
+    #: The HTTP status of the request that failed in the last round; None: no response, or no failure.
     http_status: Optional[int] = None
-    #: Versions that are here and were not sent there yet; None: nobody knows before a round there ended without a failure.
+    #: Versions of the store that were not sent there yet; None: unknown until a round there has ended without a failure.
     pending_versions: Optional[int] = None
-    #: Bytes of the values that they stored, as they are.
+    #: Bytes of the values that these versions stored, uncompressed.
     pending_bytes: Optional[int] = None
-    #: When retrieving from there ended without a failure last, in seconds since 1970-01-01 UTC; None: never.
+    #: When the last retrieve without a failure ended, in seconds since 1970-01-01 UTC; None: never.
     last_retrieve: Optional[float] = None
-    #: The same of sending.
+    #: The same for sends.
     last_send: Optional[float] = None
-    #: What the last round asked and moved.
+    #: The traffic of the last round.
     round: Traffic = Traffic()
-    #: What all rounds did since the day began (UTC), or the syncer.
+    #: The traffic of all rounds since the start of the day (UTC), or of the syncer.
     today: Traffic = Traffic()
-    #: What is known of a place in packs, as of the last exchange; None: nothing, or it has none.
+    #: For a place in the packed layout: what this device knows about it, as of the last exchange; None: nothing, or another layout.
     remote: Optional[RemoteStatus] = None
-    #: Nothing goes on there before somebody did something: `reason` tells what.
+    #: A person has to act before syncing continues there: `reason` says why.
     needs_user: bool = False
-    #: How many files that the place lists could not be read in the last round. A round may end without a failure although nothing comes.
+    #: How many files that the place lists could not be read in the last round. A round with such files may end without a failure although
+    #: nothing arrives.
     unread: int = 0
-    #: Since when some could not, in seconds since 1970-01-01 UTC; None: all could.
+    #: Since when there are such files, in seconds since 1970-01-01 UTC; None: none.
     unread_since: Optional[float] = None
 
 
 class SyncStatus(NamedTuple):
-    """What a syncer does at a moment, and did so far."""
+    """The status of a syncer."""
 
-    #: What it does.
+    #: Its state.
     state: SyncState
-    #: Why it waits or is paused: what the first place that waits does so for.
+    #: Why it waits or is paused: the reason of the first place that waits.
     reason: SyncReason
-    #: How far the running round has come; None when none runs.
+    #: Progress of the running round; None if none runs.
     progress: Optional[Progress]
-    #: When the next round is due, in seconds since 1970-01-01 UTC; None when only something that happens leads to one.
+    #: When the next timed round is due, in seconds since 1970-01-01 UTC; None if only an event leads to one.
     next_round: Optional[float]
-    #: When a round ended without any failure, in seconds since 1970-01-01 UTC; None: never.
+    #: When the last round without any failure ended, in seconds since 1970-01-01 UTC; None: never.
     last_success: Optional[float]
-    #: Rounds that ended, failed ones included.
+    #: Completed rounds, failed ones included.
     rounds: int
-    #: Versions that came in them.
+    #: Versions received in these rounds.
     retrieved: int
-    #: Versions that went in them.
+    #: Versions sent in these rounds.
     sent: int
-    #: Why the last merge failed; None when it did not.
+    #: Why the last merge failed; None if it did not.
     merge_error: Optional[BaseException]
     #: One for each attached exchange, in the order of attaching.
     places: tuple[SyncPlace, ...]
-    #: Of the place that is exchanged with just now, while packs are retrieved or sent: bytes that came or went.
+    #: While packs are retrieved from or sent to a place: bytes transferred so far.
     bytes_done: int = 0
-    #: Those that are to come or go, as far as is known. Each part of a round begins anew, and neither becomes less in it.
+    #: The same in total, as far as known. Each part of a round begins again at 0, and within it neither decreases.
     bytes_total: int = 0
 
 
 class SyncEvent(NamedTuple):
-    """What a syncer tells."""
+    """An event of a syncer."""
 
-    #: What it does now.
+    #: Its status.
     status: SyncStatus
-    #: What a round did that has just ended, also a failed one; else None. When it `moved`, `store.diff` from its `from_version`
-    #: to its `to_version` tells which values are others.
+    #: The result of a round that has just ended, also of a failed one; else None. If it `moved`, `store.diff` from its `from_version` to
+    #: its `to_version` lists the values that changed.
     round: Optional[SyncResult]
 
 
 class Syncer(Handle):
-    """Keeps a coordinator in step with its exchanges by itself, on a thread of the library.
+    """Keeps a coordinator in sync with its exchanges automatically, on a thread of the library.
 
         with llvs.Coordinator("notes.llvs", exchange="/media/shared/notes") as notes:
             with llvs.Syncer(notes, lambda event: print(event.status.state.name)):
                 ...                               # save and read as ever
 
-    It begins with a round (exchange, merge, exchange), and does one after saves, when an exchange has news, and from time to time. Saves
-    of other processes and exchanges attached later are noticed, too. What comes over a direct connection, by another process or by an
-    import is merged at once, also if no exchange is attached: a round without exchanges. It ends when it is closed, or its coordinator is.
+    It begins with a round (exchange, merge, exchange), and runs one after saves, when a place has new versions, and from time to time. It
+    also notices saves of other processes and exchanges that are attached later. Versions that arrive over a direct connection, from another
+    process or by an import are merged at once, also if no exchange is attached: that is a round without exchanges. It ends when it is
+    closed, or its coordinator is.
 
-    Safe from all threads. The callback is called on the library's thread, one event at a time; what it raises goes to
-    `sys.unraisablehook`. From within, everything may be called but `run`.
+    Safe from all threads. The callback is called on the library's thread, one event at a time; its exceptions go to `sys.unraisablehook`.
+    It may call everything except `run`.
     """
 
     _release = "llvs_syncer_free"
@@ -203,11 +208,11 @@ class Syncer(Handle):
     ) -> None:
         """Starts it.
 
-        on_event: hears each end of a round, each change of the state, and at most ten times a second how far a round has come.
-        conditions: what is so from the beginning.
-        after_save: seconds after the last save, before it is sent; after_saves: after the first of a row of saves, at the latest.
-        poll: seconds between rounds without another reason, while something comes or goes; longest_poll: when nothing does.
-        longest_pause: seconds after failures, at most.
+        on_event: called at each end of a round, at each change of the state, and at most ten times a second with the progress of a round.
+        conditions: the initial conditions.
+        after_save: seconds between the last save and sending it; after_saves: at most, between the first of several saves and sending them.
+        poll: seconds between timed rounds, if versions were transferred recently; longest_poll: at most, if not.
+        longest_pause: seconds of the longest backoff after failures.
         heads: which are merged: "unbranched" or "all".
         Raises PermissionDeniedError (the store was opened for reading only), ClosedError, InvalidArgumentError, StorageError (no thread
         can be started).
@@ -230,7 +235,7 @@ class Syncer(Handle):
         self._coordinator = coordinator
         pointer, payload = ctypes.c_void_p(), _callbacks.register(on_event)
         with coordinator._call as owner:
-            # The library frees the payload also when it refuses.
+            # The library frees the payload also if it refuses.
             lib.llvs_syncer_start(owner, byref(options), _event_thunk, payload, _callbacks.payload_free, byref(pointer))
         super().__init__(pointer.value or 0)
         _signals.listeners.add(id(self))
@@ -246,17 +251,17 @@ class Syncer(Handle):
         _signals.listeners.discard(id(self))
 
     def now(self) -> None:
-        """The user asks: a round begins at once, whatever the conditions. Does not wait for it."""
+        """Begins a round at once, at the user's request, whatever the conditions. Does not wait for it."""
         self._trigger(c.SYNC_TRIGGER_USER)
 
     def came_to_front(self) -> None:
-        """The program came to the front, or the network is back or another one: a round at once, unless one was done in the last 5 seconds.
-        What had failed is tried again.
+        """Reports that the program came to the front, or that the network is back or has changed: a round begins at once, unless there was
+        one in the last 5 seconds. Failed places are retried.
         """
         self._trigger(c.SYNC_TRIGGER_FRONT)
 
     def has_news(self) -> None:
-        """The other side has news, as a push says."""
+        """Reports that a place has new versions, for example as a push notification says."""
         self._trigger(c.SYNC_TRIGGER_NEWS)
 
     def _trigger(self, trigger: int) -> None:
@@ -265,7 +270,7 @@ class Syncer(Handle):
 
     @property
     def conditions(self) -> SyncConditions:
-        """What is so. Who leaves the background or finds a network calls `came_to_front` as well."""
+        """The conditions. When the program leaves the background or finds a network, call `came_to_front` as well."""
         return self._conditions
 
     @conditions.setter
@@ -275,11 +280,11 @@ class Syncer(Handle):
         self._conditions = SyncConditions(conditions)
 
     def pause(self) -> None:
-        """Does nothing any more, but when the user asks, until `resume`."""
+        """Pauses: no rounds, except at the user's request, until `resume`."""
         self.conditions |= SyncConditions.PAUSE
 
     def resume(self) -> None:
-        """Goes on after `pause`."""
+        """Continues after `pause`."""
         self.conditions &= ~SyncConditions.PAUSE
 
     def run(
@@ -289,11 +294,11 @@ class Syncer(Handle):
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> bool:
-        """Does a round as the user asks for it, and waits for its end; whether all was done.
+        """Runs a round at the user's request, and waits for its end; returns whether all was done.
 
-        deadline: seconds; when they are over, the round is cancelled, and what it had done whole is kept. False then, and when a place
-        or the merge failed, as `status` says.
-        Raises CancelledError, ClosedError, BusyError from within an event, InvalidArgumentError when no exchange is attached.
+        deadline: seconds after which the round is cancelled; its completed parts stay. Then the result is False, and so it is if a place or
+        the merge failed (see `status`).
+        Raises CancelledError, ClosedError, BusyError from within an event, InvalidArgumentError if no exchange is attached.
         """
         done = ctypes.c_uint32()
         limit = 0 if deadline is None else max(1, _milliseconds(deadline, "deadline", least=0.0))
@@ -303,7 +308,7 @@ class Syncer(Handle):
 
     @property
     def status(self) -> SyncStatus:
-        """What it does now and did so far."""
+        """Returns the status."""
         made = ctypes.c_void_p()
         with self._call as pointer:
             lib.llvs_syncer_status(pointer, byref(made))

@@ -1,4 +1,4 @@
-"""Transactions: several values read and written together, and saved as one version or not at all."""
+"""Transactions: read and write several values together, and save them as one version or not at all."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _Model = TypeVar("_Model")
 
 
 class Transaction(MutableMapping[str, bytes]):
-    """The values at the version that was current at the beginning, with what the transaction has written; see `Coordinator.transaction`."""
+    """The values at the version that was current at the beginning, with the writes of the transaction; see `Coordinator.transaction`."""
 
-    #: The version that was saved at the end; None before, and when nothing was written.
+    #: The version that was saved at the end; None before, and if nothing was written.
     saved: Optional[SavedVersion]
 
     def __init__(self, coordinator: llvs.Coordinator) -> None:
         self._coordinator = coordinator
         self._base = coordinator.at()
-        #: What was written, None where it was removed; the ids that were looked at; and the prefixes of which all ids were.
+        #: The writes, None for a removal; the ids that were read; and the prefixes of which all ids were read.
         self._written: dict[str, Optional[bytes]] = {}
         self._read: set[str] = set()
         self._listed: set[str] = set()
@@ -57,7 +57,7 @@ class Transaction(MutableMapping[str, bytes]):
         return iter(self._ids(""))
 
     def _ids(self, prefix: str) -> list[str]:
-        """All ids that begin so, in byte order."""
+        """Returns all ids with this prefix, in byte order."""
         self._listed.add(prefix)
         kept = {id for id in self._base.prefix(prefix) if self._written.get(id, b"") is not None}
         made = {id for id, data in self._written.items() if data is not None and id.startswith(prefix)}
@@ -85,7 +85,7 @@ class Transaction(MutableMapping[str, bytes]):
         return f"<Transaction at version {self.version}, {len(self._written)} values written>"
 
     def _save(self, metadata: Optional[_metadata.Metadata], **about: Any) -> None:
-        """Saves what was written, on whatever is current by then, as long as nothing that the transaction looked at has changed."""
+        """Saves the writes on top of the version that is current by then, if nothing that the transaction read has changed."""
         update = {id: data for id, data in self._written.items() if data is not None}
         remove = [id for id, data in self._written.items() if data is None]
         if not update and not remove and metadata is None:

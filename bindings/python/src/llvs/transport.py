@@ -1,4 +1,4 @@
-"""Transports written in Python: exchange versions through whatever place you have.
+"""Transports written in Python: exchange versions through a place of your own.
 
     class ThroughMyServer(llvs.Transport):
         def list(self): ...
@@ -53,7 +53,7 @@ _IN_SCHEMES = str.maketrans("+-.", "aaa")
 
 
 class VersionFiles(NamedTuple):
-    """Two files of one version, to be published."""
+    """The two files of one version, to publish."""
 
     #: The version id.
     name: str
@@ -63,19 +63,19 @@ class VersionFiles(NamedTuple):
     changes: bytes
 
 
-#: A file: its bytes, or for large ones a binary file (which is closed when it has been read) or an iterable of bytes.
+#: A file: its bytes, or for large ones a binary file (which is closed after it has been read) or an iterable of bytes.
 FileContent = Union[BytesLike, IO[bytes], Iterable[BytesLike]]
 
 
 class Writable(Protocol):
-    """What bytes are written to."""
+    """An object to which bytes are written."""
 
     def write(self, data: bytes, /) -> Any:
-        """Takes all of the bytes."""
+        """Writes all of the bytes."""
 
 
 class OutgoingFile:
-    """A large file to be published, which is made piece by piece; good during the call that it is given to."""
+    """A large file to publish, made piece by piece; valid during the call to which it is passed."""
 
     def __init__(self, pointer: int) -> None:
         self._pointer: Optional[int] = pointer
@@ -83,7 +83,7 @@ class OutgoingFile:
         self.size: int = lib.llvs_outgoing_size(pointer)
 
     def write_to(self, file: Writable) -> None:
-        """Calls `file.write` with each piece, in order; again from the start when it is called again. Raises what that raises, and
+        """Calls `file.write` with each piece, in order; a second call begins again from the start. Raises what `file.write` raises, and
         StorageError.
         """
         if self._pointer is None:
@@ -97,30 +97,30 @@ class OutgoingFile:
 
 
 class Transport(Carrier):
-    """Moves version files to and from a place that others reach. It moves bytes: it does not look into them.
+    """Moves version files to and from a place that other devices reach. It moves bytes and need not interpret them.
 
-    One method is called at a time, from any thread; a method may use the library, but not the exchange that uses the transport. What
-    it raises ends the exchange's call, which raises it. A file that is missing is not an error. One transport serves one
-    exchange at a time.
+    One method is called at a time, from any thread; a method may use the library, but not the exchange that uses the transport. If it
+    raises, the exchange's call ends with the same exception. A missing file is not an error. One transport serves one exchange at a time.
     """
 
     @abstractmethod
     def list(self) -> Iterable[str]:
-        """The names of all version files on the other side, in any order; foreign names may be among them."""
+        """Returns the names of all version files on the other side, in any order; foreign names may be among them."""
 
     @abstractmethod
     def fetch_versions(self, names: Sequence[str]) -> Sequence[Optional[bytes]]:
-        """For each name its version file, or None when it is not there."""
+        """Returns for each name its version file, or None if it is missing."""
 
     @abstractmethod
     def fetch_changes(self, names: Sequence[str]) -> Sequence[Optional[FileContent]]:
-        """For each name its changes file, or None when it is not there. Large ones need not be in memory: give an open file, or an
+        """Returns for each name its changes file, or None if it is missing. Large ones need not be in memory: return an open file, or an
         iterable.
         """
 
     @abstractmethod
     def send(self, files: Sequence[VersionFiles]) -> None:
-        """Publishes files in order, the changes of a version before the version, each whole or not at all; existing ones are replaced."""
+        """Publishes files in order, the changes file of a version before its version file, each whole or not at all; existing ones are
+        replaced."""
 
     def send_large(self, name: str, version: bytes, changes: OutgoingFile) -> None:
         """Publishes the two files of one version whose changes file has more than 1 MiB. Optional: else `send` gets it, in memory as a
@@ -129,15 +129,16 @@ class Transport(Carrier):
         raise NotImplementedError
 
     def unusable(self, names: Sequence[str]) -> Iterable[str]:
-        """Those of the names of which it is known, without fetching, that one of the two files is missing, empty or cut short.
+        """Returns those of the names for which the transport knows, without fetching, that one of the two files is missing, empty or cut
+        short.
 
-        Optional: for places where a file may be there in part. `Exchange.send`, which asks once, for up to 1000 of the versions
-        that are listed and in the store, writes them anew. Other names are ignored. Without it `Exchange.verify` finds such files.
+        Optional: for places where a file may exist in part. `Exchange.send` calls it once, for up to 1000 of the versions that are listed
+        and in the store, and writes these again. Other names are ignored. Without it `Exchange.verify` finds such files.
         """
         raise NotImplementedError
 
     def snapshot_list(self) -> Iterable[str]:
-        """The names of the files in the place for snapshots. Snapshots are optional: override all four of these methods, or none."""
+        """Returns the names of all snapshot files. Snapshots are optional: override all four of these methods, or none."""
         raise NotImplementedError
 
     def snapshot_read(self, name: str) -> Optional[bytes]:
@@ -145,11 +146,11 @@ class Transport(Carrier):
         raise NotImplementedError
 
     def snapshot_write(self, name: str, data: bytes) -> None:
-        """Publishes a file, whole or not at all. Names are like "manifest.json", also with one folder before."""
+        """Publishes a file, whole or not at all. Names are like "manifest.json", also with one folder in front."""
         raise NotImplementedError
 
     def snapshot_delete(self, name: str) -> None:
-        """Removes a file; nothing happens when there is none."""
+        """Removes a file; no effect if there is none."""
         raise NotImplementedError
 
     def _new_handle(self) -> TransportHandle:
@@ -160,8 +161,7 @@ class Transport(Carrier):
         return handles
 
     def notify(self) -> None:
-        """Tells those who observe the exchange that the other side may have gained versions. Any thread; nothing happens when nobody
-        does.
+        """Reports to the observers of the exchange that the other side may have gained versions. Any thread; no effect without observers.
         """
         for handle in tuple(self._handles()):
             if not handle.closed:
@@ -169,7 +169,7 @@ class Transport(Carrier):
                     lib.llvs_transport_notify(pointer)
 
     def get_state(self) -> bytes:
-        """What was set by `set_state`, also in an earlier process when the host restored it; empty when there is nothing. O(size)."""
+        """Returns the state of `set_state`, also of an earlier process if the host restored it; empty if there is none. O(size)."""
         for handle in tuple(self._handles()):
             if not handle.closed:
                 with handle._call as pointer:
@@ -177,8 +177,8 @@ class Transport(Carrier):
         return b""
 
     def set_state(self, state: bytes) -> None:
-        """Keeps what the transport wants to find again in a later process: `Exchange.restoration_state`, or by itself with a
-        coordinator.
+        """Sets the state that the transport needs in a later process. The program stores it with `Exchange.restoration_state`; a
+        coordinator stores it automatically.
         """
         for handle in tuple(self._handles()):
             if not handle.closed:
@@ -186,31 +186,31 @@ class Transport(Carrier):
                     lib.llvs_transport_set_state(pointer, as_bytes(state))
 
 
-#: Where an exchange is: the path of a folder, a URL, a place on a server, a transport, or files. `url_of` says which strings are URLs.
+#: The place of an exchange: the path of a folder, a URL, a place on a server, a transport, or files. `url_of` says which strings are URLs.
 Place = Union[str, os.PathLike[str], os.PathLike[bytes], Remote, Carrier]
 
 
 def place_of(place: Place) -> Union[str, Remote, Carrier]:
-    """The same, with a URL for what is a path."""
+    """Returns the same place, with a URL instead of a path."""
     return place if isinstance(place, (Remote, Carrier)) else url_of(place)
 
 
 def carrier_of(place: Union[str, Remote, Carrier]) -> Optional[Carrier]:
-    """What is written in Python behind it."""
+    """Returns the Python object behind it."""
     if isinstance(place, Remote):
         return place.files
     return place if isinstance(place, Carrier) else None
 
 
 def name_of(place: Union[str, Remote, Carrier]) -> str:
-    """Under which the library knows it: its URL, or the name of what is written in Python."""
+    """Returns its name for the library: its URL, or the name of the Python object."""
     if isinstance(place, str):
         return place
     return place.url if isinstance(place, Remote) else place.name
 
 
 def take_buffer(function: Callable[..., Any], *arguments: Any) -> Optional[bytes]:
-    """What a function put into an `llvs_buffer`, its last parameter before the error; None for nothing."""
+    """Returns the bytes that a function put into an `llvs_buffer`, its last parameter before the error; None for nothing."""
     buffer = _structs.llvs_buffer()
     function(*arguments, ctypes.byref(buffer))
     return _pages.take_buffer(buffer)
@@ -298,7 +298,7 @@ class TransportHandle(Handle):
     _release = "llvs_transport_free"
     _warns = False
 
-    #: What this one wraps, and closes in the end.
+    #: The handle that this one wraps, and closes in the end.
     _inner: Optional[TransportHandle] = None
 
     def __init__(self, transport: Transport) -> None:
@@ -307,14 +307,14 @@ class TransportHandle(Handle):
 
     @classmethod
     def of_pointer(cls, pointer: int, inner: Optional[TransportHandle]) -> TransportHandle:
-        """Takes over what the library made, around another one or not."""
+        """Takes ownership of a handle of the library, which may wrap another one."""
         handle = cls.__new__(cls)
         handle._inner = inner
         Handle.__init__(handle, pointer)
         return handle
 
     def close(self) -> None:
-        """Releases it, and what it wraps."""
+        """Releases it, and the handle that it wraps."""
         super().close()
         if self._inner is not None:
             self._inner.close()

@@ -1,4 +1,4 @@
-"""What a store is made of: values, references, changes, versions, forks. All immutable."""
+"""The parts of a store: values, references, changes, versions, forks. All immutable."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._memory import BytesLike
 
 
 class Reference(NamedTuple):
-    """Which bytes: a value id, and the version in which they were stored. Equal when both are."""
+    """Identifies stored bytes: a value id, and the version that stored them. Equal if both are."""
 
     #: The value id.
     id: str
@@ -25,29 +25,29 @@ class Value(NamedTuple):
 
     #: The value id.
     id: str
-    #: The bytes; the store never looks into them.
+    #: The bytes, opaque to the store.
     data: bytes
     #: The id of the version that stored them.
     stored_version: str
 
     @property
     def reference(self) -> Reference:
-        """Which bytes these are."""
+        """The reference of these bytes."""
         return Reference(self.id, self.stored_version)
 
 
 class ChangeKind(str, enum.Enum):
-    """What happened to a value."""
+    """The kind of change to a value."""
 
-    #: The value is set, where there was none.
+    #: The value is set; it was absent before.
     INSERT = "insert"
-    #: The value is set, where there was one.
+    #: The value is set; it was present before.
     UPDATE = "update"
     #: The value is removed.
     REMOVE = "remove"
-    #: Bytes that an ancestor stored are taken over: how a merge takes the other side's value without writing it again.
+    #: Bytes that an ancestor stored are kept, without writing them again. Merges use it for the other side's value.
     PRESERVE = "preserve"
-    #: A removal is taken over.
+    #: A removal is kept.
     PRESERVE_REMOVAL = "preserve_removal"
 
     def __str__(self) -> str:
@@ -65,7 +65,7 @@ CHANGE_NUMBERS = {kind: number for number, kind in CHANGE_KINDS.items()}
 
 
 class Change(NamedTuple):
-    """What a version records of one value, or how one value differs between two versions.
+    """A change that a version records for one value, or a difference of one value between two versions.
 
     Made by the class methods `insert`, `update`, `remove`, `preserve`, `preserve_removal`.
     """
@@ -74,14 +74,14 @@ class Change(NamedTuple):
     kind: ChangeKind
     #: The value id.
     id: str
-    #: The bytes of an insert or update (None when they were not asked for); else None.
+    #: The bytes of an insert or update (None if they were not requested); else None.
     data: Optional[bytes] = None
-    #: Which bytes, where they are stored already: of what was read, and of `preserve`; else None.
+    #: The reference to the stored bytes: for changes that were read, and for `preserve`; else None.
     reference: Optional[Reference] = None
 
     @classmethod
     def insert(cls, id: str, data: BytesLike) -> Change:
-        """Sets a value. `insert` and `update` do the same: what is recorded is what is true."""
+        """Sets a value. `insert` and `update` do the same; the record gets the label that is correct."""
         return cls(ChangeKind.INSERT, id, _memory.as_bytes(data, f"the value of {id!r}"))
 
     @classmethod
@@ -91,22 +91,22 @@ class Change(NamedTuple):
 
     @classmethod
     def remove(cls, id: str) -> Change:
-        """Removes a value; nothing happens when there is none."""
+        """Removes a value; no effect if it is absent."""
         return cls(ChangeKind.REMOVE, id)
 
     @classmethod
     def preserve(cls, reference: Reference) -> Change:
-        """Takes over bytes that an ancestor stored."""
+        """Keeps bytes that an ancestor stored."""
         return cls(ChangeKind.PRESERVE, reference.id, None, reference)
 
     @classmethod
     def preserve_removal(cls, id: str) -> Change:
-        """Takes over a removal."""
+        """Keeps a removal."""
         return cls(ChangeKind.PRESERVE_REMOVAL, id)
 
 
 class Version:
-    """A version of a store. Equal to another when their ids are equal, since versions never change."""
+    """A version of a store. Two are equal if their ids are, since versions never change."""
 
     __slots__ = ("_id_bytes", "_metadata", "_raw_metadata", "branch", "id", "made_at", "predecessors", "timestamp", "value_data_size")
 
@@ -114,11 +114,10 @@ class Version:
     id: str
     #: The ids of the versions it was made from, 0 to 2. Its state is that of the first, with its own changes applied.
     predecessors: tuple[str, ...]
-    #: Puts versions in order: seconds since 1970-01-01 UTC, later than those of its ancestors, however wrong the clocks of those who made
-    #: them were.
+    #: Orders versions: seconds since 1970-01-01 UTC, later than those of its ancestors, even if their makers' clocks were wrong.
     timestamp: float
-    #: When it was made, as far as this device can tell, in seconds since 1970-01-01 UTC: what its maker's clock showed, not before any of
-    #: its ancestors, and no more than a minute after this device had it. Other devices may tell another time.
+    #: When it was made, as far as this device knows, in seconds since 1970-01-01 UTC: the time of its maker's clock, but not before any
+    #: ancestor, and at most a minute after this device received it. Other devices may report another time.
     made_at: float
     #: The bytes of the values that it stored.
     value_data_size: int
@@ -147,10 +146,10 @@ class Version:
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """What was given at its making, the branch (`__llvs_branch`) included: whatever JSON can hold; `bytes` where it is not JSON.
+        """Its metadata, the branch (`__llvs_branch`) included: parsed JSON, or `bytes` if a value is not JSON.
 
-        Others made the versions that were received: a value may be of any kind, whatever the program itself puts there. It is `bytes` also
-        where it holds a number beyond a `float` (`1e999`) or a lone surrogate.
+        Received versions were made by others: a value may have any type, whatever the program itself stores there. It is also `bytes` if it
+        contains a number beyond a `float` (`1e999`) or a lone surrogate.
         """
         if self._metadata is None:
             self._metadata = {key: _metadata.decode(value) for key, value in self._raw_metadata}
@@ -163,12 +162,12 @@ class Version:
 
     @property
     def device(self) -> Optional[str]:
-        """The device that saved it, as its coordinator was told (`Coordinator(device=...)`); None where it does not say."""
+        """The device that saved it (`Coordinator(device=...)`); None if unknown."""
         return self._text("__llvs_device")
 
     @property
     def description(self) -> Optional[str]:
-        """What it did, as the save was described (`save(description=...)`); None where it was not."""
+        """The description of the save (`save(description=...)`); None if it has none."""
         return self._text("__llvs_description")
 
     def _text(self, key: str) -> Optional[str]:
@@ -193,7 +192,7 @@ class Version:
 
 
 class SavedVersion(Version):
-    """A version that `Coordinator.save` made, with where that moved the current version."""
+    """A version that `Coordinator.save` made, and how the current version moved."""
 
     __slots__ = ("_move",)
 
@@ -206,7 +205,7 @@ class SavedVersion(Version):
 
     @property
     def moved(self) -> bool:
-        """Whether the save moved the current version; one on a branch moves it only when it was the head of that."""
+        """Whether the save moved the current version; a save on a branch moves it only if it was the head of that branch."""
         return bool(self._move.moved)
 
     @property
@@ -216,7 +215,7 @@ class SavedVersion(Version):
 
     @property
     def to_version(self) -> str:
-        """The current version behind the save."""
+        """The current version after the save."""
         return str(self._move.to.text.decode())
 
 
@@ -227,9 +226,9 @@ AnyVersion = Union[Version, str]
 class ForkKind(str, enum.Enum):
     """How a value differs between two versions and their common ancestor."""
 
-    #: Not at the ancestor, on one side now.
+    #: Absent at the ancestor, present on one side.
     INSERTED = "inserted"
-    #: Not at the ancestor, different on both sides. Conflicting.
+    #: Absent at the ancestor, different on both sides. Conflicting.
     TWICE_INSERTED = "twice_inserted"
     #: Changed on one side.
     UPDATED = "updated"
@@ -277,20 +276,20 @@ class Fork(NamedTuple):
 
     #: What happened.
     kind: ForkKind
-    #: On which side, for inserted, updated, removed; on which it was removed, for removed-and-updated; else None.
+    #: The side of the change, for inserted, updated and removed; the side of the removal, for removed-and-updated; else None.
     branch: Optional[Side]
-    #: What prevails at the first (newer) version; None when nothing does.
+    #: The value that prevails at the first (newer) version; None if it is absent.
     first: Optional[Reference]
-    #: What prevails at the second (older) version; None when nothing does.
+    #: The value that prevails at the second (older) version; None if it is absent.
     second: Optional[Reference]
-    #: What prevails at their common ancestor; None when nothing does, or when several ancestors disagree.
+    #: The value that prevails at their common ancestor; None if it is absent, or if several ancestors disagree.
     ancestor: Optional[Reference]
-    #: What the best common ancestors hold, each once: the ancestor alone, or, where several disagree, what each of them holds.
-    #: Versions that were merged across each other have such: a part of a value was then changed on a side only if it is what none of these
-    #: has.
+    #: The values at the best common ancestors, each once. Usually that is `ancestor` alone. If versions were merged across each other,
+    #: there may be several ancestors with different values. Then a part of a value counts as changed on a side only if it differs from that
+    #: part in all of these.
     ancestors: tuple[Reference, ...] = ()
 
     @property
     def conflicting(self) -> bool:
-        """Whether an arbiter must decide."""
+        """Returns whether an arbiter must decide."""
         return self.kind in (ForkKind.TWICE_INSERTED, ForkKind.TWICE_UPDATED, ForkKind.REMOVED_AND_UPDATED)

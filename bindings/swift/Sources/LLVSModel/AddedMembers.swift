@@ -6,12 +6,13 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The counters and texts of a model, which an upgrade must leave alone.
+/// The counters and texts of a model, which an upgrade must not change.
 ///
-/// A merge adds up what each side added to a counter or wrote into a text since what both had. So what two devices make in upgrading one
-/// value must be what the value gives already: by its members, by renames that the rules name, or by what is there where nothing is.
+/// A merge adds what each side added to a counter, or wrote into a text, since the common ancestor. If two devices upgrade one value, each
+/// would add what the upgrade made. So an upgrade may only produce what a merge reads from the old value already: its members, members
+/// renamed by the rules, or the defaults of absent members.
 struct AddedMembers {
-    /// What an upgrade made, where, and what can be done.
+    /// A disallowed result of an upgrade: its place, and what the user can do.
     struct Problem {
         let description: String
         let member: String
@@ -25,10 +26,10 @@ struct AddedMembers {
     }
 
     private let rules: [Rule]
-    /// The rules where they name renames.
+    /// The rules, if they contain renames.
     private let renames: (rules: [UInt8], id: [UInt8])?
 
-    /// nil when the model has no counters and texts.
+    /// Returns nil if the model has no counters and texts.
     init?<Model: StorableModel>(_ model: Model.Type) {
         var found: [String: [String: String]] = [:]
         for pattern in Model.allPatterns { found[pattern.pointer] = pattern.rule }
@@ -42,13 +43,13 @@ struct AddedMembers {
         renames = found["schema"]?["renames"].map { _ in (Model.mergeRules, Array(Model.idPrefix.utf8)) }
     }
 
-    /// What an upgrade made that cannot be merged; nil when all can.
+    /// Returns what an upgrade made that cannot be merged; nil if everything can.
     func problem(in bytes: [UInt8], after: [String: JSONValue]) throws -> Problem? {
         let before = try JSONDecoder().decode(JSONValue.self, from: Data(renamed(bytes, after)))
         return problem(before, .object(after), rules, [])
     }
 
-    /// The value as a merge sees it whose other sides are what the upgrades made: with the members renamed that the rules name.
+    /// Returns the value as a merge with the upgraded value sees it: with members renamed by the rules.
     private func renamed(_ bytes: [UInt8], _ after: [String: JSONValue]) throws -> [UInt8] {
         guard let renames else { return bytes }
         let schema: MergeSchema
@@ -80,7 +81,7 @@ struct AddedMembers {
         return nil
     }
 
-    /// What stands behind each name or index, and what stood there.
+    /// Pairs the old and new contents of each name or index.
     private func pairs(_ before: JSONValue?, _ after: JSONValue?, _ rule: Rule?) -> [(String, JSONValue?, JSONValue?)] {
         switch after {
         case .object(let members):
@@ -103,15 +104,15 @@ struct AddedMembers {
         }
     }
 
-    /// A key, and how many elements of the same were before.
+    /// A key, and how many earlier elements have the same key.
     private struct Place: Hashable { var key: [JSONValue], occurrence: Int }
 
-    /// The elements that have a key. One without is told apart by all that it holds, and not merged inside.
+    /// Returns the elements that have a key. Elements without a key are identified by their whole contents, and not merged inside.
     private func keyed(_ elements: [JSONValue], _ pointers: [String]?) -> [(index: Int, key: Place)] {
         var counts: [[JSONValue]: Int] = [:]
         return elements.enumerated().compactMap { index, element in
             guard let key = key(element, pointers ?? ["/id"]) else { return nil }
-            // Where no key is declared, an id is text or a number.
+            // If no key is declared, an id is text or a number.
             switch key.first {
             case .null where pointers == nil, .bool where pointers == nil, .array where pointers == nil, .object where pointers == nil:
                 return nil

@@ -8,7 +8,8 @@ final class EncodedNode {
     }
 
     var content: Content
-    /// What was encoded as this array or object, or as the text of a `UUID` or `Date`; nil for other scalars, and for containers within.
+    /// The Swift value that was encoded as this array or object, or as the text of a `UUID` or `Date`; nil for other scalars, and for
+    /// nested containers.
     var value: (any Encodable)?
 
     init(_ content: Content = .object([:]), of value: (any Encodable)? = nil) { (self.content, self.value) = (content, value) }
@@ -43,7 +44,7 @@ final class EncodedNode {
         }
     }
 
-    /// Whether both are the same JSON text.
+    /// Returns whether both are the same JSON text.
     func isWritten(as other: EncodedNode) -> Bool {
         if self === other { return true }
         switch (content, other.content) {

@@ -4,15 +4,15 @@ import FoundationEssentials
 import Foundation
 #endif
 
-// What is left where a type writes equal values in different orders by a coding of its own: one that writes the elements of a set that it
-// holds into its own array, or a collection that is unordered and none of Swift's. `ModelEncoder` cannot see that there is no order.
+// Handles types whose own coding writes equal values in different orders: a type that writes the elements of a set into its own array, or
+// an unordered collection that is not Swift's. `ModelEncoder` cannot see that these have no order.
 
 extension EncodedNode {
-    /// Returns this value with the parts of an earlier one where both were made of one value.
+    /// Returns this value, with parts replaced by those of an earlier one if both were encoded from equal Swift values.
     ///
-    /// A part is made of one value if it differs from the earlier one by the order of arrays alone, the Swift values are equal by `==`, and
-    /// the type does not keep that order: what it makes of the JSON is written in another order again. The last is for types whose `==`
-    /// does not look at all that they hold, such as an `id` alone: an array that was put in order there is a change.
+    /// A part is replaced if it differs from the earlier one only in the order of arrays, the Swift values are equal by `==`, and the type
+    /// does not preserve that order: decoding and encoding it again gives another order. The last condition is for types whose `==`
+    /// compares only a part, such as the `id`: for these, a reordered array is a change.
     func settled(with earlier: EncodedNode) -> EncodedNode {
         if isWritten(as: earlier) { return earlier }
         let made: EncodedNode
@@ -48,8 +48,8 @@ extension EncodedNode {
         return (one as? any Equatable).map { isEqual($0) } ?? false
     }
 
-    /// The arrays, as paths of names and indices, whose elements are those of the other value in another order; nil when something else
-    /// differs. Of arrays in each other, the outermost.
+    /// Returns the arrays, as paths of names and indices, that have the elements of the other value in another order; nil if something else
+    /// differs. Of nested arrays, only the outermost.
     private func reordered(from other: EncodedNode) -> Set<[String]>? {
         switch (content, other.content) {
         case (.scalar(let one), .scalar(let two)): return one == two ? [] : nil
@@ -73,7 +73,7 @@ extension EncodedNode {
         }
     }
 
-    /// A text that is equal for values that differ by the order of arrays alone.
+    /// Returns a text that is equal for values that differ only in the order of arrays.
     private var unordered: [UInt8] {
         switch content {
         case .scalar(let text): return text
@@ -87,12 +87,12 @@ extension EncodedNode {
         }
     }
 
-    /// Whether a type writes arrays in another order than it reads them in.
+    /// Returns whether a type writes arrays in another order than it reads them.
     private func isReordered(at places: Set<[String]>, by value: any Encodable) -> Bool {
         guard let type = type(of: value) as? any Decodable.Type else { return false }
         var left = places, read: [Any] = []
-        // (A set of two has one order of two, each time another: by chance it is the same each time once in 2^40. All that was read is kept
-        // meanwhile, since the order goes by where in memory a set is.)
+        // (A set of two elements has one of two random orders. The chance that 40 sets all have the same one is 2^-40. All decoded values
+        // are retained meanwhile, since the order depends on a set's address in memory.)
         for _ in 0..<40 {
             guard let again = try? ModelCoding.decoder().decode(type, from: [self]) as? any Encodable,
                 let node = try? ModelEncoder.node(of: again), let found = node.reordered(from: self)
@@ -106,7 +106,7 @@ extension EncodedNode {
 }
 
 extension JSONDecoder {
-    /// The one element of an array.
+    /// Returns the only element of an array.
     fileprivate func decode<Value: Decodable>(_ type: Value.Type, from nodes: [EncodedNode]) throws -> Any? {
         try decode([Value].self, from: Data(EncodedNode(.array(nodes)).bytes)).first
     }

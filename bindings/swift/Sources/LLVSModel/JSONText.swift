@@ -37,10 +37,10 @@ enum JSONText {
         return made
     }
 
-    /// A name as a segment of a pattern, where "*" alone means any.
+    /// A name as a segment of a pattern, in which "*" alone means any.
     static func patternSegment(_ name: String) -> String { name == "*" ? "~2" : segment(name) }
 
-    /// A name as a pointer, one that is a pointer already as it is; "" is all of it.
+    /// A name as a pointer; a pointer is returned unchanged; "" is the whole value.
     static func pointer(_ name: String) -> String { name.hasPrefix("/") || name.isEmpty ? name : "/" + segment(name) }
 
     static func array(_ elements: [String]) -> String { "[" + elements.joined(separator: ",") + "]" }
@@ -50,9 +50,9 @@ enum JSONText {
         "{" + members.sorted { $0.key < $1.key }.map { "\(string($0.key)):\($0.value)" }.joined(separator: ",") + "}"
     }
 
-    /// What a text stands for; nil where it is no JSON.
+    /// Parses a text; nil if it is not JSON.
     static func parsed(_ text: String) -> JSONValue? { parsed(Data("[\(text)]".utf8)) }
-    /// The one element of an array.
+    /// Returns the only element of an array.
     static func parsed(_ array: Data) -> JSONValue? { (try? ModelCoding.decoder().decode([JSONValue].self, from: array))?.first }
 
     static func value(_ value: JSONValue) -> String {

@@ -1,12 +1,12 @@
-/// JSON as an upgrade sees it. Numbers that it leaves alone stay as they are written, whatever they are here.
+/// JSON as an upgrade sees it. Numbers that the upgrade does not change keep their spelling in the value, whatever they are here.
 public enum JSONValue: Codable, Sendable, Hashable {
     /// `null`.
     case null
     /// `true` or `false`.
     case bool(Bool)
-    /// A whole number that an `Int` holds.
+    /// A whole number that fits into an `Int`.
     case int(Int)
-    /// Any other number, about.
+    /// Any other number, approximately.
     case double(Double)
     /// A string.
     case string(String)
@@ -63,9 +63,10 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Ex
     public init(floatLiteral value: Double) { self = .double(value) }
     /// Elements in their order.
     public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
-    /// Members by name; of a name that is there twice the last.
+    /// Members by name; if a name occurs twice, the last counts.
     public init(dictionaryLiteral members: (String, JSONValue)...) { self = .object(Dictionary(members) { $1 }) }
 }
 
-/// Brings a value from one form to the next, by its members. It adds members, and leaves those that older apps use: these see the new form.
+/// Upgrades a value from one form to the next, given its members. It adds members, and keeps those that older apps use, since these read
+/// the new form, too.
 public typealias ModelUpgrade = @Sendable (inout [String: JSONValue]) throws -> Void

@@ -4,12 +4,12 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What a member is in JSON.
+/// The JSON type of a member.
 enum JSONShape: String {
     case string = "a string", number = "a number", bool = "a boolean", array = "an array", object = "an object"
 }
 
-/// What goes by the type of a member.
+/// What depends on the type of a member.
 enum MemberType {
     /// The rule of a member of this type; empty for `auto`.
     static func rule(of type: Any.Type) -> [String: String] {
@@ -37,7 +37,7 @@ enum MemberType {
         return (own.isEmpty ? [] : [pattern]) + (isWhole ? [] : inside(element).map { $0.below("/*") })
     }
 
-    /// What a type is in JSON; nil where its coding alone knows.
+    /// The JSON type of a type; nil if only its coding knows.
     static func shape(of type: Any.Type) -> JSONShape? {
         if let optional = type as? any OptionalMember.Type { return shape(of: optional.wrapped) }
         if type is any CollectionMember.Type { return .array }
@@ -50,16 +50,16 @@ enum MemberType {
 
     private static func rawValue<Raw: RawRepresentable>(of type: Raw.Type) -> Any.Type { Raw.RawValue.self }
 
-    /// Whether it may be nil, which is left out.
+    /// Whether it may be nil, which is omitted.
     static func isOptional(_ type: Any.Type) -> Bool { type is any OptionalMember.Type }
 
-    /// Whether there are parts in it that one side can remove and the other change: members by name, and elements that are objects.
+    /// Whether it has parts that one side can remove and the other change: members by name, and elements that are objects.
     static func holdsParts(_ type: Any.Type) -> Bool {
         if type is any NamedMembers.Type { return true }
         return (type as? any CollectionMember.Type).map { shape(of: $0.element) == .object } ?? false
     }
 
-    /// A value as it is written; nil where its type does not say how: sets in any order, and dates in one of two forms.
+    /// A value as it is written; nil if its type does not determine that: sets have any order, and dates one of two forms.
     static func written(_ value: Any) -> JSONValue? {
         if value is Date || (Swift.type(of: value) as? any CollectionMember.Type)?.isSet == true { return nil }
         return (value as? any Encodable).flatMap { encoded($0) }
@@ -68,7 +68,7 @@ enum MemberType {
         (try? ModelEncoder.node(of: [value])).flatMap { JSONText.parsed(Data($0.bytes)) }
     }
 
-    /// What JSON text is read as by the type of a value; nil where it is not, and for other types.
+    /// JSON text as the type of a value reads it; nil if it cannot read it, and for other types.
     static func read(_ text: String, as value: Any) -> Any? { (value as? any Decodable).flatMap { decoded(text, as: $0) } }
     private static func decoded<Value: Decodable>(_ text: String, as value: Value) -> Any? {
         (try? ModelCoding.decoder().decode([Value].self, from: Data("[\(text)]".utf8)))?.first
@@ -86,12 +86,12 @@ enum MemberType {
     }
 }
 
-/// Types that are no objects in JSON.
+/// Types that are not objects in JSON.
 protocol PlainMember {
     static var shape: JSONShape { get }
-    /// Whether others write the same in other texts (`Spellings`).
+    /// Whether other programs may write the same value as another text (`Spellings`).
     var hasSpellings: Bool { get }
-    /// As JSON text. Throws `EncodingError` where there is none.
+    /// As JSON text. Throws `EncodingError` if there is none.
     func json(at path: [any CodingKey]) throws -> String
 }
 extension PlainMember { var hasSpellings: Bool { self is UUID || self is Date } }

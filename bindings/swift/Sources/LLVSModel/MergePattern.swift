@@ -1,17 +1,17 @@
-/// A rule and the place that it is for: a JSON pointer below the value, in which "*" stands for any member or element.
+/// A rule and its place: a JSON pointer in the value, in which "*" matches any member or element.
 public struct MergePattern: Sendable, Hashable {
     let pointer: String
-    /// JSON text by name; empty where nothing is to be said: that the member is there.
+    /// JSON text by name; empty if it says only that the member exists.
     var rule: [String: String]
-    /// Why it cannot be; nil when it can.
+    /// Why the rule is invalid; nil if it is valid.
     var problem: String?
-    /// Whether the type alone says so, and elements would be found without it.
+    /// Whether the rule follows from the type, and elements would be identified without it.
     var isByID = false
-    /// The structure that begins anew there, and holds itself.
+    /// The structure that contains itself at this place.
     var repeated: ObjectIdentifier?
 
-    /// The patterns of a member, from its type and what `@Merge` says of it. Called by what `@Model` makes.
-    /// - Parameter initial: its default, with which a counter begins.
+    /// The patterns of a member, from its type and `@Merge`. Called by code of `@Model`.
+    /// - Parameter initial: its default, the initial value of a counter.
     public static func member<Member>(_ name: String, _ type: Member.Type, _ rules: [MergeRule], from initial: Member?) -> [MergePattern] {
         var own = MergePattern(pointer: "/" + JSONText.patternSegment(name), rule: [:])
         let given = rules.together, implied = MemberType.rule(of: type)
@@ -29,13 +29,13 @@ public struct MergePattern: Sendable, Hashable {
         return [own] + inside.map { $0.below(own.pointer) }
     }
 
-    /// The type of a default. Called by what `@Model` makes.
+    /// The type of a default. Called by code of `@Model`.
     public static func type<Member>(of initial: @autoclosure () -> Member) -> Member.Type { Member.self }
 
-    /// The name of the kind; "auto" where none is given.
+    /// The name of the kind; "auto" if none is given.
     private var kind: String { rule["as"].map { String($0.dropFirst().dropLast()) } ?? "auto" }
 
-    /// Counters and texts that nobody has written yet are what the default says; why they cannot be.
+    /// Uses the default as the initial value of counters and texts; returns why that is impossible.
     private mutating func begin(with initial: Any) -> String? {
         if kind == "counter", let number = MemberType.number(initial) {
             if let from = rule["from"] {
@@ -63,7 +63,7 @@ public struct MergePattern: Sendable, Hashable {
             + (MemberType.holdsParts(type) ? inside : "")
     }
 
-    /// Why what a missing member stands for cannot be: it is read as another value.
+    /// Returns why the value of a missing member is invalid: it would be read as another value.
     private func otherAbsent(_ initial: Any, _ given: [String: String]) -> String? {
         guard let absent = given["absent"], let written = MemberType.written(initial), let wanted = JSONText.parsed(absent),
             written != .null, written != wanted, MemberType.read(absent, as: initial).flatMap(MemberType.written) != written
@@ -74,7 +74,7 @@ public struct MergePattern: Sendable, Hashable {
             + "the same"
     }
 
-    /// Why the rule is none for members of a type.
+    /// Returns why the rule is not for members of a type.
     private func mismatch(_ type: Any.Type) -> String? {
         if rule["key"] != nil, kind != "list", kind != "set" { return "a key is for a list or a set, and the rule is \"\(kind)\"" }
         let wanted: JSONShape? =
@@ -94,7 +94,7 @@ public struct MergePattern: Sendable, Hashable {
         return moved
     }
 
-    /// The patterns of a structure, which may hold itself: it has rules for no member then, since a pattern has a fixed depth.
+    /// Returns the patterns of a structure. If it contains itself, it cannot have rules for members, since a pattern has a fixed depth.
     static func patterns(of part: any ModelPart.Type) -> [MergePattern] {
         let id = ObjectIdentifier(part)
         if Nesting.above.contains(id) {
@@ -104,7 +104,7 @@ public struct MergePattern: Sendable, Hashable {
         }
         var found = Nesting.$above.withValue(Nesting.above + [id]) { part.mergePatterns }
         guard found.contains(where: { $0.repeated == id }) else { return found }
-        // Elements that have an `id` are told apart by it without a rule.
+        // Elements with an `id` are identified by it without a rule.
         found.removeAll { $0.repeated == id || $0.isByID }
         for index in found.indices where found[index].problem == nil && found[index].repeated == nil && !found[index].rule.isEmpty {
             found[index].problem =
@@ -115,7 +115,7 @@ public struct MergePattern: Sendable, Hashable {
     }
 }
 
-/// The structures whose patterns are being told, from the outermost on.
+/// The structures whose patterns are being collected, from the outermost on.
 private enum Nesting {
     @TaskLocal static var above: [ObjectIdentifier] = []
 }

@@ -1,6 +1,6 @@
-/// A rule for merging a member, or a part of one. What each kind does is told, with examples, in docs/merging.md.
+/// A rule for merging a member, or a part of one. docs/merging.md explains each kind, with examples.
 public struct MergeRule: Sendable, Hashable {
-    /// Members of the rule as they stand in the rules of a store: a name, and JSON text.
+    /// Members of the rule as in the rules of a store: a name, and JSON text.
     let members: [String: String]
 
     private init(_ members: [String: String]) { self.members = members }
@@ -8,13 +8,13 @@ public struct MergeRule: Sendable, Hashable {
 
     // MARK: Kinds
 
-    /// Objects member by member, arrays by their elements, all else as a whole; for a structure that is no part of a model, which else
-    /// stands as a whole.
+    /// Merges objects member by member, arrays by their elements, everything else as a whole. Use it for a structure that is not a part of
+    /// a model, which is otherwise merged as a whole.
     public static var auto: MergeRule { kind("auto") }
-    /// A number that both sides may add to: all that was added counts.
+    /// A number that both sides may add to: all additions count.
     public static var counter: MergeRule { kind("counter") }
-    /// A counter with bounds that are reported when a merge leaves them, and never enforced. `from` is what a counter is that nobody has
-    /// written yet: the default of the member, unless given.
+    /// A counter with bounds. A merge reports if they are exceeded, but never enforces them. `from` is the value of a counter before the
+    /// first write: by default, the default of the member.
     public static func counter(from: Int? = nil, min: Int? = nil, max: Int? = nil) -> MergeRule {
         counter(["from": from, "min": min, "max": max].compactMapValues { $0.map { "\($0)" } })
     }
@@ -24,71 +24,72 @@ public struct MergeRule: Sendable, Hashable {
         counter(["from": from, "min": min, "max": max].compactMapValues { $0.map { "\($0)" } })
     }
     private static func counter(_ bounds: [String: String]) -> MergeRule { MergeRule(bounds.merging(kind("counter").members) { $1 }) }
-    /// An array of which the order does not matter, and in which each element is once.
+    /// An array without order, in which each element occurs once.
     public static var set: MergeRule { kind("set") }
-    /// An array of which the order matters.
+    /// An array with order.
     public static var list: MergeRule { kind("list") }
-    /// A list whose elements are told apart by members of theirs, 16 at most; by all that they are with "", so that each is there once.
+    /// A list whose elements are identified by their members of these names, at most 16; with "" by their whole contents, so that each
+    /// occurs once.
     public static func list(key: String...) -> MergeRule { MergeRule(["as": "\"list\"", "key": pointers(key)]) }
-    /// A set whose elements are told apart by members of theirs, 16 at most.
+    /// A set whose elements are identified by their members of these names, at most 16.
     public static func set(key: String...) -> MergeRule { MergeRule(["as": "\"set\"", "key": pointers(key)]) }
     /// A string that is merged like text, by its lines. A line that both sides changed is merged by its words, if that is clean; otherwise
     /// the newer side's whole line wins, and a conflict has both. Other strings are never merged inside.
     public static var text: MergeRule { kind("text") }
-    /// What of a text that both sides changed is merged.
+    /// The unit in which a text that both sides changed is merged.
     public enum TextUnit: String, Sendable {
         /// The words of a line, if that is clean.
         case word
-        /// Whole lines: none is ever mixed. For code and configuration.
+        /// Whole lines: a line is never mixed. For code and configuration.
         case line
     }
     /// A string that is merged like text.
     public static func text(by unit: TextUnit) -> MergeRule {
         MergeRule(["as": "\"text\"", "unit": JSONText.string(unit.rawValue)])
     }
-    /// Never merged inside: what one side made of it stands as a whole. For what must fit together.
+    /// Never merged inside: one side wins as a whole. For parts that must fit together.
     public static var register: MergeRule { kind("register") }
     /// An array of a fixed length, merged slot by slot.
     public static var tuple: MergeRule { kind("tuple") }
 
     // MARK: Who wins
 
-    /// Which side stands where both changed what is not merged inside.
+    /// Which side wins if both changed a place that is not merged inside.
     public enum Side: String, Sendable {
-        /// The one whose change is the more recent.
+        /// The side with the more recent change.
         case newer
-        /// The other.
+        /// The other side.
         case older
         /// The larger value.
         case max
         /// The smaller value.
         case min
-        /// The one that the app's `ValueMerger` says (`RulesArbiter(merger:)`); without one the newer.
+        /// The side that the app's `ValueMerger` chooses (`RulesArbiter(merger:)`); without one, the newer.
         case arbiter
     }
-    /// The side that stands where both changed what is not merged inside; without it, the newer.
+    /// Sets the side that wins if both changed a place that is not merged inside; without it, the newer.
     public static func pick(_ side: Side) -> MergeRule { MergeRule(["pick": JSONText.string(side.rawValue)]) }
-    /// The side whose member of this name is the larger.
+    /// The side with the larger member of this name wins.
     public static func pick(maxOf name: String) -> MergeRule { MergeRule(["pick": JSONText.object(["max": pointer(name)])]) }
-    /// The side whose member of this name is the smaller.
+    /// The side with the smaller member of this name wins.
     public static func pick(minOf name: String) -> MergeRule { MergeRule(["pick": JSONText.object(["min": pointer(name)])]) }
-    /// What one side removed stays removed, though the other changed it; without it, the change stands.
+    /// A removal wins over a change by the other side; without it, the change wins.
     public static var deleteWins: MergeRule { MergeRule(["delete": "\"delete\""]) }
-    /// What the member stands for where it is missing, so that one side may add to what the other has not got: at most 1,024 bytes of JSON.
+    /// The value of a missing member, so that one side may add to a member that the other lacks: at most 1,024 bytes of JSON.
     public static func absent(_ value: JSONValue) -> MergeRule { MergeRule(["absent": JSONText.value(value)]) }
-    /// Two objects that both sides added in one place are merged only if these members, 16 at most, are equal; else one of them stands.
+    /// Two objects that both sides added at one place are merged only if these members, at most 16, are equal; else one of them wins.
     public static func identity(_ name: String, _ more: String...) -> MergeRule { MergeRule(["identity": pointers([name] + more)]) }
 
-    /// A rule as it stands in the rules of a store: `.json(["as": "list", "key": ["/id"]])`.
+    /// A rule in the form of the rules of a store: `.json(["as": "list", "key": ["/id"]])`.
     public static func json(_ members: [String: JSONValue]) -> MergeRule { MergeRule(members.mapValues(JSONText.value)) }
 
-    /// Members of names are pointers in rules.
+    /// In rules, names of members are pointers.
     private static func pointers(_ names: [String]) -> String { JSONText.array((names.isEmpty ? [""] : names).map(pointer)) }
     private static func pointer(_ name: String) -> String { JSONText.string(JSONText.pointer(name)) }
 }
 
 extension [MergeRule] {
-    /// All that they say together, and what two of them say differently.
+    /// The combined rule, and a member that two of them contradict each other about.
     var together: (rule: [String: String], contradicted: String?) {
         var rule: [String: String] = [:], contradicted: String?
         for (name, text) in flatMap(\.members) {

@@ -6,17 +6,17 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// How objects become JSON and are made of it again.
+/// Encodes objects as JSON and decodes them.
 public enum ModelCoding {
-    /// Members that are picked by their size, written so that their order is that of what is written. Called by what `@Model` makes.
+    /// Encodes members that are picked by size, so that the order of the JSON values is that of the members. Called by code of `@Model`.
     public static func sortable<Member>(_ member: Member) -> Member { member }
-    /// A date in UTC with six digits of the second, or more where it is between two microseconds. Called by what `@Model` makes.
-    /// - Throws: `EncodingError` for a date that is no moment (infinity, or not a number), or not in the years 0 to 9999.
+    /// A date in UTC with six digits of the second, or more if it is between two microseconds. Called by code of `@Model`.
+    /// - Throws: `EncodingError` for a date that is infinite or not a number, or not in the years 0 to 9999.
     public static func sortable(_ member: Date) throws -> String { try Moment.text(member, isSortable: true) }
-    /// The same of one that may be missing.
+    /// The same for an optional date.
     public static func sortable(_ member: Date?) throws -> String? { try member.map { try sortable($0) } }
 
-    /// Does nothing, for the compiler, which warns of variables that nothing uses. Called by what `@Model` makes.
+    /// Does nothing: prevents the compiler's warning about unused variables. Called by code of `@Model`.
     public static func use<Members>(_ members: inout Members) {}
 
     /// Dates are text as in ISO 8601 (`Moment`); `Data` is base64.
@@ -34,12 +34,12 @@ public enum ModelCoding {
         return decoder
     }
 
-    /// An object as it is to be written.
+    /// Encodes an object for writing.
     static func encoded<Model: StorableModel>(_ object: Model, _ id: ValueID) throws -> EncodedNode {
         do {
             let node = try ModelEncoder.node(of: object)
             guard !Model.upgrades.isEmpty else { return node }
-            // (A value of a later form keeps its number, as it keeps all that was not changed.)
+            // (A value of a later form keeps its number, as it keeps everything that was not changed.)
             guard case .object(var members) = node.content else { return node }
             let form = EncodedNode(.scalar(Array("\(Model.form)".utf8)))
             guard members.updateValue(form, forKey: Model.formName) == nil else {
@@ -53,7 +53,7 @@ public enum ModelCoding {
         }
     }
 
-    /// - Parameter rules: those by whose renames a value of a later form is read.
+    /// - Parameter rules: their renames are used to read a value of a later form.
     static func read<Model: StorableModel>(
         _ type: Model.Type, _ bytes: [UInt8], _ id: ValueID, _ version: VersionID?, _ rules: MergeSchema
     ) throws -> Model {
@@ -63,7 +63,7 @@ public enum ModelCoding {
         } catch { throw refusal(type, bytes, id, version, error) }
     }
 
-    /// That a value cannot be read, and why.
+    /// The error for a value that cannot be read.
     static func refusal<Model: StorableModel>(
         _ type: Model.Type, _ bytes: [UInt8], _ id: ValueID, _ version: VersionID?, _ error: any Error
     ) -> ModelDecodingError {
@@ -71,12 +71,12 @@ public enum ModelCoding {
         return ModelDecodingError(id: id, version: version, bytes: bytes, model: "\(type)", member: told.member, reason: told.sentence)
     }
 
-    /// What goes wrong with forms.
+    /// An error about forms.
     private struct Mismatch: Error, CustomStringConvertible {
         let description: String
         var member = ""
         init(_ description: String) { self.description = description }
-        /// A counter or a text that an upgrade may not make.
+        /// An upgrade changed a counter or a text.
         init(_ problem: AddedMembers.Problem) { (description, member) = (problem.description, problem.member) }
         /// The member that counts the forms.
         init(inForm name: String, _ what: String) {
@@ -85,7 +85,8 @@ public enum ModelCoding {
         }
     }
 
-    /// A value in the form that this program writes; what the upgrades leave alone stays as it is, to the digit. Others stay as they are.
+    /// Upgrades a value to the form that this program writes; parts that the upgrades do not change keep every byte. Values of that form or
+    /// a later one are returned unchanged.
     static func lifted<Model: StorableModel>(_ type: Model.Type, _ bytes: [UInt8]) throws -> [UInt8] {
         let upgrades = Model.upgrades
         guard !upgrades.isEmpty else { return bytes }
@@ -113,7 +114,7 @@ public enum ModelCoding {
         return merged.bytes ?? bytes
     }
 
-    /// What went wrong, and at which member, as a JSON pointer.
+    /// Returns the description of an error, and the member concerned, as a JSON pointer.
     private static func told(_ error: any Error) -> (member: String, sentence: String) {
         let context: (path: [any CodingKey], what: String)? =
             switch error {
@@ -131,12 +132,12 @@ public enum ModelCoding {
 }
 
 extension KeyedDecodingContainer {
-    /// A member, or its default where it is missing or null. Called by what `@Model` makes.
+    /// Returns a member, or its default if it is missing or null. Called by code of `@Model`.
     public func value<Member: Decodable>(forKey key: Key, else initial: @autoclosure () -> Member) throws -> Member {
         try decodeIfPresent(Member.self, forKey: key) ?? initial()
     }
 
-    /// An optional member, or its default where it is missing. Called by what `@Model` makes.
+    /// Returns an optional member, or its default if it is missing. Called by code of `@Model`.
     public func optional<Member: Decodable>(
         _ type: Member.Type, forKey key: Key, else initial: @autoclosure () -> Member?
     ) throws -> Member? {
@@ -144,11 +145,11 @@ extension KeyedDecodingContainer {
     }
 }
 
-/// A value that cannot be read as an object of its model. It is in the store as it was.
+/// A value cannot be read as an object of its model. It stays in the store unchanged.
 public struct ModelDecodingError: Error, CustomStringConvertible {
     /// The id of the value, with its prefix.
     public let id: ValueID
-    /// The version that stored it, where it is known.
+    /// The version that stored it, if known.
     public let version: VersionID?
     /// The value.
     public let bytes: [UInt8]
@@ -158,7 +159,7 @@ public struct ModelDecodingError: Error, CustomStringConvertible {
     public let member: String
     /// What does not fit, and at which member.
     public let reason: String
-    /// All of it, and what can be done.
+    /// The complete message, with what the user can do.
     public var description: String {
         "The value \"\(id)\" cannot be read as \(model): \(reason). It is in the store as it was: give the model a member that takes "
             + "this, or put the value right by StoreCoordinator.save."

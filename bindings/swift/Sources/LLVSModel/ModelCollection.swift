@@ -1,9 +1,9 @@
 import LLVS
 
 extension StoreCoordinator {
-    /// The objects of a model, by id without the prefix. Its rules for merging are added to those of the store.
-    /// - Throws: `.invalidArgument` when the model cannot be one: its prefix is none, or a rule is not for the type of its member; and what
-    ///   `register` throws. Rules that the store has otherwise are no error (`ModelCollection.contradictions`).
+    /// Returns the objects of a model, by id without the prefix. Adds the model's rules for merging to those of the store.
+    /// - Throws: `.invalidArgument` if the model is invalid: its prefix is not a valid id, or a rule does not suit the type of its member;
+    ///   and what `register` throws. Rules that differ in the store are not an error (`ModelCollection.contradictions`).
     public func collection<Model: StorableModel>(_ model: Model.Type) throws -> ModelCollection<Model> {
         try ModelCollection(self)
     }
@@ -17,17 +17,17 @@ extension StoreCoordinator {
 ///     let ann = try people["1"]
 ///     try people.remove("1")
 ///
-/// What the model does not know, a newer version of the app's, is kept in any case. Each read is at the version that is current then;
-/// `at(_:)` stays where it is. Safe from all threads; what is said of `StoreCoordinator`'s calls holds for these as well.
+/// Members that the model does not know, such as those of a newer app version, are always kept. Each read is at the version that is current
+/// at that moment; `at(_:)` reads at one fixed version. Safe from all threads; the calls behave as those of `StoreCoordinator`.
 public struct ModelCollection<Model: StorableModel>: Sendable {
-    /// Whose values they are.
+    /// The coordinator of the values.
     public let coordinator: StoreCoordinator
     let rules: StoreRules
 
-    /// The rules of the model that the store has others for, when they were last compared: at first, and at saves where the store has
-    /// other rules by then. Those of the store stand.
+    /// The rules of the model that contradict those of the store, as of the last comparison: at first, and at each save after which the
+    /// store's rules have changed. The store's rules win.
     public var contradictions: [ModelContradiction] { rules.known?.contradictions ?? [] }
-    /// Why the rules that prevail in the store do not count, when they were last compared; nil when they do.
+    /// Why the rules that prevail in the store are invalid, as of the last comparison; nil if they are valid.
     public var rulesProblem: String? { rules.known?.problem }
 
     init(_ coordinator: StoreCoordinator) throws {
@@ -36,7 +36,7 @@ public struct ModelCollection<Model: StorableModel>: Sendable {
         _ = try register()
     }
 
-    /// Adds the rules of the model to those of the store, where some are missing; true when that made a version.
+    /// Adds missing rules of the model to those of the store; returns true if that made a version.
     private func register() throws -> Bool {
         let known = try rules.at(coordinator.currentVersion, in: coordinator.store)
         guard known.isChanged, !coordinator.store.isReadOnly else { return false }
@@ -45,29 +45,30 @@ public struct ModelCollection<Model: StorableModel>: Sendable {
 
     // MARK: Reading
 
-    /// The objects at a version; nil: the current one, as it is now.
+    /// Returns the objects at a version; nil: at the version that is current now.
     public func at(_ version: VersionID? = nil) -> ModelsAtVersion<Model> {
         ModelsAtVersion(store: coordinator.store, version: version ?? coordinator.currentVersion, rules: rules)
     }
 
-    /// The object under an id; nil when there is none. Throws `ModelDecodingError` when it cannot be read.
+    /// Returns the object with an id; nil if there is none. Throws `ModelDecodingError` if it cannot be read.
     public subscript(id: String) -> Model? {
         get throws { try at()[id] }
     }
 
-    /// Whether there is a value under an id, whether it can be read or not.
+    /// Returns whether there is a value with an id, readable or not.
     public func contains(_ id: String) throws -> Bool { try at().contains(id) }
 
-    /// How many values there are, also such as cannot be read.
+    /// The number of values, readable or not.
     public func count() throws -> Int { try at().count() }
 
-    /// All ids and objects, in the order of the ids. Throws `ModelDecodingError` at one that cannot be read; `readAll` goes on.
+    /// Returns all ids and objects, in the order of the ids. Throws `ModelDecodingError` at the first that cannot be read; `readAll` skips
+    /// it.
     public func all() throws -> [(id: String, object: Model)] { try at().all() }
 
-    /// All objects that can be read, and why the others cannot: for lists that one bad value must not empty.
+    /// Returns all objects that can be read, and the errors of the others: for lists that one bad value must not empty.
     public func readAll() throws -> ModelsAtVersion<Model>.Reading { try at().readAll() }
 
-    /// The values that cannot be read as objects of the model, with why. Reads them all.
+    /// Returns the errors of the values that cannot be read as objects of the model. Reads all values.
     public func problems() throws -> [ModelDecodingError] { try at().problems() }
 
     /// The ids, in order.
@@ -75,15 +76,15 @@ public struct ModelCollection<Model: StorableModel>: Sendable {
 
     // MARK: Saving
 
-    /// Saves an object as a version of its own: all members that the model knows are to be as the object says.
+    /// Saves an object as a version of its own: sets all members that the model knows.
     /// - Parameters:
-    ///   - expected: the version that the save is to stand on; when another is current by now, nothing is stored, and `.moved` thrown, also
-    ///     when there is nothing to save.
+    ///   - expected: the version that must be current; if another one is, nothing is stored and `.moved` is thrown, even if there is
+    ///     nothing to save.
     ///   - group: saves of one device, one after the other, that name one group are undone together.
     ///   - description: what the save did, for a person who undoes it.
-    /// - Returns: the version; nil when that changes nothing.
-    /// - Throws: `ModelDecodingError` when what is there cannot be read (remove it first, if it is to go), `.moved` when another version
-    ///   than `expected` is current, and what `StoreCoordinator.save` throws; nothing is saved then.
+    ///   - Returns: the version; nil if nothing changed.
+    ///   - Throws: `ModelDecodingError` if the stored value cannot be read (to replace it, remove it first), `.moved` if another version
+    ///     than `expected` is current, and what `StoreCoordinator.save` throws; nothing is saved then.
     @discardableResult
     public func save(
         _ object: Model, id: String, metadata: Metadata = Metadata(), expected: VersionID? = nil, group: String? = nil,
@@ -101,7 +102,7 @@ public struct ModelCollection<Model: StorableModel>: Sendable {
         try write(objects.mapValues { ($0, .nothing) }, removing, About(metadata, group, description), expected)
     }
 
-    /// Removes an object; nil when there is none.
+    /// Removes an object; returns nil if there is none.
     @discardableResult
     public func remove(
         _ id: String, metadata: Metadata = Metadata(), expected: VersionID? = nil, group: String? = nil, description: String? = nil
@@ -110,24 +111,24 @@ public struct ModelCollection<Model: StorableModel>: Sendable {
         return try write([:], [id], About(metadata, group, description), expected)
     }
 
-    /// Removes all objects, as one version, also what cannot be read; nil when there are none.
+    /// Removes all objects, as one version, also values that cannot be read; returns nil if there are none.
     @discardableResult
     public func removeAll(metadata: Metadata = Metadata(), group: String? = nil, description: String? = nil) throws -> Version? {
         try write([:], try ids(), About(metadata, group, description), nil)
     }
 
-    /// Gives an object to be changed, and saves what the closure changed. If others changed the object meanwhile, both edits are merged by
-    /// the rules at once, as if two devices had made them, and what both changed is an open conflict.
+    /// Passes an object to the closure, and saves what the closure changed. If others changed the object meanwhile, both edits are merged
+    /// by the rules at once, as if two devices had made them. Members that both changed are open conflicts.
     /// - Parameters:
-    ///   - initial: the object to begin with where there is none. Where there is one when it is saved, that one is changed as the closure
-    ///     changed this.
-    ///   - version: where the object is read, the current version unless given: that which a form was filled in from, so that what came
-    ///     since is kept. If the current version does not descend from it, what the closure changed is put into what is there now.
+    ///   - initial: the object to begin with if there is none. If there is one when it is saved, the closure's changes are applied to that.
+    ///   - version: the version at which the object is read; by default the current one. Pass the version from which a form on the screen
+    ///     was filled, so that later changes are kept. If the current version does not descend from it, the closure's changes are applied
+    ///     to the current object.
     ///   - group: saves of one device, one after the other, that name one group are undone together.
     ///   - description: what the save did, for a person who undoes it.
-    /// - Returns: the version; nil when nothing was changed.
-    /// - Throws: `.notFound` when there is no object and no `initial`, `.unknownVersion`; what the closure throws, and then nothing is
-    ///   saved; what `save` throws.
+    /// - Returns: the version; nil if nothing was changed.
+    /// - Throws: `.notFound` if there is no object and no `initial`, `.unknownVersion`; what the closure throws, and then nothing is saved;
+    ///   what `save` throws.
     @discardableResult
     public func edit(
         _ id: String, else initial: Model? = nil, at version: VersionID? = nil, metadata: Metadata = Metadata(), group: String? = nil,
@@ -155,11 +156,11 @@ public struct ModelCollection<Model: StorableModel>: Sendable {
         }
     }
 
-    /// What stands beside the changes of a save.
+    /// The metadata of a save.
     private struct About {
-        /// What was given.
+        /// The given metadata.
         let own: Metadata
-        /// With the marks that an undo looks for.
+        /// The given metadata, and the entries that an undo uses.
         var all: Metadata
 
         init(_ own: Metadata, _ group: String?, _ description: String?) {
@@ -170,17 +171,17 @@ public struct ModelCollection<Model: StorableModel>: Sendable {
         }
     }
 
-    /// What an object is compared with.
+    /// The earlier object with which a save compares an object.
     private enum Before {
-        /// What is there when it is saved: it says what all members are to be.
+        /// The stored object at the time of the save: all members are set.
         case nothing
-        /// What was read, and it written again.
+        /// The object that was read, and its encoding.
         case read(Value, written: EncodedNode)
-        /// What was given to begin with where there was nothing, written.
+        /// The encoding of the given initial object.
         case begun(EncodedNode)
     }
 
-    /// Splices each object into what is there, and saves; again as long as the current version moves meanwhile.
+    /// Merges each object into the stored value, and saves; retries if the current version moves meanwhile.
     private func write(
         _ objects: [String: (object: Model, before: Before)], _ removing: [String], _ about: About, _ expected: VersionID?
     ) throws -> Version? {
@@ -193,7 +194,7 @@ public struct ModelCollection<Model: StorableModel>: Sendable {
                 changes.append(.update(valueID, data: bytes))
             }
             changes += try removing.map { .remove(try valueID($0)) }
-            // (That another version is current is told also where there is nothing to save.)
+            // (That another version is current is reported even if there is nothing to save.)
             if changes.isEmpty && about.own.isEmpty && (expected ?? base) == base { return nil }
             if known.isChanged, expected == nil, try register() { continue }
             do {
@@ -202,7 +203,8 @@ public struct ModelCollection<Model: StorableModel>: Sendable {
         }
     }
 
-    /// What to save: what the object says where it differs from what was read, and for the rest what is there. nil: nothing.
+    /// Returns the bytes to save: the members of the object that differ from those read, and otherwise the stored members. nil: nothing to
+    /// save.
     private func splice(_ object: Model, _ before: Before, _ there: Value?, _ id: ValueID, _ rules: MergeSchema) throws -> [UInt8]? {
         let earlier: EncodedNode? =
             switch before {
@@ -212,14 +214,14 @@ public struct ModelCollection<Model: StorableModel>: Sendable {
         let object = try ModelCoding.encoded(object, id), settled = earlier.map { object.settled(with: $0) } ?? object
         var there = there
         if let earlier, settled.isWritten(as: earlier) {
-            // (What was given to begin with is saved unchanged as well, unless something is there by now.)
+            // (A given initial object is saved even if unchanged, unless a value exists by now.)
             if case .begun = before, there == nil { return settled.bytes }
             return nil
         }
-        // What was read is gone: an edit beats a removal, and keeps what the model does not know.
+        // The value that was read was removed: an edit beats a removal, and keeps members that the model does not know.
         if case .read(let value, _) = before, there == nil { there = value }
         guard let there else { return settled.bytes }
-        // (What was read can be lifted; what came since perhaps not.)
+        // (The value that was read can be upgraded; a later one perhaps not.)
         let older: [UInt8]
         do {
             older = try ModelCoding.lifted(Model.self, there.data)
@@ -245,7 +247,7 @@ public struct ModelCollection<Model: StorableModel>: Sendable {
 }
 
 extension [UInt8]? {
-    /// Calls with the bytes, or with nil.
+    /// Calls the closure with the bytes, or with nil.
     fileprivate func withRawBytes<R>(_ body: (UnsafeRawBufferPointer?) throws -> R) rethrows -> R {
         guard let self else { return try body(nil) }
         return try self.withUnsafeBytes { try body($0) }

@@ -4,21 +4,21 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Makes JSON of `Encodable` values, so that equal sets and dictionaries are equal JSON at every depth: as members, in structures and
-/// payloads of enumerations that have no order of their own, in each other, and as keys.
+/// Encodes `Encodable` values as JSON, so that equal sets and dictionaries are equal JSON at every depth: as members, in structures and
+/// payloads of enumerations, nested in each other, and as keys.
 ///
-/// `JSONEncoder` writes the elements of a set, and the pairs of a dictionary whose keys are no strings, in an order that differs from one
-/// equal value to the next. A member that nobody changed would be a change then.
+/// `JSONEncoder` writes the elements of a set, and the pairs of a dictionary whose keys are not strings, in an order that differs between
+/// equal values. Then an unchanged member would count as a change.
 struct ModelEncoder: Encoder {
     let codingPath: [any CodingKey]
     let userInfo: [CodingUserInfoKey: Any] = [:]
     private let node: EncodedNode
-    /// How deep what is merged may be nested (docs/merging-internals.md).
+    /// How deep merged values may be nested (docs/merging-internals.md).
     private static let depthMax = 128
 
     /// Returns the JSON of a value.
-    /// - Throws: `EncodingError` for what JSON cannot hold: a number that is none, a date that is none; and what the coding of the value
-    ///   throws.
+    /// - Throws: `EncodingError` for values that JSON cannot represent: numbers and dates that are infinite or not a number; and what the
+    ///   coding of the value throws.
     static func node<Value: Encodable>(of value: Value, at path: [any CodingKey] = []) throws -> EncodedNode {
         guard path.count <= depthMax else {
             let why = "It is nested deeper than \(depthMax) levels, which cannot be merged."
@@ -36,7 +36,7 @@ struct ModelEncoder: Encoder {
     }
 
     /// The parts of a collection in the order of their texts.
-    /// - Parameter count: how many that follow each other belong together: of pairs of a key and a value 2.
+    /// - Parameter count: how many consecutive parts belong together: 2 for pairs of a key and a value.
     private static func ordered(_ parts: [EncodedNode], by count: Int) -> [EncodedNode] {
         let groups = stride(from: 0, to: parts.count, by: count).map { Array(parts[$0..<min($0 + count, parts.count)]) }
         let sorted = groups.map { (text: $0.flatMap(\.bytes), parts: $0) }.sorted { $0.text.lexicographicallyPrecedes($1.text) }
@@ -139,7 +139,7 @@ struct ModelEncoder: Encoder {
         }
     }
 
-    /// What is written as another value.
+    /// A value that is encoded as another one.
     private struct SingleNode: SingleValueEncodingContainer {
         let node: EncodedNode
         let codingPath: [any CodingKey]
@@ -148,7 +148,7 @@ struct ModelEncoder: Encoder {
         mutating func encode<Value: Encodable>(_ value: Value) throws {
             let inside = try ModelEncoder.node(of: value, at: codingPath)
             node.content = inside.content
-            // (Of a date that is wrapped, the date tells more.)
+            // (For a wrapped date, the date says more.)
             if case .scalar = inside.content { node.value = inside.value }
         }
     }
@@ -167,9 +167,9 @@ private struct PlaceKey: CodingKey {
     init(intValue: Int) { (stringValue, self.intValue) = ("\(intValue)", intValue) }
 }
 
-/// Collections without an order, whose own coding gives them any.
+/// Collections without an order, whose own coding writes them in any order.
 private protocol UnorderedCoding {
-    /// How many parts of the coding belong together.
+    /// How many consecutive parts of the coding belong together.
     static var partCount: Int { get }
 }
 extension Set: UnorderedCoding { fileprivate static var partCount: Int { 1 } }

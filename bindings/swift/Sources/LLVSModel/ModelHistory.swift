@@ -1,24 +1,24 @@
 import LLVS
 
-/// An object as it was once.
+/// An object as it was at a version that changed it.
 public struct PastObject<Model: StorableModel>: Sendable {
     /// The version that changed it.
     public let version: Version
-    /// What that version did to it; `.preserve` and `.preserveRemoval` are what a merge took over.
+    /// The kind of change; a merge records `.preserve` and `.preserveRemoval`.
     public let kind: Value.Change.Kind
-    /// The object as the version has it; nil where it was removed, or cannot be read.
+    /// The object at the version; nil if it was removed, or cannot be read.
     public let object: Model?
-    /// Why it cannot be read; nil when it can, or was removed.
+    /// Why it cannot be read; nil if it can, or was removed.
     public let problem: ModelDecodingError?
 }
 
 extension ModelCollection {
-    /// What became of one object: every version in which it changed, newest first, with the object as it was then.
+    /// Returns the history of one object: every version in which it changed, newest first, with the object at that version.
     ///
-    /// Of all versions of the store, also of branches and of what is not merged yet.
-    /// - Parameter limit: of how many versions to tell, at most.
+    /// Includes all versions of the store, also those on branches and those not merged yet.
+    /// - Parameter limit: how many versions, at most.
     /// - Throws: `.cancelled`, and what the storage throws.
-    /// - Complexity: the versions that are told of.
+    /// - Complexity: the versions returned.
     public func history(
         _ id: String, limit: Int = .max, _ control: OperationControl = OperationControl()
     ) throws -> [PastObject<Model>] {
@@ -40,8 +40,7 @@ extension ModelCollection {
         return found
     }
 
-    /// The conflicts of its values that nobody has decided yet, by id, in the order of the ids. `choose` closes them. As
-    /// `Store.openConflicts`.
+    /// Returns the open conflicts of its values, by id, in the order of the ids. `choose` closes them. As `Store.openConflicts`.
     public func openConflicts(_ control: OperationControl = OperationControl()) throws -> [(id: String, conflicts: [Conflict])] {
         let prefix = Array(Model.idPrefix.utf8)
         let found = try coordinator.store.openConflicts(at: coordinator.currentVersion, Store.ConflictQuery(), control)
@@ -49,21 +48,21 @@ extension ModelCollection {
         return byID.sorted { $0.key.bytes.lexicographicallyPrecedes($1.key.bytes) }.map { ($0.key.plain(Model.self), $0.value) }
     }
 
-    /// The conflicts of one object that nobody has decided yet.
+    /// Returns the open conflicts of one object.
     public func openConflicts(of id: String, _ control: OperationControl = OperationControl()) throws -> [Conflict] {
         let query = Store.ConflictQuery(only: try valueID(id))
         return try coordinator.store.openConflicts(at: coordinator.currentVersion, query, control)
     }
 
-    /// Closes an open conflict by a save: what was chosen becomes current.
-    /// - Throws: `.moved` when something else stands there by now, `.invalidArgument` as `Store.choose`, and what `StoreCoordinator.save`
+    /// Closes an open conflict by a save: the choice becomes current.
+    /// - Throws: `.moved` if the place has other contents by now, `.invalidArgument` as `Store.choose`, and what `StoreCoordinator.save`
     ///   throws.
     @discardableResult
     public func choose(_ choice: Store.Choice, in conflict: Conflict, metadata: Metadata = Metadata()) throws -> Version? {
         while true {
             let base = coordinator.currentVersion
             let changes = try coordinator.store.choose(conflict, choice, at: base)
-            // When somebody else saved or merged meanwhile, it is looked at again, there.
+            // If another call saved or merged meanwhile, retry at the new version.
             do {
                 return try coordinator.save(changes, metadata: metadata, expected: base)
             } catch let error as StoreError where error.code == .moved { continue }

@@ -7,18 +7,18 @@ import Foundation
 #endif
 
 extension ModelCollection {
-    /// The objects whose members are these, by their names in JSON, found by an index that the store declares.
+    /// Selects the objects with these members, by their names in JSON, with an index of the store's rules.
     ///
     ///     try people.matching(["last": "Smith"]).ordered(by: "first").all()
     ///     try people.matching(["tags": "friend"]).count()            // of a list or set: one element
     ///
-    /// Of the version that is current now.
+    /// Reads at the version that is current now.
     public func matching(_ members: [String: JSONValue]) -> ModelSelection<Model> {
         ModelSelection(
             coordinator: coordinator, rules: rules, version: coordinator.currentVersion, equal: members, order: [], isReversed: false)
     }
 
-    /// All objects that an index on these members holds, in its order or the reverse of it. As `matching`.
+    /// Selects all objects in an index on these members, in its order or the reverse. As `matching`.
     public func ordered(by names: String..., reversed: Bool = false) -> ModelSelection<Model> {
         ModelSelection(
             coordinator: coordinator, rules: rules, version: coordinator.currentVersion, equal: [:], order: names, isReversed: reversed)
@@ -27,51 +27,51 @@ extension ModelCollection {
 
 /// Some objects of a collection, at one version: `ModelCollection.matching` and `ordered` make it. Safe from all threads.
 ///
-/// What is found is what an index finds: one whose first parts are the members given, and whose next are those to order by. Where the store
-/// declares none, what asks throws `.notFound`; nothing is ever found by reading all values. Strings are compared as the index does, with
-/// `"text": "fold"` without case and diacritics. An object that lacks the first part of an index is not in it.
+/// A selection needs an index whose first parts are the given members, and whose next parts are those to order by. If the store's rules
+/// define none, its calls throw `.notFound`; they never search by reading all values. Strings are compared as in the index: with `"text":
+/// "fold"` without case and diacritics. An object that lacks the first part of an index is not found.
 public struct ModelSelection<Model: StorableModel>: Sendable {
     let coordinator: StoreCoordinator
     let rules: StoreRules
-    /// The version: the one that was current when this was made, or that of `at`.
+    /// The version: the current one when this was made, or that of `at`.
     public let version: VersionID
     let equal: [String: JSONValue]
     let order: [String]
     let isReversed: Bool
 
-    /// The same at another version.
+    /// Returns the same selection at another version.
     public func at(_ version: VersionID) -> ModelSelection {
         ModelSelection(coordinator: coordinator, rules: rules, version: version, equal: equal, order: order, isReversed: isReversed)
     }
 
-    /// In the order of these members, or the reverse of it.
+    /// Returns the same selection in the order of these members, or the reverse.
     public func ordered(by names: String..., reversed: Bool = false) -> ModelSelection {
         ModelSelection(coordinator: coordinator, rules: rules, version: version, equal: equal, order: names, isReversed: reversed)
     }
 
-    /// The ids, without the prefix.
-    /// - Throws: `.notFound` where no index serves, and what `ValueIndex.find` throws; so do the others.
+    /// Returns the ids, without the prefix.
+    /// - Throws: `.notFound` if there is no such index, and what `ValueIndex.find` throws; the other functions do the same.
     public func ids() throws -> [String] {
         var found: [String] = []
         try pages { page in found += page.ids.texts.map(plain) }
         return found
     }
 
-    /// Ids and objects. Throws `ModelDecodingError` at one that cannot be read.
+    /// Returns ids and objects. Throws `ModelDecodingError` at the first that cannot be read.
     public func all() throws -> [(id: String, object: Model)] {
         var found: [(id: String, object: Model)] = []
         try pages(withValues: true) { page in found += try objects(page) }
         return found
     }
 
-    /// The first; nil when there is none. Throws `ModelDecodingError` when it cannot be read.
+    /// Returns the first object; nil if there is none. Throws `ModelDecodingError` if it cannot be read.
     public func first() throws -> (id: String, object: Model)? {
         var found: (id: String, object: Model)?
         try pages(withValues: true, limit: 1) { found = try objects($0).first }
         return found
     }
 
-    /// How many there are.
+    /// Returns how many there are.
     public func count() throws -> Int {
         let (index, declared) = try self.index()
         var question = try self.question(declared)
@@ -86,7 +86,7 @@ public struct ModelSelection<Model: StorableModel>: Sendable {
         var name: String, on: [String], folds: Bool
     }
 
-    /// The one that serves, with the fewest parts, and without folding rather than with.
+    /// Returns a suitable index: with the fewest parts, and preferably without case folding.
     private func index() throws -> (ValueIndex, Declared) {
         for place in [version, coordinator.currentVersion] {
             let best = try declared(at: place).filter(serves).min {
@@ -101,7 +101,7 @@ public struct ModelSelection<Model: StorableModel>: Sendable {
                 + "store.")
     }
 
-    /// Those of the model's prefix that hold all of its objects.
+    /// The indexes for the model's prefix that contain all of its objects.
     private func declared(at version: VersionID) throws -> [Declared] {
         guard let rules = try coordinator.store.schema(at: version).rules,
             case .object(let all) = try ModelCoding.decoder().decode(JSONValue.self, from: Data(rules)),
@@ -121,7 +121,7 @@ public struct ModelSelection<Model: StorableModel>: Sendable {
         return Set(names.compactMap { $0 }) == Set(equal.keys) && names.count == equal.count && Array(next) == order.map(pointer)
     }
 
-    /// A member, or the elements of one, that is given.
+    /// A given member, or the elements of one.
     private func name(_ pointer: String) -> String? {
         equal.keys.first { pointer == self.pointer($0) || pointer == self.pointer($0) + "/*" }
     }

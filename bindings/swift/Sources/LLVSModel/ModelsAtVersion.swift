@@ -2,21 +2,21 @@ import LLVS
 
 /// The objects of a model at one version, by id without the prefix.
 public struct ModelsAtVersion<Model: StorableModel>: Sendable {
-    /// Where they are.
+    /// The store.
     public let store: Store
-    /// The version that they are read at.
+    /// The version at which they are read.
     public let version: VersionID
     let rules: StoreRules
 
-    /// The object under an id; nil when there is none. Throws `ModelDecodingError` when it cannot be read.
+    /// Returns the object with an id; nil if there is none. Throws `ModelDecodingError` if it cannot be read.
     public subscript(id: String) -> Model? {
         get throws { try store.value(ValueID(Model.idPrefix + id), at: version).map(object) }
     }
 
-    /// Whether there is a value under an id, whether it can be read or not.
+    /// Returns whether there is a value with an id, readable or not.
     public func contains(_ id: String) throws -> Bool { try store.reference(ValueID(Model.idPrefix + id), at: version) != nil }
 
-    /// How many values there are, also such as cannot be read. O(log n).
+    /// Returns the number of values, readable or not. O(log n).
     public func count() throws -> Int { try store.count(at: version, in: range) }
 
     /// The ids, in order.
@@ -31,22 +31,23 @@ public struct ModelsAtVersion<Model: StorableModel>: Sendable {
         }
     }
 
-    /// All ids and objects, in the order of the ids. Throws `ModelDecodingError` at one that cannot be read; `readAll` goes on.
+    /// Returns all ids and objects, in the order of the ids. Throws `ModelDecodingError` at the first that cannot be read; `readAll` skips
+    /// it.
     public func all() throws -> [(id: String, object: Model)] {
         var found: [(id: String, object: Model)] = []
         try forEachValue { value, rules in found.append((value.id.plain(Model.self), try value.model(Model.self, rules))) }
         return found
     }
 
-    /// What there is: objects, and values that are none.
+    /// The result of `readAll`: objects, and the errors of values that cannot be read.
     public struct Reading: Sendable {
-        /// All ids and objects that can be read, in the order of the ids.
+        /// The ids and objects that can be read, in the order of the ids.
         public var objects: [(id: String, object: Model)] = []
-        /// Why the others cannot, in that order.
+        /// The errors of the others, in that order.
         public var problems: [(id: String, error: ModelDecodingError)] = []
     }
 
-    /// All objects that can be read, and why the others cannot: for lists that one bad value must not empty.
+    /// Returns all objects that can be read, and the errors of the others: for lists that one bad value must not empty.
     public func readAll() throws -> Reading {
         var found = Reading()
         try forEachValue { value, rules in
@@ -58,7 +59,7 @@ public struct ModelsAtVersion<Model: StorableModel>: Sendable {
         return found
     }
 
-    /// The values that cannot be read as objects of the model, with why. Reads them all.
+    /// Returns the errors of the values that cannot be read as objects of the model. Reads all values.
     public func problems() throws -> [ModelDecodingError] { try readAll().problems.map(\.error) }
 
     private var range: IDRange { .prefix(Array(Model.idPrefix.utf8)) }

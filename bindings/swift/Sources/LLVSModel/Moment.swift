@@ -4,14 +4,13 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Dates as text: as in ISO 8601, in UTC, and exact. Every `Date` of the years 0 to 9999 is read as the very date that was written.
+/// Dates as text: as in ISO 8601, in UTC, and exact. Every `Date` of the years 0 to 9999 is read exactly as it was written.
 ///
 /// A whole second has no fraction. A whole microsecond has six digits, as Python's models and pydantic write it, so that one moment is one
-/// text in all languages. Any other date has as many digits as it takes, seven at least: a reader of microseconds cuts them off.
+/// text in all languages. Any other date has as many digits as it needs, at least seven: a reader of microseconds cuts them off.
 ///
-/// A date is a binary number of seconds since 2001, and a program mostly makes one of seconds since 1970. These numbers are not the same
-/// where there is a fraction. The number of digits says which of them a text stands for: up to six are of seconds since 1970, more are of
-/// seconds since 2001.
+/// A date is a binary number of seconds since 2001, but programs usually make one from seconds since 1970. With a fraction, the two round
+/// differently. The number of digits says which of them a text means: up to six digits, seconds since 1970; more, seconds since 2001.
 enum Moment {
     /// From 1970 to 2001, in seconds.
     private static let reference = 978_307_200
@@ -25,11 +24,11 @@ enum Moment {
     /// Returns the text of a date.
     /// - Parameter isSortable: whether whole seconds get six digits as well, so that texts are in the order of their dates, to the
     ///   microsecond.
-    /// - Throws: `EncodingError` for what is no moment (infinity, or not a number), and for years of more than four digits.
+    /// - Throws: `EncodingError` for a date that is infinite or not a number, and for years of more than four digits.
     static func text(_ date: Date, isSortable: Bool = false, at path: [any CodingKey] = []) throws -> String {
         let number = date.timeIntervalSinceReferenceDate
         guard range.contains(number) else {
-            // (The number, since to print such a date ends the process.)
+            // (Print the number, since printing such a date ends the process.)
             let why =
                 number.isFinite
                 ? "The date is not in the years 0 to 9999, and has no text as in ISO 8601. Give another one."
@@ -47,11 +46,11 @@ enum Moment {
         return second(whole) + "." + digits + String(repeating: "0", count: max(0, 7 - digits.count)) + "Z"
     }
 
-    /// The decimal digits of a number between its whole part, rounded down, and the number: the fewest that make the number again.
+    /// The decimal digits of the fraction of a number above its whole part, rounded down: the fewest from which the number is restored.
     private static func fraction(_ number: Double) -> String {
         let parts = "\(number.magnitude)".split(separator: "e"), exponent = parts.count > 1 ? Int(parts[1]) ?? 0 : 0
         let mantissa = parts[0].split(separator: ".", omittingEmptySubsequences: false)
-        // (A number with a fraction has a negative exponent, when it has one.)
+        // (If a number with a fraction is printed with an exponent, that is negative.)
         var digits = String(repeating: "0", count: max(0, -exponent - 1))
         if exponent < 0 { digits += mantissa[0] }
         digits += mantissa.count > 1 && mantissa[1] != "0" ? mantissa[1] : ""
@@ -63,7 +62,7 @@ enum Moment {
         var made: [UInt8] = [], isBehind = true
         for digit in digits.utf8.reversed() {
             let value = digit &- 0x30
-            // The last digit that is not 0 is taken from ten, those before it from nine.
+            // Subtract the last digit that is not 0 from ten, and those before it from nine.
             made.append(0x30 + (isBehind ? (value == 0 ? 0 : 10 - value) : 9 - value))
             if value != 0 { isBehind = false }
         }
@@ -127,7 +126,7 @@ enum Moment {
         return date(seconds: days(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second - offset, digits)
     }
 
-    /// The date that is some seconds after 1970, and a fraction.
+    /// The date of a number of seconds since 1970, and a fraction.
     private static func date(seconds: Int, _ digits: String) -> Date? {
         let count = digits.utf8.count
         guard count > 6 else {
@@ -146,7 +145,7 @@ enum Moment {
 
     // MARK: The calendar
 
-    /// A quotient that is rounded down, and what remains.
+    /// A quotient, rounded down, and the remainder.
     private static func divided(_ number: Int, _ by: Int) -> (Int, Int) {
         let rest = number % by
         return rest < 0 ? (number / by - 1, rest + by) : (number / by, rest)

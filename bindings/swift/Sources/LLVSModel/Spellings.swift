@@ -4,29 +4,29 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The ids and dates of a value that are written otherwise than a model writes them, such as a UUID in capital letters.
+/// The ids and dates of a value that are spelled in another way than a model writes them, such as a UUID in capital letters.
 ///
-/// A merge compares texts. An element of a list would not be found by its key if the key were another text for the same id, and an element
-/// of a set would be there twice. So a save writes an id or a date as it stands in the value already.
+/// A merge compares texts. If the same id were spelled differently, an element of a list would not be found by its key, and an element of a
+/// set would occur twice. So a save keeps the spelling of an id or a date in the stored value.
 struct Spellings {
-    /// The text that stands there, by what a model would write, for each place. The indices of a place are "*".
+    /// For each place, the stored text by the text that a model would write. Indices in a place are "*".
     private var found: [[String]: [[UInt8]: [UInt8]]] = [:]
 
-    /// nil when all is written as a model writes it.
+    /// Returns nil if all are spelled as a model writes them.
     init?(_ bytes: [UInt8]) {
         guard Self.mayHaveSome(bytes), let value = try? ModelCoding.decoder().decode(JSONValue.self, from: Data(bytes)) else { return nil }
         collect(value, [])
         if found.isEmpty { return nil }
     }
 
-    /// Whether a string in JSON text is an id or a date of another spelling.
+    /// Returns whether a string in JSON text is an id or a date in another spelling.
     private static func mayHaveSome(_ bytes: [UInt8]) -> Bool {
         bytes.split(separator: UInt8(ascii: "\"")).contains { text in
             (17...64).contains(text.count) && canonical(String(decoding: text, as: UTF8.self)) != nil
         }
     }
 
-    /// What a model writes for an id or a date; nil for other texts, and for what is written so already.
+    /// Returns the text that a model writes for an id or a date; nil for other texts, and if it is the same.
     private static func canonical(_ text: String) -> String? {
         guard let second = text.utf8.dropFirst(4).first, text.utf8.first.map({ $0 < 0x80 }) == true else { return nil }
         if text.utf8.count == 36, second != UInt8(ascii: "-"), let id = UUID(uuidString: text) {
@@ -48,7 +48,7 @@ struct Spellings {
         }
     }
 
-    /// Writes ids and dates of a model as they stand in the value.
+    /// Replaces the ids and dates of a model by their spellings in the value.
     func apply(to node: EncodedNode, at place: [String] = []) -> EncodedNode {
         switch node.content {
         case .scalar(let text):
@@ -63,6 +63,6 @@ struct Spellings {
 }
 
 extension EncodedNode {
-    /// Whether it is the text of a `UUID` or a `Date`, and no other string.
+    /// Whether it is the text of a `UUID` or a `Date`, not another string.
     fileprivate var isIDOrDate: Bool { value is UUID || value is Date }
 }

@@ -8,19 +8,19 @@ public protocol ModelPart: Codable, Sendable {
 
 /// A structure whose instances are values of a store. `@Model(prefix:)` makes one.
 public protocol StorableModel: ModelPart {
-    /// What the ids of its values begin with.
+    /// The prefix of the ids of its values.
     static var idPrefix: String { get }
-    /// Rules that stand at no member, by pattern: those at "" are for the value as a whole. None unless the structure says otherwise.
+    /// Rules for places other than members, by pattern: "" is the value as a whole. None by default.
     ///
     ///     static let rules: [String: [MergeRule]] = ["": [.identity("isbn")]]
     ///
-    /// They are in place of those that members have there.
+    /// They replace rules of members for the same places.
     static var rules: [String: [MergeRule]] { get }
-    /// What brings values from form 1 to 2, from 2 to 3, and so on; none unless the structure says otherwise. Nothing is rewritten until it
-    /// is edited.
+    /// The upgrades of values from form 1 to 2, from 2 to 3, and so on; none by default. A stored value is rewritten only when it is
+    /// edited.
     static var upgrades: [ModelUpgrade] { get }
-    /// The member that holds the number of a value's form, "form" unless the structure says otherwise: 1 where there is none. No property
-    /// has that name.
+    /// The name of the member with the number of a value's form; "form" by default. A value without it has form 1. No property may have
+    /// that name.
     static var formName: String { get }
 }
 
@@ -34,7 +34,7 @@ extension StorableModel {
     /// The number of the form that this program writes: 1, and 1 more for each upgrade.
     public static var form: Int { upgrades.count + 1 }
 
-    /// The rules of the model as they stand in a store: for `StoreCoordinator.register` and `RulesArbiter`.
+    /// The rules of the model in the form of a store's rules: for `StoreCoordinator.register` and `RulesArbiter`.
     public static var mergeRules: [UInt8] {
         var patterns: [String: String] = ["": "\"auto\""]
         func put(_ rule: [String: String], at pattern: String) {
@@ -42,7 +42,7 @@ extension StorableModel {
             patterns[pattern] = isShort ? rule["as"] ?? "\"auto\"" : JSONText.object(rule)
         }
         for pattern in allPatterns where !pattern.rule.isEmpty { put(pattern.rule, at: pattern.pointer) }
-        // (Then a merge takes the larger number by itself.)
+        // (Then a merge takes the larger number.)
         if !upgrades.isEmpty {
             let at = JSONText.string("/" + JSONText.segment(formName))
             let told = rules["schema"]?.together.rule["at"]
@@ -58,14 +58,14 @@ extension StorableModel {
 
     static var allPatterns: [MergePattern] { MergePattern.patterns(of: Self.self).filter { !$0.rule.isEmpty || $0.problem != nil } }
 
-    /// The places of members that the model has no rule for.
+    /// The places of members for which the model has no rule.
     static var plainPlaces: Set<String> {
         let given = Set(rules.keys).union(allPatterns.map(\.pointer))
         return Set(MergePattern.patterns(of: Self.self).map(\.pointer)).subtracting(given)
     }
 
-    /// The rules, when they can be.
-    /// - Throws: `.invalidArgument` when the prefix is none, or a rule is not for the type of its member.
+    /// The rules, if they are valid.
+    /// - Throws: `.invalidArgument` if the prefix is not a valid id, or a rule does not suit the type of its member.
     static var checkedRules: [UInt8] {
         get throws {
             if idPrefix.isEmpty || idPrefix.hasPrefix("__llvs") {

@@ -7,22 +7,22 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A rule of a model that the store has another for; that of the store stands.
+/// A rule of a model that contradicts the store's; the store's rule wins.
 public struct ModelContradiction: Sendable, Equatable, CustomStringConvertible {
     /// The prefix of the model's ids.
     public let prefix: String
-    /// The place that the rule is for; "" is the value as a whole.
+    /// The place of the rule; "" is the value as a whole.
     public let pattern: String
     /// The model's rule, as JSON text.
     public let model: String
-    /// The store's, which stands.
+    /// The store's rule, which wins.
     public let store: String
     /// A sentence without its full stop.
     public var description: String {
         "the rule for \"\(prefix)\" at \"\(pattern)\" is \(store) in the store and \(model) in the model; the store's stands"
     }
 
-    /// Where the store has a kind for members that a model has without one, since an earlier model had them so.
+    /// Members for which the store has a kind and the model has none, because an earlier model had that kind.
     static func takenBack(_ plain: Set<String>, _ prefix: String, in rules: [UInt8]) -> [ModelContradiction] {
         guard !plain.isEmpty, case .object(let all)? = try? ModelCoding.decoder().decode(JSONValue.self, from: Data(rules)),
             case .object(let ids)? = all["ids"], case .object(let patterns)? = ids[prefix]
@@ -44,7 +44,7 @@ public struct ModelContradiction: Sendable, Equatable, CustomStringConvertible {
         return JSONText.value(members["as"] ?? "auto")
     }
 
-    /// nil where both are one rule, written in two ways.
+    /// Returns nil if both are the same rule in two notations.
     init?(_ record: ConflictRecord) {
         let decoder = ModelCoding.decoder()
         let path = (try? decoder.decode([JSONValue].self, from: Data(record.path))) ?? []
@@ -60,18 +60,18 @@ public struct ModelContradiction: Sendable, Equatable, CustomStringConvertible {
     }
 }
 
-/// The rules of a model with those of the store, compared anew where the store has others.
+/// The rules of a model together with those of the store; compared again when the store's change.
 final class StoreRules: Sendable {
-    /// What came of comparing.
+    /// The result of comparing.
     struct Compared: Sendable {
-        /// The version that stored the rules of the store; nil where there are none.
+        /// The version that stored the rules of the store; nil if there are none.
         var stored: VersionID?
-        /// By which values of the model are merged.
+        /// The rules with which values of the model are merged.
         var merging: MergeSchema
         /// Whether the model has rules that are not in the store.
         var isChanged: Bool
         var contradictions: [ModelContradiction]
-        /// Why the rules of the store do not count, when they do not.
+        /// Why the rules of the store are invalid, if they are.
         var problem: String?
     }
 
@@ -86,13 +86,13 @@ final class StoreRules: Sendable {
         (prefix, plain) = (Model.idPrefix, Model.plainPlaces)
     }
 
-    /// Those compared last.
+    /// The result of the last comparison.
     var known: Compared? { last.withLock { $0 } }
 
-    /// Those at a version.
+    /// The comparison at a version.
     func at(_ version: VersionID, in store: Store) throws -> Compared { try at(version, in: store, last) }
 
-    /// The rules by which values at a version are read, which may be one of the past.
+    /// The rules for reading values at a version, which may be an old one.
     func forReading(at version: VersionID, in store: Store) throws -> MergeSchema { try at(version, in: store, reading).merging }
 
     private func at(_ version: VersionID, in store: Store, _ last: borrowing Mutex<Compared?>) throws -> Compared {
@@ -109,7 +109,7 @@ final class StoreRules: Sendable {
                     "the rules of the store are not valid at \"\($0.pointer)\", so the newest valid ones count: \($0.reason)"
                 })
         } catch let error as StoreError where error.code == .unsupported {
-            // They are a newer library's, and stay as they are.
+            // They are from a newer library, and stay unchanged.
             compared = Compared(
                 stored: stored, merging: try merging(own), isChanged: false, contradictions: [],
                 problem: "the rules of the store cannot be followed, and stay as they are: \(error.message)")

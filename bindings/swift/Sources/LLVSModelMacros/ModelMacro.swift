@@ -3,9 +3,9 @@ import SwiftSyntax
 import SwiftSyntaxBuilder
 import SwiftSyntaxMacros
 
-/// `@Model(prefix:)` and `@Model`: coding that tolerates members that are not there, and the rules for merging.
+/// `@Model(prefix:)` and `@Model`: coding that tolerates missing members, and the rules for merging.
 ///
-/// All of it is put into an extension, so that the structure keeps the initializer that the compiler makes of its members.
+/// All generated code is in an extension, so that the structure keeps its memberwise initializer.
 public struct ModelMacro: ExtensionMacro {
     public static func expansion(
         of node: AttributeSyntax, attachedTo declaration: some DeclGroupSyntax, providingExtensionsOf type: some TypeSyntaxProtocol,
@@ -33,7 +33,7 @@ public struct ModelMacro: ExtensionMacro {
     private static func keys(_ members: [StoredItem]) -> DeclSyntax {
         guard !members.isEmpty else { return "enum CodingKeys: CodingKey {}" }
         var cases = members.lines { member in member.key.map { "case \(member.name) = \($0)" } ?? "case \(member.name)" }
-        // (An enumeration of strings has one at least, also where no condition holds.)
+        // (An enumeration of strings needs at least one case, even if no condition holds.)
         if !members.contains(where: \.isUnconditional) { cases += "\ncase __llvs_none" }
         return "enum CodingKeys: String, CodingKey {\n\(raw: cases)\n}"
     }
@@ -60,7 +60,7 @@ public struct ModelMacro: ExtensionMacro {
 
     private static func encoder(_ members: [StoredItem], _ access: String) -> DeclSyntax {
         let writes = members.lines { member in
-            // (nil is left out where it is the default: else it would be read as that.)
+            // (nil is omitted only if the default is nil: otherwise it would be read as the default.)
             let encode = member.wrapped == nil || ![nil, "nil"].contains(member.initial) ? "encode" : "encodeIfPresent"
             let own = member.isPickedBySize ? "LLVSModel.ModelCoding.sortable(self.\(member.name))" : "self.\(member.name)"
             return "try members.\(encode)(\(own), forKey: .\(member.name))"
@@ -92,13 +92,13 @@ public struct ModelMacro: ExtensionMacro {
             """
     }
 
-    /// A use of `members` where there may be no other: the compiler warns of what is not used.
+    /// Uses `members` if there may be no other use: the compiler warns about unused variables.
     private static func used(_ members: [StoredItem]) -> String {
         members.isEmpty || members.contains(where: \.isUnconditional) ? "" : "\nLLVSModel.ModelCoding.use(&members)"
     }
 }
 
-/// `@Merge` and `@Named` say something of a member, which `@Model` reads.
+/// `@Merge` and `@Named` annotate a member; `@Model` reads them.
 public struct MarkMacro: PeerMacro {
     public static func expansion(
         of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol, in context: some MacroExpansionContext

@@ -2,27 +2,27 @@ import SwiftDiagnostics
 import SwiftSyntax
 import SwiftSyntaxMacros
 
-/// A property that is kept in the value: its name, type and default as they are written.
+/// A property that is stored in the value: its name, type and default as written.
 struct StoredMember {
-    /// As it is written, perhaps in backquotes.
+    /// As written, perhaps in backquotes.
     var name: String
-    /// nil when the type is to be told from the default.
+    /// nil if the type follows from the default.
     var type: String?
-    /// What `Optional` wraps, when the type is one.
+    /// The wrapped type, if the type is optional.
     var wrapped: String?
     var initial: String?
-    /// A string literal: what the member is called in the value.
+    /// A string literal: the name of the member in the value.
     var key: String?
     /// The arguments of `@Merge`.
     var rules: [String]
 
     var plainName: String { name.filter { $0 != "`" } }
-    /// Whether one side stands because it is the larger or smaller.
+    /// Whether the larger or smaller side wins.
     var isPickedBySize: Bool { rules.contains { rule in [".pick(.max)", ".pick(.min)"].contains { rule.hasSuffix($0) } } }
     /// Whether it is a counter or a text.
     var isAddedTo: Bool { rules.contains { $0.contains(".counter") || $0.contains(".text") } }
 
-    /// The properties of a model that are kept, with the conditions that they stand under. What cannot be kept is told.
+    /// The properties of a model that are stored, with their `#if` conditions. Reports properties that cannot be stored.
     static func all(of structure: StructDeclSyntax, in context: some MacroExpansionContext) -> [StoredItem] {
         items(structure.memberBlock.members, in: context)
     }
@@ -45,7 +45,7 @@ struct StoredMember {
         let isConstant = variable.bindingSpecifier.tokenKind == .keyword(.let)
         var found: [StoredMember] = []
         var type: TypeSyntax?
-        // `var a, b: Int`: the type stands behind the last.
+        // `var a, b: Int`: the type follows the last name.
         for binding in variable.bindings.reversed() {
             type = binding.typeAnnotation?.type.trimmed ?? (binding.initializer == nil ? type : nil)
             guard binding.isStored else { continue }
@@ -56,8 +56,8 @@ struct StoredMember {
             var member = StoredMember(
                 name: name, type: type?.description, wrapped: type.flatMap(wrappedType),
                 initial: binding.initializer?.value.trimmedDescription, key: nil, rules: [])
-            // Nothing can be read into a constant that has a value already. A literal says nothing of the object: it is the same in all.
-            // (An `id` that is the same in all tells no elements apart.)
+            // Decoding cannot set a constant that has a value already. A literal carries no information about the object: it is the same in
+            // all. (An `id` that is the same in all identifies no element.)
             if isConstant, let value = binding.initializer?.value {
                 if member.plainName == "id" || !value.isLiteral {
                     context.diagnose(Problem.constant(member.plainName).diagnostic(at: binding, fixIts: variable.withoutConstants))
@@ -77,7 +77,7 @@ struct StoredMember {
         return found
     }
 
-    /// The attributes that say something of a member.
+    /// The attributes that annotate a member.
     fileprivate static let marks = ["Merge", "Named"]
 
     private static func read(_ attributes: AttributeListSyntax, into member: inout StoredMember) {
@@ -102,7 +102,7 @@ struct StoredMember {
     }
 }
 
-/// A property that is kept, or some of which the build decides.
+/// A stored property, or several under a build condition.
 enum StoredItem {
     struct Clause {
         /// `#if os(Linux)`, `#elseif`, `#else`.
@@ -117,7 +117,7 @@ enum StoredItem {
 }
 
 extension [StoredItem] {
-    /// A line for each property, under the conditions that the property stands under.
+    /// A line for each property, under the conditions of the property.
     func lines(_ line: (StoredMember) -> String) -> String {
         map { item in
             switch item {
@@ -130,7 +130,7 @@ extension [StoredItem] {
 }
 
 extension AttributeListSyntax {
-    /// The first `@Merge` or `@Named` that stands under a condition of its own.
+    /// The first `@Merge` or `@Named` that has a condition of its own.
     fileprivate var firstConditionalMark: AttributeSyntax? {
         lazy.compactMap { $0.as(IfConfigDeclSyntax.self) }.flatMap(\.clauses).compactMap { clause in
             guard case .attributes(let list)? = clause.elements else { return nil }
@@ -146,7 +146,7 @@ extension AttributeSyntax {
 }
 
 extension VariableDeclSyntax {
-    /// What makes of a constant with a value something that can be.
+    /// The fix-its for a constant with a value.
     fileprivate var withoutConstants: [FixIt] {
         let variable = bindingSpecifier.with(\.tokenKind, .keyword(.var))
         var everybodys = self
@@ -161,7 +161,7 @@ extension VariableDeclSyntax {
 }
 
 extension ExprSyntax {
-    /// Whether it is the same each time, as it is written.
+    /// Whether the expression is the same each time.
     fileprivate var isLiteral: Bool {
         if let text = self.as(StringLiteralExprSyntax.self) { return text.segments.allSatisfy { $0.is(StringSegmentSyntax.self) } }
         if let signed = self.as(PrefixOperatorExprSyntax.self) { return signed.operator.text == "-" && signed.expression.isLiteral }
@@ -177,7 +177,7 @@ extension ExprSyntax {
 }
 
 extension PatternBindingSyntax {
-    /// Whether it is kept, and not computed; observers do not matter.
+    /// Whether it is stored, not computed; observers do not matter.
     fileprivate var isStored: Bool {
         switch accessorBlock?.accessors {
         case nil: true
@@ -187,7 +187,7 @@ extension PatternBindingSyntax {
     }
 }
 
-/// What a model cannot be, told where it stands.
+/// An error in a model, reported at its place.
 enum Problem: DiagnosticMessage {
     case notAStruct
     case notAMember
@@ -229,7 +229,7 @@ enum Problem: DiagnosticMessage {
     }
 }
 
-/// What an editor offers to do about a problem.
+/// A fix that an editor offers for a problem.
 enum Repair: String, FixItMessage {
     case variable = "make it a variable"
     case everybodys = "make it static"

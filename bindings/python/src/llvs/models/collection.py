@@ -28,15 +28,15 @@ _Default = TypeVar("_Default")
 
 @dataclass(frozen=True)
 class PastObject(Generic[_Model]):
-    """An object as it was once."""
+    """An object as it was at a version that changed it."""
 
     #: The version that changed it.
     version: Version
-    #: What that version did to it; "preserve" and "preserve_removal" are what a merge took over.
+    #: The kind of change; a merge records "preserve" and "preserve_removal".
     kind: ChangeKind
-    #: The object as the version has it; None where it was removed, or cannot be read.
+    #: The object at the version; None if it was removed, or cannot be read.
     object: Optional[_Model]
-    #: Why it cannot be read; None when it can, or was removed.
+    #: Why it cannot be read; None if it can, or was removed.
     problem: Optional[DecodeError]
 
 
@@ -49,18 +49,18 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
             ann.tags.add("friend")
         del people["1"]
 
-    An object that was read is yours: changing it changes nothing in the store. To change one use `edit`, since that saves what differs from
-    what was read, and keeps what came from elsewhere meanwhile. Assigning an object says what all members that the model knows are to be.
-    What the model does not know, a newer version of the app's, is kept in any case, as it is written.
+    An object that was read is a copy: changing it changes nothing in the store. To change an object use `edit`, since that saves only the
+    differences from the object read, and keeps changes from elsewhere. Assigning an object sets all members that the model knows. Members
+    that the model does not know, such as those of a newer app version, are always kept, as they are written.
 
-    Each read is at the version that is current then; `at()` stays where it is. Safe from all threads.
+    Each read is at the version that is current at that moment; `at()` reads at one fixed version. Safe from all threads.
     """
 
-    #: The rules of the model that the store has other rules for, when they were last compared. Those of the store stand.
+    #: The rules of the model that contradict those of the store, as of the last comparison. The store's rules win.
     contradictions: tuple[Contradiction, ...]
 
     def __init__(self, coordinator: llvs.Coordinator, model: type[_Model]) -> None:
-        """coordinator: whose values they are. model: a class with `llvs.model`."""
+        """coordinator: the coordinator of the values. model: a class with `llvs.model`."""
         self._coordinator, self._definition = coordinator, definition_of(model)
         self._schema = write(schema_of(model))
         self._compared: Optional[tuple[Optional[str], Schema]] = None
@@ -76,37 +76,37 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
 
     @property
     def prefix(self) -> str:
-        """What the ids of its values begin with in the store."""
+        """The prefix of the ids of its values in the store."""
         return self._definition.prefix
 
     @property
     def coordinator(self) -> llvs.Coordinator:
-        """The coordinator that it reads and saves through."""
+        """The coordinator with which it reads and saves."""
         return self._coordinator
 
     def at(self, version: Optional[AnyVersion] = None) -> ModelsAt[_Model]:
-        """The objects at the current version (as it is now), or at another, as a read-only mapping. Raises UnknownVersionError."""
+        """Returns the objects at the version that is current now, or at another, as a read-only mapping. Raises UnknownVersionError."""
         state = self._coordinator.at(version)
         return ModelsAt(state, self._definition, self._renames(state.version))
 
     def where(self, **members: Any) -> Selection[_Model]:
-        """The objects whose members are these, found by an index that the store declares; `order_by` puts them in order.
+        """Selects the objects with these members, with an index of the store's rules; `order_by` sorts them.
 
             people.where(last="Smith").order_by("first").values()
             people.where(tags="friend").count()                     # of a list or set: one element
             tasks.where(due=None)                                   # those without one: see `Selection`
 
-        Of the version that is current now. Raises TypeError for a member that the model has not got, and, when it is used, NotFoundError
-        where no index serves: nothing is found by reading all values.
+        Reads at the version that is current now. Raises TypeError for a member that the model does not have, and, when it is used,
+        NotFoundError if there is no suitable index: it never searches by reading all values.
         """
         return Selection(self._coordinator, self._definition, self._coordinator._current_id, self._renames, members)
 
     def order_by(self, *names: str, reverse: bool = False) -> Selection[_Model]:
-        """All objects that an index on these members holds, in its order or the reverse of it. As `where`."""
+        """Selects all objects in an index on these members, in its order or the reverse. As `where`."""
         return self.where().order_by(*names, reverse=reverse)
 
     def between(self, name: str, low: Any = None, high: Any = None) -> Selection[_Model]:
-        """The objects of which a member is `low` at least and `high` at most. As `Selection.between`."""
+        """Selects the objects with a member of at least `low` and at most `high`. As `Selection.between`."""
         return self.where().between(name, low, high)
 
     def __getitem__(self, id: str) -> _Model:
@@ -119,7 +119,7 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
     def get(self, id: str, /, default: Union[_Model, _Default]) -> Union[_Model, _Default]: ...
 
     def get(self, id: str, /, default: Any = None) -> Any:
-        """The object under an id, or the default. Raises DecodeError for a value that cannot be read."""
+        """Returns the object with an id, or the default. Raises DecodeError for a value that cannot be read."""
         return self.at().get(id, default)
 
     def __contains__(self, id: object) -> bool:
@@ -143,17 +143,17 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
         return self.at().items()
 
     def problems(self) -> dict[str, DecodeError]:
-        """The values that cannot be read as objects of the model, by id, with why. Reads them all."""
+        """Returns the errors of the values that cannot be read as objects of the model, by id. Reads all values."""
         return self.at().problems()
 
     def read_all(self) -> tuple[dict[str, _Model], dict[str, DecodeError]]:
-        """All objects that can be read, by id, and why the others cannot: for lists that one bad value must not empty."""
+        """Returns all objects that can be read, by id, and the errors of the others: for lists that one bad value must not empty."""
         return self.at().read_all()
 
     def history(self, id: str) -> Iterator[PastObject[_Model]]:
-        """What became of one object: every version in which it changed, newest first, with the object as it was then.
+        """Returns the history of one object: every version in which it changed, newest first, with the object at that version.
 
-        Of all versions of the store, also of branches and of what is not merged yet. Errors and cost as for `Store.value_history`.
+        Includes all versions of the store, also those on branches and those not merged yet. Errors and cost as for `Store.value_history`.
         """
         value_id, store = self._value_id(id), self._coordinator.store
         for version, kind in store.value_history(value_id):
@@ -167,7 +167,7 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
             yield PastObject(version, kind, object, problem)
 
     def open_conflicts(self) -> dict[str, tuple[ObjectConflict, ...]]:
-        """Returns the conflicts of its objects that nobody has decided yet, by id, with their sides as the model reads them.
+        """Returns the open conflicts of its objects, by id, with their sides as the model reads them.
 
         `Coordinator.choose` closes one. As `Store.open_conflicts`.
         """
@@ -179,7 +179,7 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
         }
 
     def conflict(self, record: Conflict) -> ObjectConflict:
-        """Returns a conflict in one of its objects with its sides as the model reads them: of `Store.explain`, say."""
+        """Returns a conflict in one of its objects, such as one from `Store.explain`, with its sides as the model reads them."""
         if not record.id.startswith(self.prefix):
             raise ValueError(f"the conflict is not in an object of this collection: {record.id!r}")
         return object_conflict(self._definition, record)
@@ -210,11 +210,11 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
         group: Optional[str] = None,
         description: Optional[str] = None,
     ) -> Optional[SavedVersion]:
-        """Saves objects, and removes others, as one version; None when that changes nothing.
+        """Saves objects, and removes others, as one version; returns None if nothing changed.
 
-        metadata, expected, group, description: as for `Coordinator.save`; `expected` is compared also when there is nothing to change.
-        Raises TypeError for an object that is not what its model says, DecodeError when the value that is there cannot be read (remove it
-        first, if it is to go), and what `Coordinator.save` raises; nothing is saved then.
+        metadata, expected, group, description: as for `Coordinator.save`; `expected` is compared even if there is nothing to change.
+        Raises TypeError for an object that does not match its model, DecodeError if the stored value cannot be read (to replace it, remove
+        it first), and what `Coordinator.save` raises; nothing is saved then.
         """
         if isinstance(remove, str):
             raise TypeError(f"remove takes several ids: remove=[{remove!r}], not remove={remove!r}")
@@ -234,18 +234,19 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
         group: Optional[str] = None,
         description: Optional[str] = None,
     ) -> Iterator[_Model]:
-        """Gives an object to be changed, and saves at the end of the block what the block changed; nothing when it raises.
+        """Yields an object, and saves at the end of the block what the block changed; nothing if it raises.
 
             with people.edit("1") as ann:
                 ann.visits += 1
 
-        If others changed the object meanwhile, both edits are merged by the rules at once, as if two devices had made them, and what both
-        changed is an open conflict. default: the object to begin with where there is none; the block is given a copy, and where there is
-        one at its end, that one is changed as the block changed the default.
-        at: the version at which the object is read, the current one unless given: that which a form was filled in from, so that what came
-        since is kept. If the current version does not descend from that, what the block changed is put into what is there now.
+        If others changed the object meanwhile, both edits are merged by the rules at once, as if two devices had made them. Members that
+        both changed are open conflicts. default: the object to begin with if there is none; the block gets a copy. If there is an object at
+        its end, the block's changes are applied to that.
+        at: the version at which the object is read; by default the current one. Pass the version from which a form on the screen was
+        filled, so that later changes are kept. If the current version does not descend from it, the block's changes are applied to the
+        current object.
         metadata, group, description: as for `Coordinator.save`.
-        Raises KeyError when there is none and no default, UnknownVersionError, and at the end what `save` raises.
+        Raises KeyError if there is no object and no default, UnknownVersionError, and at the end what `save` raises.
         """
         read = self._coordinator._current_id if at is None else at
         found = self._coordinator.value(self._value_id(id), at=read)
@@ -264,7 +265,7 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
             self._save_edit(id, object, reading, read, **about)
 
     def _save_edit(self, id: str, object: _Model, reading: Reading, read: AnyVersion, **about: Any) -> None:
-        """Saves what an edit changed in what it read."""
+        """Saves the changes of an edit."""
         value_id = self.prefix + id
         rules = self._rules(self._coordinator._current_id)
         made = self._definition.splice(reading, object, reading.data, value_id, rules.data or self._schema)
@@ -286,7 +287,7 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
         expected: Optional[AnyVersion],
         **about: Any,
     ) -> Optional[SavedVersion]:
-        """Splices each object into what is there, and saves; again as long as the current version moves meanwhile."""
+        """Merges each object into the stored value, and saves; retries if the current version moves meanwhile."""
         while True:
             base = self._coordinator._current_id
             rules = self._rules(base)
@@ -316,7 +317,7 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
                     raise
 
     def _value_id(self, id: str) -> str:
-        """The id of the value. Raises TypeError for what is no id."""
+        """Returns the id of the value. Raises TypeError for an object that is not an id."""
         if not isinstance(id, str):
             raise TypeError(f"the ids of {self.model.__name__} objects are strings: {str(id)!r}, not {id!r}")
         return self.prefix + id
@@ -324,7 +325,7 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
     # Rules
 
     def _rules(self, version: str) -> Schema:
-        """The rules at a version with those of the model."""
+        """Returns the rules at a version together with those of the model."""
         store = self._coordinator.store
         reference = store.reference(SCHEMA_ID, at=version)
         stored = None if reference is None else reference.stored_version
@@ -344,7 +345,7 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
         return self._compared[1]
 
     def _renames(self, version: str) -> Optional[Renames]:
-        """The renames by which values of later forms are read at a version; None where there are none."""
+        """Returns the renames with which values of later forms are read at a version; None if there are none."""
         store = self._coordinator.store
         reference = store.reference(SCHEMA_ID, at=version)
         if reference is None:
@@ -353,13 +354,13 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
         if known is None or known[0] != stored:
             try:
                 found = Renames(store.schema(version).data, self.prefix)
-            except errors.UnsupportedError:  # rules of a newer library, which nothing here can be read by
+            except errors.UnsupportedError: # rules of a newer library, which this one cannot use for reading
                 found = Renames(None, self.prefix)
             self._renamed = known = (stored, found or None)
         return known[1]
 
     def _register(self) -> bool:
-        """Adds the model's rules to the store's, where some are missing; true when that made a version."""
+        """Adds missing rules of the model to the store's; returns True if that made a version."""
         if not self._rules(self._coordinator._current_id).changed:
             return False
         try:
@@ -368,7 +369,7 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
             return False  # opened for reading, or rules that only a newer library knows
 
     def _tell(self, text: str) -> None:
-        """Warns of something, once."""
+        """Issues a warning, once."""
         if text not in self._told:
             self._told.add(text)
             warnings.warn(f"{self.model.__name__}: {text}", SchemaWarning, stacklevel=2)

@@ -33,7 +33,7 @@ class ObjectConflict:
     newer: Any
     #: What the older side has there.
     older: Any
-    #: What stands.
+    #: The result of the merge.
     result: Any
     #: The id of the merge version that decided it.
     version: str

@@ -1,4 +1,4 @@
-"""Rules for merging as they stand in a model: `Annotated[int, llvs.Counter()]`."""
+"""Rules for merging in the annotations of a model: `Annotated[int, llvs.Counter()]`."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ Number = Union[int, float, Decimal]
 
 
 class MergeRule:
-    """A rule for merging a member of a model, or a part of one: several may stand in one `Annotated`.
+    """A rule for merging a member of a model, or a part of one: one `Annotated` may have several.
 
-    What each kind does is told, with examples, in docs/merging.md.
+    docs/merging.md explains each kind, with examples.
     """
 
     def rule(self) -> dict[str, Any]:
-        """The rule as it stands in "__llvs_schema"."""
+        """The rule in the form of "__llvs_schema"."""
         raise NotImplementedError
 
     def __get_pydantic_json_schema__(self, core_schema: Any, handler: Callable[[Any], Any]) -> Any:
@@ -29,12 +29,12 @@ class MergeRule:
 
 @dataclass(frozen=True)
 class Counter(MergeRule):
-    """A number that both sides may add to: all that was added counts.
+    """A number that both sides may add to: all additions count.
 
         visits: Annotated[int, llvs.Counter()] = 0
 
-    start: what a counter is that nobody has written yet: the default of the member, and nothing else where it has one. min, max: bounds
-    that are reported when a merge leaves them, and never enforced: bring the number within them where it is read.
+    start: the value of a counter before the first write. If the member has a default, it must be that. min, max: bounds. A merge reports if
+    they are exceeded, but never enforces them: clamp the number where it is read.
     """
 
     start: Optional[Number] = None
@@ -49,11 +49,11 @@ class Counter(MergeRule):
 
 @dataclass(frozen=True)
 class Text(MergeRule):
-    """A string that is merged like text, by its lines; other strings stand as a whole.
+    """A string that is merged like text, by its lines; other strings are merged as a whole.
 
-    A line that both sides changed is merged by its words, where that is clean; else the newer side's whole line stands, and a conflict has
-    both. With unit "line" no line is ever mixed: for code and configuration. One that nobody has written yet is the default of the member,
-    of 1,024 bytes at most.
+    A line that both sides changed is merged by its words, if that is clean; otherwise the newer side's whole line wins, and a conflict has
+    both. With unit "line" a line is never mixed: for code and configuration. Before the first write, the text is the default of the member,
+    at most 1,024 bytes.
     """
 
     unit: Literal["word", "line"] = "word"
@@ -67,15 +67,15 @@ class Text(MergeRule):
 
 
 class Key(MergeRule):
-    """By which members the elements of a list or set are told apart.
+    """Sets the members that identify the elements of a list or set.
 
         phones: Annotated[list[Phone], llvs.Key("id")] = field(default_factory=list)
 
-    The names are those of the members in Python. Without it, elements that have an `id` in the JSON are told apart by that, others by all
-    that they hold. `Key()` is the element itself: a list whose elements are there once each. A name that begins with "/" is a JSON pointer.
+    The names are those of the members in Python. Without it, elements with an `id` in the JSON are identified by that, others by their
+    whole contents. `Key()` is the element itself: a list in which each element occurs once. A name that begins with "/" is a JSON pointer.
     At most 16 members.
 
-    Elements with equal keys are told apart by their order: the first of one side is the first of the other.
+    Elements with equal keys are identified by their order: the first of one side is the first of the other.
     """
 
     def __init__(self, *names: str) -> None:
@@ -102,7 +102,7 @@ class Key(MergeRule):
 
 @dataclass(frozen=True)
 class Register(MergeRule):
-    """A member that is never merged inside: what one side made of it stands as a whole. For what must fit together."""
+    """A member that is never merged inside: one side wins as a whole. For parts that must fit together."""
 
     def rule(self) -> dict[str, Any]:
         """`{"as": "register"}`."""
@@ -111,7 +111,7 @@ class Register(MergeRule):
 
 @dataclass(frozen=True)
 class Tuple(MergeRule):
-    """An array of a fixed length, merged slot by slot. Without it, a `tuple` of a fixed length stands as a whole."""
+    """An array of a fixed length, merged slot by slot. Without it, a `tuple` of a fixed length is merged as a whole."""
 
     def rule(self) -> dict[str, Any]:
         """`{"as": "tuple"}`."""
@@ -119,14 +119,14 @@ class Tuple(MergeRule):
 
 
 class Pick(MergeRule):
-    """Which side stands where both changed what is not merged inside; without it, the newer.
+    """Sets which side wins if both changed a place that is not merged inside; without it, the newer.
 
         last_seen: Annotated[Optional[datetime], llvs.Pick("max")] = None
         avatar: Annotated[Optional[Avatar], llvs.Register(), llvs.Pick(max="taken")] = None
 
-    Numbers are compared as numbers, and strings by their characters. So dates and times that "max" and "min" are for are written in UTC,
-    with six digits of the second; such as are there otherwise are read as ever, and stay until they are changed. (An index finds them as
-    they are written.)
+    Numbers are compared as numbers, and strings by their characters. So dates and times with "max" or "min" are written in UTC, with six
+    digits of the second. Stored ones in another form are read as before, and stay until they are changed. (An index finds them as they are
+    written.)
     """
 
     def __init__(
@@ -136,8 +136,8 @@ class Pick(MergeRule):
         max: Optional[str] = None,
         min: Optional[str] = None,
     ) -> None:
-        """which: "newer", "older", "max", "min", or "arbiter": what the app's `ValueMerger(part=...)` says, without one the newer. Or `max`
-        or `min` alone: the side whose member of this name is the larger or smaller."""
+        """which: "newer", "older", "max", "min", or "arbiter": the side that the app's `ValueMerger(part=...)` chooses; without one, the
+        newer. Or only `max` or `min`: the side with the larger or smaller member of this name."""
         if [which, max, min].count(None) != 2:
             raise TypeError("Pick takes one thing to go by: Pick('max'), or Pick(max='member')")
         self.which: Union[str, dict[str, str]]
@@ -165,13 +165,13 @@ class Pick(MergeRule):
 
 @dataclass(frozen=True)
 class DeleteWins(MergeRule):
-    """What one side removed stays removed, though the other changed it; without it, the change stands.
+    """A removal wins over a change by the other side; without it, the change wins.
 
         phones: list[Annotated[Phone, llvs.DeleteWins()]] = field(default_factory=list)     # each phone
         draft: Annotated[Optional[str], llvs.DeleteWins()] = None                           # the member
 
-    Refused at a member that is always written, which nobody can remove, also where `rules` of `model` gives it by a pattern.
-    `rules={"": llvs.DeleteWins()}` is about whole objects.
+    It is refused if it could have no effect, at a member that is always written; also if it is given by a pattern in `rules` of `model`.
+    `rules={"": llvs.DeleteWins()}` is for whole objects.
     """
 
     def rule(self) -> dict[str, Any]:
@@ -180,13 +180,13 @@ class DeleteWins(MergeRule):
 
 
 class Absent(MergeRule):
-    """What a member stands for where it is missing: `settings: Annotated[dict[str, str], llvs.Absent({})]`.
+    """Sets the value of a missing member: `settings: Annotated[dict[str, str], llvs.Absent({})]`.
 
-    The same as the default of the member, where that is not None: a value without the member is read as that.
+    It must be the default of the member, if that is not None: a value without the member is read as the default.
     """
 
     def __init__(self, value: Any) -> None:
-        """value: whatever JSON can hold."""
+        """value: any JSON value."""
         self.value = value
 
     def rule(self) -> dict[str, Any]:
@@ -198,13 +198,13 @@ class Absent(MergeRule):
 
 
 class Identity(MergeRule):
-    """Two objects that both sides added under one name are merged only if these members are equal; else one of them stands.
+    """Two objects that both sides added at one place are merged only if these members are equal; else one of them wins.
 
         @llvs.model("book/", rules={"": llvs.Identity("isbn")})
     """
 
     def __init__(self, *names: str) -> None:
-        """names: members, 16 at most, or JSON pointers that begin with "/"."""
+        """names: members, at most 16, or JSON pointers that begin with "/"."""
         if not names:
             raise TypeError("Identity takes the names of one member or more")
         self.names = names
@@ -219,7 +219,7 @@ class Identity(MergeRule):
 
 @dataclass(frozen=True)
 class Named:
-    """What a member is called in the JSON, where that is not its name in Python: `full_name: Annotated[str, llvs.Named("fullName")]`."""
+    """Sets the name of a member in the JSON, if it differs from its name in Python: `full_name: Annotated[str, llvs.Named("fullName")]`."""
 
     name: str
 
@@ -230,14 +230,14 @@ class Named:
 
 @dataclass(frozen=True)
 class Convert:
-    """How a member of a type that this package does not know becomes JSON, and is made of it again.
+    """Converts a member of a type that this package does not know to JSON and back.
 
         folder: Annotated[Path, llvs.Convert(str, Path)] = Path()
     """
 
-    #: Makes of a member what JSON can hold.
+    #: Converts a member to a JSON value.
     encode: Callable[[Any], Any]
-    #: Makes the member again; what it raises is told by `DecodeError`.
+    #: Converts back; `DecodeError` reports its exceptions.
     decode: Callable[[Any], Any]
 
 
@@ -247,10 +247,10 @@ def escaped(name: str) -> str:
 
 
 def segment(name: str) -> str:
-    """A name as a segment of a pattern, where "*" alone means any."""
+    """A name as a segment of a pattern, in which "*" alone means any."""
     return "~2" if name == "*" else escaped(name)
 
 
 def short_rule(rule: Mapping[str, Any]) -> Any:
-    """A rule as short as it can be written: a name where it is nothing else."""
+    """Returns the shortest form of a rule: only a name, if possible."""
     return rule.get("as", "auto") if set(rule) <= {"as"} else dict(rule)
