@@ -104,7 +104,7 @@ extension Store {
     public func newVersions() throws -> Observations<[VersionID]> {
         try Observations(ending: ended, together: { $0 + $1 }) { put in
             let ids = observeVersions(put)
-            // The former finds what others add, and reports it to the latter.
+            // `observeAdditions` finds what others add; `observeVersions` reports it.
             do { return [ids, try observeAdditions {}] } catch {
                 ids.cancel()
                 throw error

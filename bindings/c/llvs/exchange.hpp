@@ -53,7 +53,7 @@ struct Exchanged {
     std::string message;
 };
 
-// Members with a vector of them follow their complete definition.
+// Defined here, since a vector of them needs the complete type.
 inline ExchangeResult::ExchangeResult() = default;
 
 inline ExchangeResult::ExchangeResult(llvs_exchange_result *raw) : ExchangeResult(*raw) {

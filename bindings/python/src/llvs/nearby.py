@@ -1,4 +1,4 @@
-"""Devices on the local network that offer stores by `listen`: found by DNS-SD (RFC 6763), through the daemon of Avahi."""
+"""Finds devices on the local network that offer stores with `listen`, by DNS-SD (RFC 6763), through the Avahi daemon."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .observer import Observer, observe
 
 
 class Device(NamedTuple):
-    """What is known of a device on the network, now."""
+    """A device on the network, as known now."""
 
-    #: What it calls itself there.
+    #: The name that it announces.
     name: str
-    #: Where it listens, to be tried in this order; none: it has gone.
+    #: The addresses at which it listens; try them in this order. None: it is gone.
     addresses: tuple[tuple[str, int], ...]
 
 
@@ -31,9 +31,9 @@ class Nearby:
         with llvs.listen({pairing: notes}, ("0.0.0.0", 0)) as listener, llvs.Nearby(found, listener, name="Ann's laptop"):
             ...
 
-    Whoever is found may be anybody: the pairing says who is let in, and links are encrypted. Everybody on the network sees the names, and
-    no more: not which stores there are. Where no daemon of Avahi runs, a program finds devices by what it has, and gives their
-    addresses to `connect`. When the daemon is started anew, all is announced and looked for again.
+    A found device may be any device: the pairing decides which devices are admitted, and links are encrypted. Every device on the network
+    sees the names, but not which stores there are. Without the Avahi daemon, a program has to find devices in another way, and passes their
+    addresses to `connect`. After a restart of the daemon, announcing and searching continue.
     """
 
     def __init__(
@@ -45,11 +45,11 @@ class Nearby:
     ) -> None:
         """Begins at once.
 
-        found: called for each device that comes, changes or goes, on the thread of this object, which waits for it. Not for what this
-        object announces itself.
+        found: called for each device that appears, changes or disappears, on the thread of this object, which waits for it. Not called for
+        this object's own announcement.
         announced: a listener of TCP, or its port; None: nothing is announced.
-        name: what this device is called there, at most 63 bytes of UTF-8; the host's name unless it is given. Where another has it, a
-        number is added.
+        name: the announced name of this device, at most 63 bytes of UTF-8; by default the host's name. If another device has it, a number
+        is added.
         Raises UnsupportedError (no Avahi, or its daemon does not run), InvalidArgumentError.
         """
         if isinstance(announced, (Listener, PeerListener)):
@@ -70,7 +70,7 @@ class Nearby:
 
     @property
     def name(self) -> str:
-        """What this device is called on the network, with a number where another has the name."""
+        """The announced name of this device, with a number if another device has the name."""
         with self._lock:
             return self._label
 
@@ -91,7 +91,7 @@ class Nearby:
             self._found(Device(name, tuple(sorted(addresses, key=lambda one: (one[0].startswith("fe80:"), one)))))
 
     def close(self) -> None:
-        """Announces and finds no more; no callback runs any more behind it, but where a callback calls it."""
+        """Stops announcing and searching. Afterwards no callback runs any more, except if a callback calls this."""
         self._observer.close()
 
     def __enter__(self) -> Nearby:

@@ -6,8 +6,8 @@
     with llvs.Exchange(store, llvs.Remote("gdrive:///notes", token_file="google.json")) as way:
         way.retrieve()
 
-The client id, and the secret where there is one, are those of an app that you registered with the service. A browser opens, the user
-consents, and the file has the tokens, for nobody else to read. The library renews them there.
+The client id, and the secret if there is one, are those of an app that you registered with the service. A browser opens, the user consents,
+and the tokens are written to the file, which only this user can read. The library renews them there.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ __all__ = ["Service", "SERVICES", "sign_in"]
 
 @dataclass(frozen=True)
 class Service:
-    """Where one signs in to a service."""
+    """The addresses for signing in to a service."""
 
     #: The page on which the user consents.
     authorize: str
-    #: Where codes become tokens.
+    #: The address that exchanges codes for tokens.
     token: str
-    #: What is asked for unless something else is.
+    #: The default scopes.
     scopes: Sequence[str]
-    #: What the page wants to know besides, so that there is a refresh token.
+    #: Further parameters of the page, so that there is a refresh token.
     parameters: Mapping[str, str]
-    #: In the place of the token's host, where the page says that the account is there.
+    #: The host that replaces the one of the token address, if the page says that the account is there.
     other_hosts: Sequence[str] = ()
 
     def behind(self, gateway: str) -> Service:
-        """The same at a gateway, as the `endpoint` of a URL names one: the pages have their paths there."""
+        """Returns the same service at a gateway, which the `endpoint` of a URL names: the pages keep their paths there."""
         authorize, token = (urljoin(gateway, urlsplit(address).path) for address in (self.authorize, self.token))
         return Service(authorize, token, self.scopes, self.parameters)
 
 
-#: Those that the library exchanges with, by the schemes of their URLs.
+#: The services of the library, by the schemes of their URLs.
 SERVICES = {
     "gdrive": Service(
         "https://accounts.google.com/o/oauth2/v2/auth",
@@ -91,21 +91,21 @@ def sign_in(
     """Asks the user to consent, and writes the tokens to a file.
 
     service: the scheme of a cloud drive ("gdrive", "onedrive", "box", "pcloud"), or a `Service`.
-    token_file: is written anew as a whole, with mode 0600; what it had is lost.
-    client_id, client_secret: of the app; both are kept in the file, since renewing needs them. Apps on phones and desktops may have no
+    token_file: is rewritten as a whole, with mode 0600; its former contents are lost.
+    client_id, client_secret: of the app; both are stored in the file, since renewing needs them. Apps on phones and desktops may have no
     secret.
-    scopes: what the token is to be for, in the place of the service's own.
+    scopes: the scopes of the token, instead of the service's default.
     show: gets the address of the page on which the user consents; by default a browser opens (`llvs.browser.open_address`). The address
-    holds secrets. Give it to no other process as an argument, which other users of the machine read: one could sign in there with an
-    account of his own, and get what is synced.
-    timeout: seconds for which the user is waited for.
-    ca_file: certificates (PEM) of the authorities that are trusted, in the place of the system's.
+    contains secrets. Do not pass it to another process as an argument, since other users of the machine can read arguments: another user
+    could sign in there with an account of his own, and receive what is synced.
+    timeout: seconds to wait for the user.
+    ca_file: certificates (PEM) of the authorities that are trusted, instead of the system's.
     port: of this machine, to which the service sends the browser back: http://127.0.0.1:PORT/, for an app that is registered with such an
     address. 0: one that is free, another each time.
 
-    Raises PermissionDeniedError when the user or the service refuses, TransportError when the service cannot be reached or answers
-    something else, CancelledError when the user takes too long, BusyError when another program has the port, or while another process
-    renews what is in the file, and hangs, OSError when the file cannot be written, or this user may not have the port.
+    Raises PermissionDeniedError if the user or the service refuses, TransportError if the service cannot be reached or its response is
+    unexpected, CancelledError if the user takes too long, BusyError if another program has the port, or another process hangs while
+    renewing the tokens in the file, OSError if the file cannot be written, or this user may not use the port.
     """
     place = _service(service)
     if not client_id:
@@ -149,7 +149,7 @@ def _service(service: Union[str, Service]) -> Service:
 
 
 class _Listener:
-    """Waits on a port of loopback for the browser to come back with a code."""
+    """Waits on a port of the loopback interface for the browser to return with a code."""
 
     def __init__(self, state: str, port: int) -> None:
         self._state = state
@@ -176,15 +176,15 @@ class _Listener:
                         outer._came.set()
 
             def log_message(self, *_: Any) -> None:
-                """The address holds the code: it goes to no log."""
+                """The address contains the code: never log it."""
 
         class Server(ThreadingHTTPServer):
-            # Browsers open connections beforehand, and say nothing on them: nobody waits for those.
+            # Browsers open connections in advance and send nothing on them: do not wait for these.
             daemon_threads = True
             block_on_close = False
 
             def handle_error(self, *_: Any) -> None:
-                """Somebody who goes away in the middle."""
+                """A client that disconnects in the middle."""
 
         try:
             self._server = Server(("127.0.0.1", port), Handler)
@@ -206,7 +206,7 @@ class _Listener:
 
     def _take(self, path: str) -> str:
         found = dict(parse_qsl(urlsplit(path).query, keep_blank_values=True))
-        # Any page in the browser may ask here: only who was sent knows the state.
+        # Any page in the browser may send a request here: only the redirected one knows the state.
         if not hmac.compare_digest(found.get("state", "").encode(), self._state.encode()) or not found.keys() & {"code", "error"}:
             return "This is not the answer that is waited for."
         if self._answer is None:
@@ -214,7 +214,7 @@ class _Listener:
         return "You can close this page."
 
     def wait(self, timeout: float) -> tuple[str, str]:
-        """The code, and the host that the account is at where the page says so."""
+        """Returns the code, and the host of the account if the page names it."""
         if not self._came.wait(timeout) or self._answer is None:
             raise errors.CancelledError(f"nobody has signed in for {timeout:g} seconds")
         if code := self._answer.get("code"):
@@ -225,7 +225,7 @@ class _Listener:
 
 
 def _ask(address: str, form: Mapping[str, str], ca_file: str) -> dict[str, Any]:
-    """What comes for a code. No message holds what was sent."""
+    """Exchanges a code for tokens. No message contains what was sent."""
     headers = {"Accept": "application/json", "Content-Type": "application/x-www-form-urlencoded"}
     request = urllib.request.Request(address, urlencode(form).encode(), headers, method="POST")
     context = ssl.create_default_context(cafile=ca_file or None) if address.startswith("https:") else None
@@ -252,15 +252,15 @@ def _ask(address: str, form: Mapping[str, str], ca_file: str) -> dict[str, Any]:
     return found
 
 
-#: Seconds that a renewal of the tokens which are there may take.
+#: Seconds that a renewal of the existing tokens may take.
 _patience = 300.0
 
 
 @contextlib.contextmanager
 def _locked(path: str) -> Iterator[None]:
-    """Keeps out all who renew the tokens in a file, as the library does.
+    """Locks out all renewals of the tokens in a file, as the library does.
 
-    A renewal under way would write what was there before over the new ones.
+    A running renewal would overwrite the new tokens with the former ones.
     """
     end = time.monotonic() + _patience
     while True:
@@ -268,12 +268,12 @@ def _locked(path: str) -> Iterator[None]:
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                # Another may have removed what a third had put there.
+                # Another process may have removed the file of a third one.
                 is_held = os.path.samestat(os.fstat(descriptor), os.lstat(f"{path}.lock"))
             except (BlockingIOError, FileNotFoundError):
                 is_held = False
             except OSError:
-                # A file system without locks keeps nobody out.
+                # A file system without locks excludes no process.
                 is_held = True
             if is_held:
                 yield
@@ -286,7 +286,7 @@ def _locked(path: str) -> Iterator[None]:
 
 
 def _write(path: str, tokens: Mapping[str, str]) -> None:
-    """All of it or nothing, for nobody else to read."""
+    """Writes all of it or nothing, readable for this user only."""
     path = os.path.realpath(path)
     with _locked(path):
         _replace(path, tokens)

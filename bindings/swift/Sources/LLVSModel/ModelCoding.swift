@@ -157,7 +157,7 @@ public struct ModelDecodingError: Error, CustomStringConvertible {
     public let model: String
     /// The member that does not fit, as a JSON pointer; "" for the whole value.
     public let member: String
-    /// What does not fit, and at which member.
+    /// Why the value does not fit, and at which member.
     public let reason: String
     /// The complete message, with what the user can do.
     public var description: String {

@@ -1,4 +1,4 @@
-"""What a merge had to decide in an object, as the model reads it."""
+"""Conflicts in an object, as the model reads them."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from .errors import DecodeError, Mismatch
 class ObjectConflict:
     """A conflict in an object of a collection: `Collection.open_conflicts` makes it, and `Coordinator.choose` closes it.
 
-    The sides are values of the model: a `date` for a member that is a date, an object for an element that is one. A side is as JSON has it
-    where the model cannot read it, or does not say what stands there.
+    The sides are values of the model: a `date` for a member that is a date, an object for an element that is one. A side is parsed JSON if
+    the model cannot read it, or does not know the place.
     """
 
     #: The id of the object, without the prefix.
     id: str
-    #: Where in the object: `Conflict.path`.
+    #: The place in the object: `Conflict.path`.
     path: tuple[Any, ...]
-    #: What was decided.
+    #: The kind of conflict.
     kind: ConflictKind
-    #: What was there; None where it was absent or null.
+    #: The former content; None if it was absent or null.
     base: Any
-    #: What the newer side has there.
+    #: The content on the newer side.
     newer: Any
-    #: What the older side has there.
+    #: The content on the older side.
     older: Any
     #: The result of the merge.
     result: Any
@@ -42,7 +42,7 @@ class ObjectConflict:
 
 
 def object_conflict(definition: Definition[Any], record: Conflict) -> ObjectConflict:
-    """A record of a value of the model, with its sides read."""
+    """Returns a record of a value of the model, with its sides read."""
     base, newer, older, result = (_side(definition, record, data) for data in (record.base, record.newer, record.older, record.result))
     id = record.id[len(definition.prefix) :]
     return ObjectConflict(id, record.path, record.kind, base, newer, older, result, record.version, record)
@@ -71,7 +71,7 @@ def _side(definition: Definition[Any], record: Conflict, data: Optional[bytes]) 
 
 
 def _there(codec: Codec, path: Sequence[Any]) -> list[Member]:
-    """The members of the model that a path may lead to."""
+    """Returns the members of the model that a path may lead to."""
     found: list[Member] = []
     codecs = [codec]
     for segment in path:

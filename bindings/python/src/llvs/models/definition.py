@@ -1,4 +1,4 @@
-"""What makes a class a model: where its values are, how they are written, and by which rules they merge."""
+"""Defines models: the prefix of their ids, how their values are written, and the rules by which they merge."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from .rules import MergeRule, escaped, segment, short_rule
 _Model = TypeVar("_Model")
 _AnyModel = TypeVar("_AnyModel", bound=type)
 
-#: Makes of a value in one form that in the next: a JSON object, as a dictionary that it may change.
+#: Upgrades a value from one form to the next: takes a JSON object, as a dictionary that it may change.
 Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
-#: A rule as a model takes it: `llvs.Counter()`, the name of a kind, or as it stands in "__llvs_schema".
+#: A rule as a model accepts it: `llvs.Counter()`, the name of a kind, or the form of "__llvs_schema".
 AnyRule = Union[MergeRule, str, Mapping[str, Any]]
 
 
 class Reading(NamedTuple):
-    """A value as it was read: what a save compares with."""
+    """A value as it was read, with which a save compares."""
 
-    #: The bytes as they are; None where there is no value.
+    #: The stored bytes; None if there is no value.
     data: Optional[bytes]
-    #: What the model makes of it, written again; of a default to begin with where there is no value, that.
+    #: The model's own encoding of it; if there is no value, that of the default.
     written: Optional[bytes]
 
 
 class Definition(Generic[_Model]):
-    """A model: a class, the prefix of the ids under which its values are, and its rules. Made by `model`, found by `definition_of`."""
+    """A model: a class, the prefix of the ids of its values, and its rules. Made by `model`, found by `definition_of`."""
 
     #: The class.
     model: type[_Model]
-    #: What the ids of its values begin with.
+    #: The prefix of the ids of its values.
     prefix: str
-    #: Its rules, by pattern: what stands under its prefix in "__llvs_schema".
+    #: Its rules, by pattern: as under its prefix in "__llvs_schema".
     rules: Mapping[str, Any]
 
     def __init__(
@@ -77,7 +77,7 @@ class Definition(Generic[_Model]):
             if found.setdefault("schema", {"at": at}).get("at") != at:  # else a merge takes the larger number by itself
                 found.setdefault("/" + segment(form), {"pick": "max"})
         settle(self._codec, found, model.__name__)
-        #: Patterns of members that the model has no rule for.
+        #: Patterns of members for which the model has no rule.
         self.plain = self._places - found.keys()
         self.rules = {pattern: short_rule(rule) for pattern, rule in sorted(found.items())}
         self._added = Added(found)
@@ -92,9 +92,9 @@ class Definition(Generic[_Model]):
         return len(self._upgrades) + 1
 
     def read(self, data: bytes, value_id: str, stored_version: Optional[str], renames: Optional[Renames] = None) -> _Model:
-        """An object of the model. Raises DecodeError.
+        """Returns an object of the model. Raises DecodeError.
 
-        renames: those of the store, by which a value of a later form is read; None where there are none.
+        renames: those of the store, with which a value of a later form is read; None if there are none.
         """
         try:
             if self._decode is not None:
@@ -117,16 +117,16 @@ class Definition(Generic[_Model]):
     def reading(
         self, data: bytes, value_id: str, stored_version: Optional[str], renames: Optional[Renames] = None
     ) -> tuple[_Model, Reading]:
-        """An object of the model, with what a save compares. As `read`."""
+        """Returns an object of the model, with the data that a save compares. As `read`."""
         object = self.read(data, value_id, stored_version, renames)
         return object, Reading(data, self.write(object, value_id))
 
     def beginning(self, default: _Model, value_id: str) -> tuple[_Model, Reading]:
-        """A copy of a default, to be changed where there is no value, with what a save compares. Raises TypeError as `write`."""
+        """Returns a copy of a default, to change if there is no value, with the data that a save compares. Raises TypeError as `write`."""
         return copy.deepcopy(default), Reading(None, self.write(default, value_id))
 
     def write(self, object: _Model, value_id: str) -> bytes:
-        """The JSON text of an object. Raises TypeError where a member is not what the model says."""
+        """Returns the JSON text of an object. Raises TypeError if a member does not match the model."""
         if not isinstance(object, self.model):
             expected = f"an object of the class {self.model.__name__} is expected"
             raise TypeError(f"cannot save {value_id!r}: {expected}, not {type(object).__name__}")
@@ -134,7 +134,7 @@ class Definition(Generic[_Model]):
             return bytes(self._encode(object))
         try:
             tree = self._codec.encode(object)
-            # (A value from the future keeps the number of its form, as it keeps all that was not changed.)
+            # (A value of a later form keeps its number, as it keeps everything that was not changed.)
             return write({**tree, self._form: self.form} if self._upgrades else tree)
         except RecursionError:
             raise TypeError(f"cannot save {value_id!r}: it is nested too deeply, or holds itself") from None
@@ -143,18 +143,18 @@ class Definition(Generic[_Model]):
             raise TypeError(f"cannot save {value_id!r} as {self.model.__name__}: {at} {problem.why}. Nothing was saved") from problem
 
     def splice(self, reading: Reading, object: _Model, current: Optional[bytes], value_id: str, rules: bytes) -> Optional[bytes]:
-        """What to save: what the object says where it differs from what was read, and for the rest what is there by now.
+        """Returns the bytes to save: the members of the object that differ from those read, and otherwise the stored members.
 
-        None when there is nothing to save. current: the bytes that are there now, which may have changed since the reading.
-        Raises TypeError as `write`, DecodeError where what is there cannot be merged.
+        None if there is nothing to save. current: the bytes that are stored now, which may have changed since the reading.
+        Raises TypeError as `write`, DecodeError if the stored value cannot be merged.
         """
         written, before = self.write(object, value_id), reading.written
         if before is not None and before != written and self._decode is None:
             written = write(self._codec.settled(parse(written), parse(before)))
         if before is not None and _same(written, before):
-            # (A default is saved unchanged as well, unless something is there by now.)
+            # (A default is saved even if unchanged, unless a value exists by now.)
             return written if reading.data is None and current is None else None
-        if current is None:  # what was read is gone: an edit beats a removal, and keeps what the model does not know
+        if current is None:  # it was removed: an edit beats a removal, and keeps unknown members
             current = reading.data
         if current is None:
             return written
@@ -187,7 +187,7 @@ class Definition(Generic[_Model]):
         return int(number)
 
     def _lift(self, data: bytes, tree: Any, form: int) -> bytes:
-        """The value in the newest form; what the upgrades leave alone stays as it is, to the digit."""
+        """Returns the value in the newest form; parts that the upgrades do not change keep every byte."""
         if not isinstance(tree, dict):
             return data
         before = plain(tree)
@@ -209,7 +209,7 @@ class Definition(Generic[_Model]):
         return data if merged is None else _respelled(merged, data)
 
     def _renamed(self, data: bytes, tree: Any, newest: bytes) -> Any:
-        """The value as a merge sees it whose other sides are what the upgrades made: with the members renamed that the rules name."""
+        """Returns the value as a merge with the upgraded value sees it: with members renamed by the rules."""
         if "renames" not in self.rules.get("schema", {}):
             return tree
         moved = documents.merge_values(newest, write({**parse(newest), "": None}), data, self.rules)
@@ -242,7 +242,7 @@ def _same(one: bytes, other: bytes) -> bool:
 
 
 def canonical_bytes(data: bytes) -> Any:
-    """What is equal for texts of equal values; other bytes as they are."""
+    """Returns bytes that are equal for texts of equal values; other bytes unchanged."""
     try:
         return canonical(parse(data))
     except NotJSON:
@@ -250,7 +250,7 @@ def canonical_bytes(data: bytes) -> Any:
 
 
 def _respelled(made: bytes, like: bytes) -> bytes:
-    """The same value, written as it was where it is as it was; the very bytes when it is all equal."""
+    """Returns the same value, with the earlier spelling of unchanged parts; the earlier bytes if all is equal."""
     try:
         new, old = parse(made), parse(like)
     except NotJSON:
@@ -267,7 +267,7 @@ def model(
     encode: Optional[Callable[[Any], bytes]] = None,
     decode: Optional[Callable[[bytes], Any]] = None,
 ) -> Callable[[_AnyModel], _AnyModel]:
-    """Makes a dataclass, or a model of pydantic, one whose objects are values of a store, and are merged member by member.
+    """Makes the objects of a dataclass, or of a pydantic model, values of a store, which are merged member by member.
 
         @llvs.model("contact/")
         @dataclass
@@ -279,10 +279,10 @@ def model(
         people = coordinator.collection(Contact)
         people["1"] = Contact("Ann")                    # the value "contact/1"
 
-    prefix: what the ids of its values begin with. rules: by pattern, those that stand at no member: `{"": llvs.Identity("isbn")}`.
-    upgrades: functions that bring a value from form 1 to 2, from 2 to 3, and so on; each takes the JSON object as a dictionary, and returns
-    it. The number of a value's form is its member `form` ("form", unless given), 1 where it has none.
-    encode, decode: for any other class: what makes bytes of an object, and an object of bytes. Rules are given by `rules` alone then.
+    prefix: the prefix of the ids of its values. rules: by pattern, for places other than members: `{"": llvs.Identity("isbn")}`.
+    upgrades: functions that upgrade a value from form 1 to 2, from 2 to 3, and so on; each takes the JSON object as a dictionary, and
+    returns it. The number of a value's form is its member `form` (by default "form"); a value without it has form 1.
+    encode, decode: for any other class: functions from an object to bytes, and back. Then rules are given only by `rules`.
 
     The class itself is not changed. Raises TypeError for a class that cannot be a model: a member has no default, a type is not known, or
     a rule is not for its type.
@@ -312,7 +312,7 @@ def model(
 
 
 def definition_of(cls: type[_Model]) -> Definition[_Model]:
-    """What `model` made of a class. Raises TypeError for one that it has not been applied to."""
+    """Returns the definition that `model` made for a class. Raises TypeError for a class without `model`."""
     made = vars(cls).get("__llvs_model__") if isinstance(cls, type) else None
     if not isinstance(made, Definition):
         raise TypeError(f"{getattr(cls, '__name__', cls)!s} is no model: write @llvs.model('prefix/') above the class")

@@ -1,4 +1,4 @@
-"""What goes wrong with models: values that cannot be read as one, and rules that contradict those of the store."""
+"""Errors of models: values that cannot be read, and rules that contradict those of the store."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from .. import errors
 
 
 class DecodeError(errors.Error, ValueError):
-    """A value cannot be read as what the model says. It is in the store unchanged, and nothing was saved over it.
+    """A value cannot be read as an object of its model. It stays in the store unchanged, and nothing was saved over it.
 
-    `str(error)` names the value and the member, and says what can be done. Attributes, beside those of `Error`: `value_id`; `version_id`,
-    the version that stored the value.
+    `str(error)` names the value and the member, and says what the user can do. Attributes, in addition to those of `Error`: `value_id`;
+    `version_id`, the version that stored the value.
     """
 
     default_code = c.ERROR_INVALID_JSON
 
     #: The member that does not fit, as a JSON pointer; "" for the whole value.
     member: str
-    #: The bytes of the value as they are.
+    #: The stored bytes of the value.
     data: bytes
 
     def __init__(self, message: str, *, member: str = "", data: bytes = b"", **about: Any) -> None:
@@ -35,11 +35,11 @@ def _rebuild(message: str, member: str, data: bytes, value_id: Optional[str], ve
 
 
 class SchemaWarning(UserWarning):
-    """The rules of a store contradict those of a model; those of the store stand. `Collection.contradictions` tells which."""
+    """The rules of a store contradict those of a model; the store's win. `Collection.contradictions` lists them."""
 
 
 class Mismatch(ValueError):
-    """What is there does not fit the model: why, and at which members, the innermost first."""
+    """A stored value does not fit the model: why, and at which members, the innermost first."""
 
     def __init__(self, why: str, *path: str) -> None:
         super().__init__(why)

@@ -1,4 +1,4 @@
-"""Objects of a collection found by what is in them, through the indexes that the store declares."""
+"""Finds objects of a collection by their contents, with the indexes of the store's rules."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _segment(name: str) -> str:
 
 
 class _Range(NamedTuple):
-    """Between which values a member is, as parts of a key; None: no bound."""
+    """The bounds of a member, as parts of a key; None: no bound."""
 
     name: str
     low: Any
@@ -37,7 +37,7 @@ class _Range(NamedTuple):
 
     @property
     def bounds(self) -> dict[str, Any]:
-        """As `Index.range` takes them. A side that is open ends with the type of the other one."""
+        """Returns the arguments of `Index.range`. An open side ends with the type of the other one."""
         sample = self.high if self.low is None else self.low
         least, beyond = ("", ()) if isinstance(sample, str) else (True, "")
         asked: dict[str, Any] = {"low": self.low, "high": self.high}
@@ -51,11 +51,11 @@ class _Range(NamedTuple):
 class Selection(Generic[_Model]):
     """Some objects of a collection, at one version: `Collection.where` and `Collection.order_by` make it. Iterates over ids.
 
-    An index finds them: one whose first parts are the members given, then that of `between`, then those of `order_by`. An index may also
-    say a member in its `where`, in place of a part. Where the store declares none, NotFoundError says so when the selection is used; it
-    never reads all values. Strings are compared as the index does, with `"text": "fold"` without case and diacritics.
+    A selection needs an index whose first parts are the given members, then that of `between`, then those of `order_by`. An index may also
+    have a member in its `where`, instead of a part. If the store's rules define no such index, using the selection raises NotFoundError; it
+    never searches by reading all values. Strings are compared as in the index: with `"text": "fold"` without case and diacritics.
 
-    An object that lacks the first part of an index is not in it. A member that is None is left out of the JSON if None is its default; so
+    An object that lacks the first part of an index is not found. A member that is None is omitted from the JSON if None is its default; so
     `where(due=None)` needs an index with another member before it, or one with `"where": {"/due": {"present": false}}`.
     """
 
@@ -70,7 +70,7 @@ class Selection(Generic[_Model]):
         reverse: bool = False,
         range: Optional[_Range] = None,
     ) -> None:
-        """What `Collection` calls."""
+        """Called by `Collection`."""
         self._coordinator, self._definition, self._version, self._renames = coordinator, definition, version, renames
         self._equal, self._order, self._reverse, self._range = dict(equal), order, reverse, range
         for name in (*self._equal, *order):
@@ -86,21 +86,22 @@ class Selection(Generic[_Model]):
         return self._version
 
     def at(self, version: AnyVersion) -> Selection[_Model]:
-        """Returns the same at another version."""
+        """Returns the same selection at another version."""
         id = version if isinstance(version, str) else version.id
         return Selection(self._coordinator, self._definition, id, self._renames, self._equal, self._order, self._reverse, self._range)
 
     def order_by(self, *names: str, reverse: bool = False) -> Selection[_Model]:
-        """Returns the same in the order of these members, or the reverse of it."""
+        """Returns the same selection in the order of these members, or the reverse."""
         return Selection(self._coordinator, self._definition, self._version, self._renames, self._equal, names, reverse, self._range)
 
     def between(self, name: str, low: Any = None, high: Any = None) -> Selection[_Model]:
-        """Returns those of which a member is `low` at least and `high` at most, in the order of the member; None: no bound on that side.
+        """Returns the objects of the selection with a member of at least `low` and at most `high`, in the order of the member; None: no
+        bound on that side.
 
             tasks.where(done=False).between("due", date(2026, 1, 1), date(2026, 12, 31))
 
         For strings, numbers, dates, and for moments that are written so that their texts are in order: a `datetime` or `time` with
-        `llvs.Pick("max")` or `llvs.Pick("min")`. Raises TypeError for another member, and for a bound that is none of its values;
+        `llvs.Pick("max")` or `llvs.Pick("min")`. Raises TypeError for another member, and for a bound that is not one of its values;
         ValueError without any bound.
         """
         if low is None and high is None:
@@ -122,7 +123,7 @@ class Selection(Generic[_Model]):
         return Selection(self._coordinator, self._definition, self._version, self._renames, self._equal, self._order, self._reverse, range)
 
     def _member(self, name: str) -> Optional[Member]:
-        """A member of the model; None where the model does not say which it has."""
+        """Returns a member of the model; None if the model does not know its members."""
         fields = getattr(self._definition._codec, "fields", None)
         if fields is None:
             return None
@@ -136,7 +137,7 @@ class Selection(Generic[_Model]):
         return _segment(name if member is None else member.name or name)
 
     def _part(self, name: str, value: Any) -> Any:
-        """The value of a member as it stands in JSON."""
+        """Returns the value of a member as in JSON."""
         member = self._member(name)
         if member is not None:
             try:
