@@ -1,4 +1,4 @@
-"""What the versions of a store recorded, and what differs between them."""
+"""The changes of versions of a store, and the differences between versions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Differences(Handle):
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> Iterator[Change]:
-        """What a version recorded, in byte order of the ids, fetched by the page.
+        """Iterates over the changes that a version recorded, in byte order of the ids, fetched in pages.
 
         prefix, start, stop: as for `diff`. Raises UnknownVersionError, CancelledError.
         """
@@ -51,16 +51,19 @@ class Differences(Handle):
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> Iterator[Change]:
-        """What to apply to the state at `a` to reach the state at `b`, as insert, update and remove, in byte order of the ids.
+        """Iterates over the changes that lead from the state at `a` to the state at `b`, as insert, update and remove, in byte order of the
+        ids.
 
-        Any two versions, related or not. A value that was stored anew is an update, also with the same bytes: values are told
-        apart by the versions that stored them.
+        Any two versions, related or not. A value that was stored again is an update, even with the same bytes: values are compared by the
+        versions that stored them.
 
-        prefix: only ids that begin so. start, stop: only ids that are not before `start` and before `stop` (None: to the last), by bytes.
+        prefix: only ids with this prefix. start, stop: only ids from `start` up to, but not including, `stop` (None: to the last), by
+        bytes.
 
         progress, cancel: of finding the differences, all of which are found at once; reading them is by the page.
 
-        Raises UnknownVersionError, CancelledError. Cost: what was recorded between the two, or what differs there; not what is there.
+        Raises UnknownVersionError, CancelledError. Cost: the changes recorded between the two, or the values that differ; not the number of
+        values.
         """
         return self._found(lib.llvs_store_differences, [a, b], (prefix, start, stop), with_data, Control(progress, cancel))
 
@@ -99,9 +102,9 @@ class Differences(Handle):
             for step in store.replay("drawing/", first, last):
                 for change in step.changes: ...                     # step.version is what the state then is
 
-        The way goes along first predecessors, which are each other's next states: from `a` back to where both lines meet, if need be, and
-        on to `b`. A merge is one step, with all that came over. Who applies all changes to the state at `a` has that at `b`. Versions that
-        change nothing under the prefix are left out.
+        The way follows first predecessors: from `a` back to where both lines meet, if need be, and forward to `b`. A merge is one step,
+        with all changes that it brings. Applying all changes to the state at `a` gives that at `b`. Versions that change nothing under the
+        prefix are skipped.
 
         Raises UnknownVersionError, StorageError. Cost: the versions between the two, and what is recorded in those of the way.
         """

@@ -1,4 +1,4 @@
-"""Versions of a store as bytes that the program carries itself."""
+"""Versions of a store as bytes that the program carries."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ lib = _abi.lib
 class Pack(bytes):
     """Versions as bytes, made by `Store.pack`; `result` says which, and which could not be packed."""
 
-    #: The ids of the versions in it (`sent`), and what could not be packed (`problems`).
+    #: The ids of the versions in it (`sent`), and the versions that could not be packed (`problems`).
     result: ExchangeResult
 
     def __new__(cls, data: bytes, result: ExchangeResult) -> Pack:
@@ -77,21 +77,21 @@ class Packing(Handle):
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> Union[Pack, ExchangeResult]:
-        """The versions that another store lacks, as bytes for its `unpack`, by whatever way they go there.
+        """Returns the versions that another store lacks, as bytes for its `unpack`; the program carries them there by any means.
 
             data = mine.pack(have=theirs.heads())
             theirs.unpack(data)
 
-        have: versions that the other store has, with all their ancestors: its heads, or their ids. Those that are not here say nothing.
-        to: a path, under which there is a file when all of it is written and none before; or an object with `write(bytes)`. Then the
-        result is an `ExchangeResult`, and memory holds one pack of at most 16 MiB. Without it the result is `bytes`, with the attribute
-        `result`.
-        recipients, passphrase: for whom it is encrypted: public keys of age (`age1...`, as `age-keygen` prints them), or a passphrase. Then
+        have: versions that the other store has, with all their ancestors: its heads, or their ids. Versions that this store lacks are
+        ignored.
+        to: a path, at which the file appears when it is complete; or an object with `write(bytes)`. Then the result is an `ExchangeResult`,
+        and memory holds one pack of at most 16 MiB. Without it the result is `bytes`, with the attribute `result`.
+        recipients, passphrase: the keys that encrypt it: public keys of age (`age1...`, as `age-keygen` prints them), or a passphrase. Then
         it is a file of age, which the tool of that name opens, too. Without them it is not encrypted.
 
-        Versions that cannot be read (damaged), or are too large, are in `problems` of the result, with those that build on them.
-        Raises CancelledError, InvalidIDError, InvalidArgumentError (for recipients that are none), UnsupportedError (there is no libcrypto
-        to encrypt with), StorageError, and what `to` raises.
+        Versions that cannot be read (damaged), or are too large, are in `problems` of the result, with their descendants.
+        Raises CancelledError, InvalidIDError, InvalidArgumentError (for malformed recipients), UnsupportedError (there is no libcrypto to
+        encrypt with), StorageError, and what `to` raises.
         """
         known = BytesArray(map(version_bytes, have))
         keys = PackOptions(recipients=recipients, passphrase=passphrase)
@@ -138,17 +138,17 @@ class Packing(Handle):
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> ExchangeResult:
-        """Adds the versions that `pack` of another store gave. Those that are here are passed over, and those that are damaged here are
-        made whole. What cannot be added is in `problems` of the result, and holds back only what builds on it.
+        """Adds the versions that `pack` of another store returned. Versions that the store has are skipped; those that are damaged in the
+        store are repaired. Versions that cannot be added are in `problems` of the result, and hold back only their descendants.
 
-        source: the bytes; the path of a file (`str` or `os.PathLike`); an object with `read(size)`, of which nothing behind the end of the
-        pack is read; or an iterable of bytes.
-        identities, passphrase: what opens it when it is encrypted: secret keys of age (`AGE-SECRET-KEY-1...`) of which one is enough, or
-        its passphrase. Then it must be encrypted, and `source` is read to its end.
+        source: the bytes; the path of a file (`str` or `os.PathLike`); an object with `read(size)`, which is not read beyond the end of the
+        pack; or an iterable of bytes.
+        identities, passphrase: the keys that open it if it is encrypted: secret keys of age (`AGE-SECRET-KEY-1...`) of which one is enough,
+        or its passphrase. Then it must be encrypted, and `source` is read to its end.
 
-        When it raises, what was added before stays, and the same pack can be given again. Raises ExchangeDataError and StorageError (`code`
-        says why: no pack, cut short, damaged, made by a newer library), EncryptionError (another identity or passphrase), CancelledError,
-        and what `source` raises.
+        If it raises, versions added before stay, and the same pack can be passed again. Raises ExchangeDataError and StorageError (`code`
+        says why: not a pack, cut short, damaged, made by a newer library), EncryptionError (another identity or passphrase),
+        CancelledError, and what `source` raises.
         """
         keys = PackOptions(identities=identities, passphrase=passphrase)
         if isinstance(source, (str, os.PathLike)):

@@ -31,24 +31,24 @@ class Progress(NamedTuple):
 
     #: What it is doing (a number that this package does not know stays an `int`).
     stage: int
-    #: How much of the stage is done, in versions, files or bytes as the stage has it.
+    #: How much of the stage is done, in versions, files or bytes, depending on the stage.
     completed: int
-    #: How much there is in all; 0 while that is not known.
+    #: How much there is in total; 0 while unknown.
     total: int
 
 
 class ProgressCallback(Protocol):
-    """Hears how far a call has come, on the thread that made it, several times a second while there is something to tell.
+    """Receives the progress of a call, on the thread that made it, several times a second while there is progress.
 
-    A function of one `Progress`. Returning False cancels the call, which raises `CancelledError`; anything else, None too, lets it go on.
-    An exception ends the call and is raised from it.
+    A function of one `Progress`. Returning False cancels the call, which raises `CancelledError`; anything else, also None, lets it
+    continue. If the function raises, the call ends and raises the same exception.
     """
 
     def __call__(self, progress: Progress, /) -> Optional[bool]: ...
 
 
 class CancelToken(Handle):
-    """Stops long work from any thread: `token.cancel()` makes every call that was given the token end with `CancelledError`."""
+    """Stops long work from any thread: `token.cancel()` makes every call that uses the token end with `CancelledError`."""
 
     _release = "llvs_cancel_token_free"
     _warns = False
@@ -65,7 +65,7 @@ class CancelToken(Handle):
         return "" if self._closed or not self.cancelled else "cancelled"
 
     def cancel(self) -> None:
-        """Sets the token, for good."""
+        """Sets the token permanently."""
         with self._call as pointer:
             _abi.lib.llvs_cancel_token_cancel(pointer)
 
@@ -86,7 +86,7 @@ class _Hearing:
 
 
 def _progress(hearing: _Hearing, progress: int) -> int:
-    # Without a callback this still lets Python serve signals: Ctrl-C ends a long call.
+    # Without a callback this still lets Python handle signals: Ctrl-C ends a long call.
     if hearing.callback is None:
         return c.OK
     found = _structs.llvs_progress.from_address(progress)
@@ -120,7 +120,7 @@ class Control:
 
     @property
     def address(self) -> int:
-        """Where the struct lies, for options that point to it."""
+        """The address of the struct, for options that point to it."""
         return ctypes.addressof(self._struct)
 
     def __enter__(self) -> Any:

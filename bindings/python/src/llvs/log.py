@@ -1,4 +1,4 @@
-"""The library's messages. It is silent until somebody listens."""
+"""The library's messages. Without a registered receiver it is silent."""
 
 from __future__ import annotations
 
@@ -35,10 +35,11 @@ _thunk = _callbacks.unsolicited([ctypes.c_uint32, ctypes.c_void_p], _message, "a
 
 
 def observe_log(callback: Callable[[LogLevel, str], Any], level: Union[LogLevel, LogLevelName, int] = LogLevel.WARNING) -> Observer:
-    """Calls `callback(level, message)` for each message of the library up to a level, from any thread, also several at once.
+    """Registers a receiver: `callback(level, message)` is called for each message of the library up to a level, on any thread, also on
+    several at once.
 
-    `level` is a `LogLevel`, its name ("warning"), or a level of `logging` (`logging.DEBUG`): messages of that importance and above come.
-    The callback may call the library, but not `observe_log`.
+    `level` is a `LogLevel`, its name ("warning"), or a level of `logging` (`logging.DEBUG`): messages of that importance and above are
+    received. The callback may call the library, but not `observe_log`.
     """
     if not callable(callback):
         raise TypeError(f"a callback for messages is a function of a level and a text, not {type(callback).__name__}")
@@ -46,7 +47,7 @@ def observe_log(callback: Callable[[LogLevel, str], Any], level: Union[LogLevel,
 
 
 def _number(level: Union[LogLevel, LogLevelName, int]) -> int:
-    """The level as the library takes it."""
+    """Returns the level in the library's form."""
     if isinstance(level, str):
         try:
             return LogLevel[level.upper()]
@@ -55,7 +56,7 @@ def _number(level: Union[LogLevel, LogLevelName, int]) -> int:
     elif isinstance(level, LogLevel):
         return level
     elif isinstance(level, int) and level >= logging.DEBUG:
-        # Beyond ERROR lies CRITICAL, which the library has not; in between a level takes in what is more important than it.
+        # The library has no CRITICAL above ERROR; a level in between includes the more important ones.
         return next((ours for ours, theirs in _LOGGING_LEVELS.items() if theirs >= level), LogLevel.ERROR)
     elif not isinstance(level, int):
         raise TypeError(f"a log level is an llvs.LogLevel, its name, or a level of logging, not {type(level).__name__}")
@@ -73,7 +74,7 @@ _LOGGING_LEVELS = {
 
 
 def log_to(logger: logging.Logger, level: Union[LogLevel, LogLevelName, int] = LogLevel.WARNING) -> Observer:
-    """Hands the library's messages to a logger of the standard library. `level`: as for `observe_log`; the logger has one of its own beside
-    it.
+    """Passes the library's messages to a logger of the standard library. `level`: as for `observe_log`; the logger has a level of its own
+    in addition.
     """
     return observe_log(lambda level, message: logger.log(_LOGGING_LEVELS[level], "%s", message), level)

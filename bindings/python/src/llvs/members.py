@@ -1,4 +1,4 @@
-"""Who has the keys of an encrypted place."""
+"""Members: holders of the keys of an encrypted place."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KINDS = {c.MEMBER_PASSPHRASE: "passphrase", c.MEMBER_RECOVERY: "recovery", c.ME
 
 
 class Member(NamedTuple):
-    """Somebody who has the keys of an encrypted place."""
+    """A member: a holder of the keys of an encrypted place."""
 
     #: The public half of its identity: `age1...`.
     recipient: str
@@ -28,9 +28,9 @@ class Member(NamedTuple):
 
 
 class KeyPair(NamedTuple):
-    """An identity of age: for a device to keep, or as a recovery key to be written on paper."""
+    """An identity of age, for a device to store, or as a recovery key to write on paper."""
 
-    #: The secret half, `AGE-SECRET-KEY-1...`: whoever has it opens what its recipient can open.
+    #: The secret half, `AGE-SECRET-KEY-1...`: it opens everything that is encrypted to its recipient.
     secret: str
     #: The public half, `age1...`.
     recipient: str
@@ -40,7 +40,7 @@ class KeyPair(NamedTuple):
 
 
 def new_identity() -> KeyPair:
-    """A new identity of age, of random bytes, as `age-keygen` makes them. Raises UnsupportedError (there is no libcrypto)."""
+    """Makes a random identity of age, as `age-keygen` does. Raises UnsupportedError (there is no libcrypto)."""
     secret, recipient = _structs.llvs_buffer(), _structs.llvs_buffer()
     lib.llvs_identity_create(ctypes.byref(secret), ctypes.byref(recipient))
     texts = [_pages.take_buffer(one) or b"" for one in (secret, recipient)]

@@ -1,4 +1,4 @@
-"""Registrations of unsolicited callbacks: for the log, for changes of the current version, for news of an exchange."""
+"""Registrations of unsolicited callbacks: for the log, for moves of the current version, for new versions at a place."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ._handle import Handle
 
 
 class Observer(Handle):
-    """A registration. `close()` ends it: it waits for running callbacks, then none comes after.
+    """A registration. `close()` ends it and waits for running callbacks; afterwards no callback runs.
 
-    From within a callback of any registration `close()` does not wait, since two callbacks might wait for each other. Do not call it
-    while you hold a lock that the callback takes: call `cancel()` there, and `close()` without the lock.
+    If it is called from within a callback of any registration, `close()` does not wait, since two callbacks might wait for each other. Do
+    not call it while you hold a lock that the callback takes: call `cancel()` under the lock, and `close()` afterwards without it.
 
-    It need not be held: it lasts until it is closed, or what it observes is. What callbacks raise goes to `sys.unraisablehook`.
+    It need not be referenced: it lasts until it, or the observed object, is closed. Exceptions of callbacks go to `sys.unraisablehook`.
     """
 
     _release = "llvs_observer_free"
@@ -32,14 +32,14 @@ class Observer(Handle):
         return "the registration"
 
     def cancel(self) -> None:
-        """Ends it without waiting: no callback begins after it, but one that runs on another thread may still run. May be called under any
+        """Ends it without waiting: no callback begins afterwards, but one on another thread may still be running. May be called under any
         lock.
         """
         with self._call as pointer:
             _abi.lib.llvs_observer_cancel(pointer)
 
     def close(self) -> None:
-        """Ends it: waits for a callback that runs on another thread, then none comes after. Closing again does nothing."""
+        """Ends it, and waits for a callback that runs on another thread; afterwards no callback runs. Closing again does nothing."""
         self._holder.discard(self)
         super().close()
 
@@ -52,7 +52,7 @@ def observe(function: Callable[..., Any], before: tuple[Any, ...], thunk: Any, t
     """Registers `target` behind `thunk` by one of the library's `_observe` functions, until `holder` closes it."""
     pointer = ctypes.c_void_p()
     payload = _callbacks.register(target)
-    # The library frees the payload also when it refuses.
+    # The library frees the payload also if it refuses.
     function(*before, thunk, payload, _callbacks.payload_free, ctypes.byref(pointer))
     return Observer(pointer.value or 0, holder)
 

@@ -1,4 +1,4 @@
-"""One value as a file that is read in parts, so that it need not be in memory as a whole."""
+"""Reads one value as a file, in parts, so that it need not be in memory as a whole."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class ValueReader(io.RawIOBase):
             film.seek(1_000_000)
             part = film.read(4096)
 
-    What it gives is that value, whatever is stored or compacted beside it, and has been checked. With the storage "file" a value
-    above 1 MiB is read by blocks of 64 KiB, and a smaller one is read and kept with the first part. With other storages the first
-    read of a value above 1 MiB goes through all of it, to check it. There is no need for a `BufferedReader` around it. Any thread may use
-    it; the position is one for all, `read_range` needs none.
+    It keeps reading that value, whatever is saved or compacted meanwhile, and checks all bytes. With the storage "file", a value above 1
+    MiB is read in blocks of 64 KiB; the first read of a smaller one reads it as a whole and keeps it. With other storages, the first read
+    of a value above 1 MiB reads it completely, to check it. It needs no `BufferedReader`. Any thread may use it; all share one position,
+    which `read_range` does not use.
     """
 
     def __init__(self, handle: _Reader, id: str, stored_version: str, size: int) -> None:
@@ -58,13 +58,13 @@ class ValueReader(io.RawIOBase):
 
     @property
     def reference(self) -> Reference:
-        """Which bytes these are."""
+        """The reference of these bytes."""
         return Reference(self.id, self.stored_version)
 
     def read_range(self, offset: int, length: int) -> bytes:
-        """The bytes from `offset` on, at most `length`: fewer only at the end. The position stays where it is.
+        """Returns the bytes from `offset` on, at most `length`: fewer only at the end. Does not move the position.
 
-        Raises StorageError (also for bytes that are not what was written), ClosedError, and ValueError for numbers below zero.
+        Raises StorageError (also for bytes that differ from what was written), ClosedError, and ValueError for numbers below zero.
         """
         if offset < 0 or length < 0:
             raise ValueError("an offset and a length are not below zero")
@@ -101,7 +101,7 @@ class ValueReader(io.RawIOBase):
         return self._position
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """Moves the position, also behind the end, and returns it."""
+        """Moves the position, also beyond the end, and returns it."""
         self._checkClosed()
         if whence not in (os.SEEK_SET, os.SEEK_CUR, os.SEEK_END):
             raise ValueError(f"whence is 0, 1 or 2, not {whence!r}")
@@ -127,7 +127,7 @@ class ValueReader(io.RawIOBase):
         return got
 
     def read(self, size: Optional[int] = -1, /) -> bytes:
-        """The next `size` bytes, fewer only at the end; all that are left without a size. Errors as for `read_range`."""
+        """Returns the next `size` bytes, fewer only at the end; without a size, all that are left. Errors as for `read_range`."""
         self._checkClosed()
         data = self.read_range(self._position, self.size if size is None or size < 0 else size)
         self._position += len(data)
@@ -154,7 +154,7 @@ def open_value(store: Handle, id: str, at: bytes) -> Optional[ValueReader]:
 
 
 def required(reader: Optional[ValueReader], id: str) -> ValueReader:
-    """The reader; KeyError when there is none."""
+    """Returns the reader; raises KeyError if there is none."""
     if reader is None:
         raise KeyError(id)
     return reader

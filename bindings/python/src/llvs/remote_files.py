@@ -1,4 +1,4 @@
-"""Places of named files, written in Python: give the library list, read, publish and delete, and it brings the layouts.
+"""Places of named files, written in Python: implement list, read, publish and delete, and the library does the rest.
 
     class MyServer(llvs.RemoteFiles):
         name = "my server"
@@ -33,49 +33,49 @@ class RemoteFile(NamedTuple):
     name: str
     #: Bytes in it.
     size: int
-    #: Whether it is a directory; then the size says nothing.
+    #: Whether it is a directory; then the size is ignored.
     is_directory: bool = False
 
 
 class RemoteFiles(Carrier):
-    """A place that holds named files, which others reach: what a service of yours has to be able to do, and nothing else.
+    """A place of named files that other devices reach: the operations that a service of yours must have.
 
-    The library puts versions there in packs, for few requests, encrypted where `Remote` says so, or in single files, as at a WebDAV
-    server (docs/remote-files.md). A name is a path like "pack1/log/abc": letters, digits, ".", "_", "-" and "/", never ".." or a dot in
-    front. Files are there whole or not at all; they are never changed in part.
+    The library stores versions there in packs, for few requests, encrypted if `Remote` says so, or in single files, as at a WebDAV server
+    (docs/remote-files.md). A name is a path like "pack1/log/abc": letters, digits, ".", "_", "-" and "/", never ".." or a dot in front. A
+    file exists whole or not at all, and is never changed in part.
 
-    One method is called at a time, from any thread; a method may use the library, but not the exchange that uses this. What it raises ends
-    the exchange's call, which raises it. One object serves one exchange at a time. `llvs.testing.check_files` proves it.
+    One method is called at a time, from any thread; a method may use the library, but not the exchange that uses this. If it raises, the
+    exchange's call ends with the same exception. One object serves one exchange at a time. `llvs.testing.check_files` tests it.
     """
 
-    #: For messages, and to find again what a store knows of the place: one for each place, the same in every process. Needed.
+    #: For messages, and to identify what a store remembers about the place: different for each place, the same in every process. Required.
     name: str = ""
-    #: False: `read` always gives the whole file (its `offset` and `size` are then 0).
+    #: False: `read` always returns the whole file (its `offset` and `size` are then 0).
     has_ranges: bool = True
-    #: False: of two that publish one name at once both may be told that they did.
+    #: False: if two devices publish one name at once, `publish` may succeed for both.
     is_exclusive: bool = True
 
     @abstractmethod
     def list(self, directory: str) -> Iterable[RemoteFile]:
-        """All files of a directory, "pack1/log", each by its last component; nothing when there is no such directory. What lies in
-        directories below it is not wanted; they themselves may be told. Foreign names may be among them.
+        """Returns all files of a directory, "pack1/log", each by its last component; none if there is no such directory. Directories in it
+        may be included, but not their contents. Foreign names may be among them.
         """
 
     @abstractmethod
     def read(self, name: str, offset: int, size: int) -> Optional[FileContent]:
-        """A file, or None when it is not there. With a `size` other than 0 these bytes of it, fewer where it ends before. A large one
-        need not be in memory: give an open file, or an iterable.
+        """Returns a file, or None if it is missing. With a `size` other than 0, returns that many bytes from `offset` on, fewer if the file
+        ends before. A large one need not be in memory: return an open file, or an iterable.
         """
 
     @abstractmethod
     def publish(self, name: str, file: OutgoingFile, replaces: bool) -> bool:
-        """Makes a file, with the directories above it, so that nobody ever sees a part of it. `replaces`: one of that name is replaced;
-        else it stays, and the answer is False. True: it is there, for good as far as the place can say.
+        """Makes a file, with the directories above it, so that readers never see a part of it. `replaces`: an existing file of that name is
+        replaced; otherwise it stays, and the result is False. True: the file exists, durably as far as the place can guarantee.
         """
 
     @abstractmethod
     def delete(self, name: str) -> None:
-        """Removes a file; nothing happens when there is none."""
+        """Removes a file; no effect if it is missing."""
 
     def _new_handle(self) -> TransportHandle:
         callbacks = _structs.llvs_files_callbacks(struct_size=ctypes.sizeof(_structs.llvs_files_callbacks))

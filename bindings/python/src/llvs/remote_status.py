@@ -1,4 +1,4 @@
-"""What is known of a place in packs."""
+"""What this device knows about a place in the packed layout."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from ._memory import copy, decode
 
 
 class RemoteWriter(NamedTuple):
-    """Who writes to a place in packs."""
+    """A writer of a place in the packed layout."""
 
-    #: The random number by which the place knows a device: 13 characters. A device that lost its memory has another one.
+    #: The random number that identifies a writer at the place: 13 characters. A device that lost its memory of the place gets another one.
     id: str
     #: Of its newest pack.
     number: int
-    #: When this device saw a new pack of it last, in seconds since 1970-01-01 UTC; None for this device.
+    #: When this device last saw a new pack of that writer, in seconds since 1970-01-01 UTC; None for this device.
     last_seen: Optional[float]
     #: Whether it is this device.
     here: bool
-    #: What it is called, as it says itself (`Remote(device_name=...)`); None: it does not.
+    #: The name that it gave itself (`Remote(device_name=...)`); None: it has none.
     name: Optional[str] = None
 
 
 class RemoteStatus(NamedTuple):
-    """What a device knows of a place in packs, as of its last exchange there."""
+    """What this device knows about a place in the packed layout, as of its last exchange there."""
 
     #: "packed" or "bridged".
     layout: str
     #: The number of the newest keys; None: it is not encrypted.
     epoch: Optional[int]
-    #: Six words over the newest pack of each writer: two devices that were shown the same, and have read it, have the same; for people to
-    #: compare. Empty when there is none.
+    #: Six words that identify the newest packs of all writers, for people to compare: if two devices have read the same packs, they have
+    #: the same words. Empty if there are no packs.
     fingerprint: str
-    #: How many packs lay there when all were listed last.
+    #: How many packs there were at the last full listing.
     packs: int
-    #: Their bytes, large values not counted.
+    #: Their bytes, without large values.
     bytes: int
     #: When that was, in seconds since 1970-01-01 UTC; None: not yet.
     listed: Optional[float]
-    #: All whose newest pack is there, by their ids.
+    #: All writers whose newest pack is there, in order of their ids.
     writers: tuple[RemoteWriter, ...]
 
 

@@ -1,4 +1,4 @@
-"""The two sides of a merge for one value: which is the newer, and who set it there."""
+"""The two sides of a merge for one value: which is the newer, and which version set it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from .versions import AnyVersion, ChangeKind, Reference, Version
 
 
 class MergeSide(NamedTuple):
-    """What one side of a merge has of a value."""
+    """One side of a merge for a value."""
 
     #: The id of the side: one of the two versions that are merged.
     at: str
-    #: Which bytes it has; None where it has none.
+    #: The reference of its bytes; None if it has none.
     reference: Optional[Reference]
-    #: The version that set or removed the value there: no merge, where it was merged before, but the later of what was merged. None where
-    #: the side never had the value.
+    #: The version that set or removed the value on this side. If that is a merge, the later one of the versions that it merged. None if the
+    #: side never had the value.
     by: Optional[Version]
 
 

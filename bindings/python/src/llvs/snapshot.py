@@ -1,4 +1,4 @@
-"""What a snapshot's manifest says, and what could not be taken from where it came."""
+"""The manifest of a snapshot, and problems of exchanges and restores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ lib = _abi.lib
 
 
 class Problem(NamedTuple):
-    """Something that could not be exchanged or restored. It held back only what depends on it."""
+    """An item that could not be exchanged or restored. Only versions that depend on it were held back."""
 
     #: The version id or file name.
     name: str
@@ -33,13 +33,13 @@ class Snapshot(NamedTuple):
     latest_version: str
     #: When it was made, in seconds since 1970-01-01 UTC.
     created_at: float
-    #: How many versions it holds.
+    #: How many versions it contains.
     version_count: int
     #: How many chunks it consists of.
     chunk_count: int
     #: Bytes of all chunks.
     total_size: int
-    #: Of one that was restored: versions that are not what their ids say, and those that build on them. Nothing of these was added.
+    #: Of a restored snapshot: versions that do not match their content ids, and their descendants. These were not added.
     problems: tuple[Problem, ...] = ()
 
 

@@ -1,4 +1,4 @@
-"""For tests: faults in every operation of a storage or transport, and the suites that prove those written in Python.
+"""For tests: faults in every operation of a storage or transport, and suites that test those written in Python.
 
     from llvs.testing import FaultPlan, Operation, check_storage, check_transport
 

@@ -1,4 +1,4 @@
-"""The suites that prove a storage, a transport or remote files written in Python."""
+"""Suites that test a storage, a transport or remote files written in Python."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ _pointer, _u32, _u64 = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64
 
 
 class Outcome(enum.Enum):
-    """What became of a check."""
+    """The outcome of a check."""
 
     PASSED = c.CHECK_PASSED
     FAILED = c.CHECK_FAILED
-    #: What is checked is not promised.
+    #: The property is not promised.
     SKIPPED = c.CHECK_SKIPPED
 
 
 class Check(NamedTuple):
     """One check of a suite."""
 
-    #: What is checked, as a sentence that is true where it passed: "records are read back".
+    #: The checked property, as a sentence that is true if it passed: "records are read back".
     name: str
     outcome: Outcome
-    #: What was wrong, or why it was skipped.
+    #: Why it failed or was skipped.
     message: str
 
 
 class CheckReport(NamedTuple):
-    """What a suite found."""
+    """The report of a suite."""
 
     #: All checks, in the order in which they ran.
     checks: tuple[Check, ...]
@@ -61,17 +61,18 @@ class ConformanceError(AssertionError):
 
 
 class Disturbance(NamedNumber):
-    """What is to happen to a place."""
+    """What a disturbance does to a place."""
 
-    #: From now on nothing can be written to what the place rests on, and a transport cannot reach it.
+    #: From now on the medium of the place refuses writes, and a transport cannot reach it.
     FAIL = c.DISTURBANCE_FAIL
     #: It works again.
     MEND = c.DISTURBANCE_MEND
-    #: What was not synced is gone.
+    #: Everything that was not synced is lost.
     POWER_CUT = c.DISTURBANCE_POWER_CUT
 
 
-#: Disturbs what lies below the storage or transport of a place. Raises NotImplementedError for what it cannot do: such checks are skipped.
+#: Disturbs the layer below the storage or transport of a place. Raises NotImplementedError for disturbances that it does not support: such
+#: checks are skipped.
 Disturb = Callable[[int, Disturbance], Any]
 
 
@@ -188,13 +189,13 @@ def check_storage(
 
     factory: makes a storage over the place of a number: empty the first time that the number is given, and with what is there when it is
     given again. Each check has a number of its own.
-    lasting: False: what it keeps is gone once it is closed.
-    shared: False: a place is open once at a time.
-    disturb: makes a place fail, work again, or lose its power: so the suite sees whether the storage tells of it.
-    only: run the checks whose names contain this. finished: called with each check as it ends; what it raises ends the suite.
-    raises: False: return the report also when checks failed.
+    lasting: False: its contents are lost when it is closed.
+    shared: False: a place can be open only once at a time.
+    disturb: makes a place fail, work again, or lose its power: so the suite sees whether the storage reports it.
+    only: run the checks whose names contain this. finished: called with each check as it ends; if it raises, the suite ends. raises: False:
+    return the report also if checks failed.
 
-    Raises ConformanceError when a check failed. What the storage raises in a check makes that fail. Cost: seconds.
+    Raises ConformanceError if a check failed. If the storage raises in a check, that check fails. Cost: seconds.
     """
     traits = (0 if lasting else c.TRAIT_VOLATILE) | (0 if shared else c.TRAIT_EXCLUSIVE)
     return _run(
@@ -217,9 +218,8 @@ def check_transport(
 
     factory: makes a transport that reaches the place of a number: empty the first time, and with what is there when the number is given
     again.
-    shared: False: one transport at a time reaches a place. snapshots: False: it carries none.
-    tells: True: those who observe it are told (`Transport.notify`) of what another sent.
-    The rest is as for `check_storage`.
+    shared: False: only one transport at a time reaches a place. snapshots: False: it does not support them.
+    tells: True: it reports to observers (`Transport.notify`) what others sent. The rest is as for `check_storage`.
     """
     traits = (0 if shared else c.TRAIT_EXCLUSIVE) | (0 if snapshots else c.TRAIT_NO_SNAPSHOTS) | (c.TRAIT_TELLS if tells else 0)
     return _run(
@@ -239,7 +239,7 @@ def check_files(
     """Runs the suite that all places of named files of the library pass: folders, and servers over WebDAV, S3 and SFTP.
 
     factory: makes `RemoteFiles` that reach the place of a number: empty the first time, and with what is there when the number is given
-    again. (What `FaultPlan.transport` makes of a URL is taken as well, and has no faults here.)
+    again. (A transport of `FaultPlan.transport` for a URL is accepted as well, and has no faults here.)
     shared: False: one at a time reaches a place. The rest is as for `check_storage`.
     """
     traits = 0 if shared else c.TRAIT_EXCLUSIVE

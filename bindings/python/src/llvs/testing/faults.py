@@ -1,4 +1,4 @@
-"""Plans by which the operations of a storage or transport fail, and what they wrap."""
+"""Plans by which the operations of a storage or transport fail, and wrappers that use them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ lib = _abi.lib
 
 
 class Operation(NamedFlags):
-    """What storages and transports are asked to do; combine them with `|`."""
+    """Operations of storages and transports; combine them with `|`."""
 
     #: All of them.
     ANY = 0
@@ -28,12 +28,12 @@ class Operation(NamedFlags):
     CACHE_GET = c.OPERATION_CACHE_GET
     CACHE_PUT = c.OPERATION_CACHE_PUT
     CACHE_DELETE = c.OPERATION_CACHE_DELETE
-    #: Large values that file storage keeps outside its records.
+    #: Large values that the file storage writes outside its records.
     BLOB_WRITE = c.OPERATION_BLOB_WRITE
     BLOB_READ = c.OPERATION_BLOB_READ
     OPEN = c.OPERATION_OPEN
     CLOSE = c.OPERATION_CLOSE
-    #: All that storages do.
+    #: All operations of storages.
     STORAGE = c.OPERATIONS_STORAGE
     LIST = c.OPERATION_LIST
     FETCH_VERSIONS = c.OPERATION_FETCH_VERSIONS
@@ -43,30 +43,31 @@ class Operation(NamedFlags):
     SNAPSHOT_READ = c.OPERATION_SNAPSHOT_READ
     SNAPSHOT_WRITE = c.OPERATION_SNAPSHOT_WRITE
     SNAPSHOT_DELETE = c.OPERATION_SNAPSHOT_DELETE
-    #: All that transports do.
+    #: All operations of transports.
     TRANSPORT = c.OPERATIONS_TRANSPORT
 
 
 class FaultKind(NamedNumber):
-    """What happens to an operation. Where a kind means nothing for it, the operation fails.
+    """The kind of a fault. If a kind does not apply to an operation, the operation fails.
 
-    Storages of the library check what they read: around them, reading what is changed, cut or absent raises a `StorageError` with
-    the code DAMAGED, and such a cache is not there. Around a storage in Python, bytes are really changed, below the store's checksums.
+    Storages of the library check what they read. If one of these is wrapped, reading changed, cut short or absent records raises a
+    `StorageError` with the code DAMAGED, and such caches count as absent. If a storage in Python is wrapped, bytes are really changed,
+    below the checksums of the store.
     """
 
     #: Nothing is done, and the operation fails.
     FAIL = c.FAULT_FAIL
-    #: It is done, and fails all the same.
+    #: The operation is done, and still fails.
     LOSE_ACKNOWLEDGEMENT = c.FAULT_LOSE_ACKNOWLEDGEMENT
-    #: A part is done, and the operation fails; fetching answers a part and succeeds, as it may.
+    #: A part is done, and the operation fails; a fetch returns a part and succeeds, which is allowed.
     PARTIAL = c.FAULT_PARTIAL
-    #: A bit of what is read or written is changed; a listing tells of what is not there.
+    #: A bit of the bytes read or written is changed; a listing contains a name that does not exist.
     CORRUPT = c.FAULT_CORRUPT
-    #: What is read, written or listed ends too early.
+    #: The bytes read or written, or the listing, end too early.
     CUT = c.FAULT_CUT
-    #: What is asked for is not there; what is written vanishes, and is said to be done.
+    #: Reads find nothing; writes are dropped and report success.
     ABSENT = c.FAULT_ABSENT
-    #: Nothing but the delay.
+    #: Only the delay.
     DELAY = c.FAULT_DELAY
 
 
@@ -112,11 +113,11 @@ class FaultPlan(Handle):
         code: Optional[int] = None,
         delay: float = 0.0,
     ) -> None:
-        """Adds a rule. Of several that fit an operation, the one that was added first happens.
+        """Adds a rule. If several match an operation, the one that was added first applies.
 
-        nth: it happens to this one, counted from 1 among the operations `on` since the plan was made or reset.
-        first, count: instead, to so many (None: all) from that one on.
-        probability: how likely it is for each of these, by the seed; above 0, to 1.
+        nth: applies to this operation, counted from 1 among the operations `on` since the plan was made or reset.
+        first, count: instead, applies to that many (None: all) from that one on.
+        probability: of the fault for each of these, drawn from the seed; above 0, up to 1.
         code: the `ErrorCode` that failing operations have; None: TRANSPORT for transports, IO for storages, and UNKNOWN_OUTCOME for an
         append whose acknowledgement is lost.
         delay: seconds to wait before the operation.
@@ -156,7 +157,7 @@ class FaultPlan(Handle):
         self.add(FaultKind.FAIL, on=on, nth=nth, first=first, count=count, probability=probability, code=code)
 
     def clear(self) -> None:
-        """Forgets all rules; counting goes on."""
+        """Removes all rules; counting continues."""
         with self._call as pointer:
             lib.llvs_faults_clear(pointer)
 
@@ -166,21 +167,21 @@ class FaultPlan(Handle):
             lib.llvs_faults_reset(pointer)
 
     def count(self, on: Operation = Operation.ANY) -> int:
-        """How many of these operations there were since the plan was made or reset."""
+        """Returns how many of these operations there were since the plan was made or reset."""
         with self._call as pointer:
             number: int = lib.llvs_faults_count(pointer, on)
             return number
 
     @property
     def injected(self) -> int:
-        """How many faults happened since then."""
+        """Returns how many faults were injected since then."""
         with self._call as pointer:
             number: int = lib.llvs_faults_injected(pointer)
             return number
 
     @property
     def last(self) -> str:
-        """The last of them, for messages: "append 7 of the store at /x: fail"; empty when there was none."""
+        """Returns the last fault, for messages: "append 7 of the store at /x: fail"; empty if there was none."""
         with self._call as pointer:
             return (take_buffer(lib.llvs_faults_last, pointer) or b"").decode("utf-8", "replace")
 
@@ -192,7 +193,7 @@ class FaultPlan(Handle):
         durability: Durability = "full",
         compaction: Compaction = "automatic",
     ) -> FaultyStorage:
-        """A storage that fails as planned, for `Store(storage=...)`.
+        """Makes a storage that fails as planned, for `Store(storage=...)`.
 
         inner: a `Storage`, or the path of a store of the library's, whose kind is then `storage` ("file", "sqlite", or "memory", which
         needs no path). Give the store the same `durability`.
@@ -205,7 +206,7 @@ class FaultPlan(Handle):
 
 
 class FaultyStorage(Storage):
-    """What `FaultPlan.storage` makes: give it to a `Store`. It is not called from Python."""
+    """Made by `FaultPlan.storage`: pass it to a `Store`. It is not called from Python."""
 
     def __init__(
         self,
@@ -252,7 +253,7 @@ class FaultyStorage(Storage):
 
 
 class FaultyTransport(Transport):
-    """What `FaultPlan.transport` makes: give it to an `Exchange`. It is not called from Python."""
+    """Made by `FaultPlan.transport`: pass it to an `Exchange`. It is not called from Python."""
 
     def __init__(self, plan: FaultPlan, inner: Place, durability: Durability) -> None:
         self._inner = place_of(inner)
