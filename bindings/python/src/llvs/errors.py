@@ -316,15 +316,15 @@ _ERRNO = {
 }
 
 def make(code: int, message: str, *, system_code: int = 0, **about: str | None) -> Error:
-    """The exception for a code. O(1)."""
+    """Returns the exception for a code. O(1)."""
     return CLASSES.get(code, Error)(message, code=code, system_code=system_code, **about)
 
 
 def take(status: int, slot: Any, lib: Any) -> BaseException:
-    """The exception for a failed call, whose `llvs_error *` (in `slot`, a `c_void_p`) is released here. `lib` is `_abi.lib`, which needs
+    """Returns the exception for a failed call, and releases its `llvs_error *` (in `slot`, a `c_void_p`). `lib` is `_abi.lib`, which needs
     this module.
 
-    That is the very exception of a callback, when one made the call fail.
+    If a callback made the call fail, it is the callback's own exception.
     """
     pointer, slot.value = slot.value, None
     if not pointer:
@@ -336,7 +336,7 @@ def take(status: int, slot: Any, lib: Any) -> BaseException:
 
 
 def read(pointer: int, lib: Any) -> BaseException:
-    """The exception for an `llvs_error` that stays whose it is; as `take`."""
+    """Returns the exception for an `llvs_error`, without releasing it; as `take`."""
     from . import _callback_errors, _memory
 
     kept = _callback_errors.take(lib.llvs_error_user_code(pointer))

@@ -408,7 +408,7 @@ def listen(
         with llvs.listen({pairing: notes}, ("0.0.0.0", 4040)):
             ...
 
-    stores: by the pairings of `make_pairing`; or by exchanges with encrypted places, which offers a store to the members with the newest
+    stores: by the pairings of `make_pairing`; or by exchanges with encrypted places: then a store is offered to the members with the newest
     keys that the exchange has read. There are no invitations to such a store. A device without the pairing gets no response. A Unix socket
     is accessible to its owner only (0600); one that a killed process left is replaced.
     address: of TCP ("host", port), by IPv4 or IPv6 (("::", 0): both), or the path of a Unix socket.

@@ -49,7 +49,7 @@ struct AddedMembers {
         return problem(before, .object(after), rules, [])
     }
 
-    /// Returns the value as a merge with the upgraded value sees it: with members renamed by the rules.
+    /// Returns the old value with the renames of the rules applied, as a merge with the upgraded value does.
     private func renamed(_ bytes: [UInt8], _ after: [String: JSONValue]) throws -> [UInt8] {
         guard let renames else { return bytes }
         let schema: MergeSchema

@@ -1,4 +1,5 @@
-/// JSON as an upgrade sees it. Numbers that the upgrade does not change keep their spelling in the value, whatever they are here.
+/// JSON as an upgrade sees it. Numbers that the upgrade does not change keep their exact spelling in the stored value, even if they are
+/// approximate here.
 public enum JSONValue: Codable, Sendable, Hashable {
     /// `null`.
     case null

@@ -209,7 +209,7 @@ class Definition(Generic[_Model]):
         return data if merged is None else _respelled(merged, data)
 
     def _renamed(self, data: bytes, tree: Any, newest: bytes) -> Any:
-        """Returns the value as a merge with the upgraded value sees it: with members renamed by the rules."""
+        """Returns the old value with the renames of the rules applied, as a merge with the upgraded value does."""
         if "renames" not in self.rules.get("schema", {}):
             return tree
         moved = documents.merge_values(newest, write({**parse(newest), "": None}), data, self.rules)
