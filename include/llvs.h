@@ -2903,7 +2903,9 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_register_schema(LLVS_BORROWED
  * one; a JSON string under "__llvs_description" comes back as `description`.
  *
  * When nothing of the save is left to take back, nothing is stored, the result has no version, and the next call goes on with the save
- * before, also in another process.
+ * before, also in another process. If the save was merged with what others changed, and theirs stands, the result has no version, either,
+ * but a version without changes notes the undo, and becomes current: so the save does not come back when the others undo theirs. What both
+ * this device and another one did is as the other one left it.
  *
  * With a version in the options it takes back what that changed, whoever saved it. Of an undo of this device, what that had undone is there
  * again, and is the next to be undone.

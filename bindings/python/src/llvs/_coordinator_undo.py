@@ -30,7 +30,8 @@ class CoordinatorUndo(CoordinatorStore):
 
         A version of its own, which becomes current, made as by `Store.revert`. It is found in the history, so it goes on after a restart,
         and after syncs. When nothing of the save is left to take back, the result has no version, nothing is stored, and the next call goes
-        on with the save before, also in another process.
+        on with the save before, also in another process. If the save was merged with what others changed, and theirs stands, the result has
+        no version, either, but a version without changes notes the undo: so the save does not come back when the others undo theirs.
 
         Raises InvalidArgumentError (the coordinator has no device), CancelledError, StorageError; nothing is stored then. Cost: the
         versions since that save, and what it changed.
