@@ -580,7 +580,7 @@ def renamed(prefix: str, *names: str, renames: int) -> Any:
         return lambda value: {**value, new: value[old]} if old in value else value
 
     told = [{"to": number + 2, "from": f"/{old}", "path": f"/{new}"} for number, (old, new) in enumerate(zip(names, names[1:]))]
-    made = dataclass(
+    made: Any = dataclass(
         type("Renamed", (), {"__annotations__": {"text": str, names[-1]: Annotated[int, llvs.Counter()]}, "text": "", names[-1]: 0})
     )
     upgrades = [upgrade(old, new) for old, new in zip(names, names[1:])]

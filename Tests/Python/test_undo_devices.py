@@ -246,7 +246,7 @@ def test_two_devices_revert_one_save_once() -> None:
 
 @pytest.mark.parametrize("storage", ["file", "sqlite"])
 @pytest.mark.parametrize("with_caches", [True, False])
-def test_undos_count_after_the_stores_were_opened_again(tmp_path: Path, storage: str, with_caches: bool) -> None:
+def test_undos_count_after_the_stores_were_opened_again(tmp_path: Path, storage: Any, with_caches: bool) -> None:
     def device(name: str) -> llvs.Coordinator:
         if not with_caches and storage == "file":
             for cache in (tmp_path / name).rglob("*cache*"):
