@@ -2992,7 +2992,9 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_register_schema(LLVS_BORROWED
  * "__llvs_group" in their metadata count as one. A JSON string under "__llvs_description" is returned as `description`.
  *
  * If nothing of the save is left to revert, nothing is stored, the result has no version, and the next call continues with the save before,
- * also in another process.
+ * also in another process. If the save was merged with changes of others, and theirs prevail, the result has no version either, but a
+ * version without changes records the undo, and becomes current, so that the save does not return if the others undo theirs. If this
+ * device and another one made the same change, it stays until both have undone it.
  *
  * With a version in the options it reverts that version, by whatever device. If that version is an undo of this device, the undone save is
  * restored, and is the next one to be undone.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import warnings
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Callable, Iterator, Mapping, Optional
 
@@ -571,3 +572,63 @@ def test_a_kind_that_was_taken_back_is_told() -> None:
         notes.save(update={"__llvs_schema": json.dumps(rules).encode()})
         after["1"] = After(2)
         assert after.contradictions == () and not notes.collection(Before).contradictions
+
+
+def renamed(prefix: str, *names: str, renames: int) -> Any:
+    """A model whose counter had these names, one form after the other, and whose rules name so many of the last renames."""
+    def upgrade(old: str, new: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
+        return lambda value: {**value, new: value[old]} if old in value else value
+
+    told = [{"to": number + 2, "from": f"/{old}", "path": f"/{new}"} for number, (old, new) in enumerate(zip(names, names[1:]))]
+    made: Any = dataclass(
+        type("Renamed", (), {"__annotations__": {"text": str, names[-1]: Annotated[int, llvs.Counter()]}, "text": "", names[-1]: 0})
+    )
+    upgrades = [upgrade(old, new) for old, new in zip(names, names[1:])]
+    rules = {"schema": {"at": "/form", "renames": told[len(told) - renames :]}} if renames else {}
+    return llvs.model(prefix, upgrades=upgrades, rules=rules)(made)
+
+
+@pytest.mark.parametrize("is_between", [True, False])
+def test_a_counter_that_is_renamed_in_one_release_after_the_other_is_counted_once(
+    devices: tuple[llvs.Coordinator, llvs.Coordinator], is_between: bool
+) -> None:
+    """The rules of the store have the renames of the release before: those that are added stand."""
+    a, b = devices
+    first, second, third = (renamed("r/", *"abc"[:number], renames=number - 1) for number in (1, 2, 3))
+    a.collection(first)["1"] = first(a=100)
+    for model, name in ((second, "b"), (third, "c")) if is_between else ((third, "c"),):
+        for one in (a, b, a):
+            one.sync()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for one in devices:
+                with one.collection(model).edit("1") as value:
+                    setattr(value, name, getattr(value, name) + 1)
+    for one in (a, b, a):
+        one.sync()
+    assert json.loads(a["r/1"])["c"] == json.loads(b["r/1"])["c"] == (104 if is_between else 102)
+    # A program of the release before does not take the renames back.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert a.collection(second)["1"].b == (104 if is_between else 102)
+    assert len(json.loads(a["__llvs_schema"])["ids"]["r/"]["schema"]["renames"]) == 2
+
+
+def test_a_counter_is_not_upgraded_by_renames_that_the_store_has_not(devices: tuple[llvs.Coordinator, llvs.Coordinator]) -> None:
+    """What the store has stands: merges would add up what both upgrades made, so the value is left as it is, and that is told."""
+    a, b = devices
+    first, second, other = renamed("r/", "a", renames=0), renamed("r/", "a", "b", renames=1), renamed("r/", "a", "c", renames=1)
+    a.collection(first)["1"] = first(a=100)
+    a.collection(second)["2"] = second(b=1)
+    for one in (a, b, a):
+        one.sync()
+    for one in devices:
+        with pytest.warns(llvs.SchemaWarning, match="renames"):
+            values = one.collection(other)
+        with pytest.raises(llvs.DecodeError, match="other renames than the model") as problem:
+            with values.edit("1") as value:
+                value.c += 1
+        assert problem.value.member == "/c"
+        with pytest.raises(llvs.DecodeError):
+            values["1"] = other(c=5)
+        assert json.loads(one["r/1"]) == {"text": "", "a": 100}

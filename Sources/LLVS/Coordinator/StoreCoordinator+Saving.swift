@@ -187,6 +187,11 @@ extension StoreCoordinator {
         try store.join(headsLike: current, given: (options.arbiter as? RulesArbiter)?.given, knowing: &differences)
     }
 
+    /// The current version and the heads that have its state, into which `base` merges them.
+    func headsLikeCurrent() throws -> [VersionID] {
+        try store.headsLike(current, given: (options.arbiter as? RulesArbiter)?.given, knowing: &differences)
+    }
+
     /// The version that a place names; nil for a branch without a head.
     public func version(at place: Place) throws -> VersionID? {
         switch place {

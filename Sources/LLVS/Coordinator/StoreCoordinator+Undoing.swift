@@ -1,60 +1,3 @@
-/// What versions say in their metadata so that a device finds what to undo, in whatever process, and whatever came by sync.
-enum UndoMarks {
-    /// The device that saved: a JSON string.
-    static let deviceKey = Metadata.deviceKey
-    /// Saves of one group, one after the other, count as one: a JSON string.
-    static let groupKey = Array("__llvs_group".utf8)
-    /// What the save did, for a person: a JSON string.
-    static let descriptionKey = Array("__llvs_description".utf8)
-    /// The versions that this one undoes: a JSON array of ids, newest first.
-    static let undoKey = Array("__llvs_undo".utf8)
-    /// The undo that this one takes back: a JSON string, its id.
-    static let redoKey = Array("__llvs_redo".utf8)
-
-    static func json(_ text: [UInt8]) -> [UInt8] {
-        var out: [UInt8] = []
-        text.withUnsafeBytes { CanonicalText.append($0, to: &out) }
-        return out
-    }
-
-    static func json(_ ids: [VersionID]) -> [UInt8] {
-        Array("[\(ids.map { "\"\($0)\"" }.joined(separator: ","))]".utf8)
-    }
-
-    /// A JSON string; nil where it is something else.
-    /// - Throws: what the control throws.
-    static func string(_ bytes: [UInt8]?, _ control: PacedControl) throws -> String? {
-        guard let bytes else { return nil }
-        // A string alone is no document.
-        let whole = [UInt8(ascii: "[")] + bytes + [UInt8(ascii: "]")]
-        let found = try? whole.withUnsafeBytes { raw -> String? in
-            guard let text = try JSONTreeParser.parse(raw, work: DocumentControl(control.look)) else { return nil }
-            // The tree lies in the text.
-            defer { withExtendedLifetime(text) {} }
-            guard let top = text.tree.children(of: 0).first, text.tree.kind(top) == .string else { return nil }
-            return String(decoding: text.tree.text(top), as: UTF8.self)
-        }
-        try control.throwIfEnded()
-        return found ?? nil
-    }
-
-    /// What stands between quotation marks and can be the id of a version: of a JSON array of ids, or of one alone, all of them. No more is
-    /// kept of what others write there, however much it is.
-    /// - Throws: what the control throws.
-    static func forEachID(_ bytes: [UInt8]?, _ control: PacedControl, _ body: (VersionID) -> Void) throws {
-        guard let bytes else { return }
-        try bytes.withUnsafeBytes { raw in
-            var at = 0, opened: Int?
-            while at < raw.count, let quote = raw[at...].firstIndex(of: UInt8(ascii: "\"")) {
-                try control.step(0, bytes: quote - at)
-                if let from = opened, let id = VersionID(validating: UnsafeRawBufferPointer(rebasing: raw[from..<quote])) { body(id) }
-                opened = opened == nil ? quote + 1 : nil
-                at = quote + 1
-            }
-        }
-    }
-}
-
 /// Undoing what this device saved, and doing it again.
 extension StoreCoordinator {
     /// What there is to undo or to redo.
@@ -98,7 +41,8 @@ extension StoreCoordinator {
 
     /// Takes back the last save of this device that was not undone yet, as `Store.revert` does, in a version of its own. What others
     /// changed since stays. When nothing of it is left to take back, nothing is stored, and the next call goes on with the save before,
-    /// also of another process, as long as nobody changes those values.
+    /// also of another process, as long as nobody changes those values. If it was merged with what others changed, and theirs stands, a
+    /// version without changes notes the undo: so it does not come back when the others undo theirs.
     /// - Throws: `.invalidArgument` when the coordinator has no device, and as `Store.revert`.
     public func undo(metadata: Metadata = Metadata(), _ control: OperationControl = OperationControl()) throws -> Undone {
         let device = try device()
@@ -129,15 +73,22 @@ extension StoreCoordinator {
             guard let what = try which() else { return (nil, Store.Reverted()) }
             let paced = control.paced(.reading, doing: "Undoing what was saved in \(store.description)")
             func undone(at head: VersionID) throws -> (merge: SwappedMerge, changes: [Value.Change]) {
-                var merge = try SwappedMerge(onto: store.requireOrdinal(head, toBuildOn: true), in: store, paced)
-                for version in what.versions {
-                    let ordinal = try store.requireOrdinal(version)
-                    try merge.undo(ordinal, to: store.predecessor(of: ordinal, parent))
-                }
+                let at = try store.requireOrdinal(head, toBuildOn: true)
+                let ordinals = try what.versions.map { try store.requireOrdinal($0) }
+                var merge = try SwappedMerge(onto: at, in: store, paced)
+                let without = try UndoneEdits.undoing(ordinals, at: at, in: store, paced)
+                for ordinal in ordinals { try merge.undo(ordinal, to: store.predecessor(of: ordinal, parent), without) }
+                if let without { try merge.undoRest(without) }
                 return (merge, try merge.changes())
             }
-            var done = try undone(at: current), head = current
-            if !done.changes.isEmpty {
+            func isBehindCurrent(_ version: VersionID) throws -> Bool {
+                let (ordinal, now) = (try store.requireOrdinal(version), try store.requireOrdinal(current))
+                return try ordinal == now || store.walk(AncestorSearch(ordinal, of: now), paced.look)
+            }
+            // What is to be undone may be behind another head alone that has the same state.
+            var head = try !isOwn || what.versions.allSatisfy(isBehindCurrent) ? current : base()
+            var done = try undone(at: head)
+            if head == current, !done.changes.isEmpty || done.merge.hasMet {
                 head = try base()
                 // Another head that has the same state may have edits in its history that lost against what is undone.
                 if head != current { done = try undone(at: head) }
@@ -152,7 +103,11 @@ extension StoreCoordinator {
                 all[UndoMarks.undoKey] = UndoMarks.json(what.versions)
             }
             let reverted = try store.make(done.changes, of: done.merge, on: head, all, paced)
-            if let version = reverted.version {
+            // If it was merged with others' saves, the undo is noted although it changes nothing by now: so it does not come back once they
+            // undo theirs.
+            let isNoted = try reverted.version == nil && (done.merge.hasMet || what.versions.contains(where: isEmptyUndo))
+            let noted = try isNoted ? store.makeVersion(basedOn: head, changes: [], metadata: all) : nil
+            if let version = reverted.version ?? noted {
                 differences = KnownDifferences()
                 self.move(to: version.id)
             } else if isOwn {
@@ -221,6 +176,12 @@ extension StoreCoordinator {
         return InterchangeEncoder.hex(hash.finish())
     }
 
+    /// Whether a version undoes others and changed nothing by that.
+    private func isEmptyUndo(_ version: VersionID) throws -> Bool {
+        let ordinal = try store.requireOrdinal(version)
+        return try store.changeCount(of: version) == 0 && store.lock.withRead { store.dag.rows[Int(ordinal)].traits.contains(.undoes) }
+    }
+
     /// The caller holds `saveGate`.
     private func find(_ device: [UInt8], _ control: OperationControl) throws -> (undo: Undoable?, redo: Undoable?) {
         var undo: Undoable?, redo: Undoable?, group: [UInt8]?, isRedoKnown = false
@@ -230,7 +191,7 @@ extension StoreCoordinator {
         let paced = control.paced(.reading, doing: "Looking for what to undo in \(store.description)")
         let now = try store.requireOrdinal(current)
         func ordinal(_ id: VersionID) -> UInt32? { store.lock.withRead { store.dag.ordinal(of: id) } }
-        let walk = try store.walk(HistoryQuery(from: [current]), control)
+        let walk = try store.walk(HistoryQuery(from: headsLikeCurrent()), control)
         search: while true {
             let page = try walk.next(64, control)
             if page.isEmpty { break }

@@ -19,11 +19,11 @@ enum SchemaRegistration {
         }
         // If the other side has patterns for a prefix, write a rule for the whole value as a pattern.
         let mapped = texts.map { Set(prefixes(of: $0.tree, mapped: true)) }, plain = texts.map { Set(prefixes(of: $0.tree, mapped: false)) }
-        let known = texts.map { forms(in: $0.tree) }
+        let known = try texts.map { try forms(in: $0, work) }
         let sides = try [0, 1].map { side in
-            // Where renames are added to what tells the form, or not told by one side, that is no contradiction.
+            // Where renames are added to what tells the form, or to other renames, or not told by one side, that is no contradiction.
             let told = known[side].filter { prefix, own in
-                known[1 - side][prefix].map { own.at == $0.at && !own.hasRenames && $0.hasRenames } ?? false
+                known[1 - side][prefix].map { own.at == $0.at && own.isAdded(to: $0) } ?? false
             }
             // The larger number of the form always wins. If the other side has another rule for that member, both cannot apply, and the
             // store's rule prevails.
@@ -58,13 +58,34 @@ enum SchemaRegistration {
         tree.member(UnsafeRawBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount), of: node)
     }
 
-    /// Which member tells the form, and whether renames go by it, for the prefixes for which that is told.
-    private static func forms(in tree: JSONTree) -> [[UInt8]: (at: [UInt8], hasRenames: Bool)] {
+    /// Which member tells the form, and which renames go by it.
+    private struct Forms {
+        let at: [UInt8]
+        /// Each as canonical JSON; nil where none are told.
+        let renames: Set<[UInt8]>?
+
+        /// Whether the other has all that this has, and more.
+        func isAdded(to other: Forms) -> Bool {
+            guard let all = other.renames else { return false }
+            return renames.map { $0.isStrictSubset(of: all) } ?? true
+        }
+    }
+
+    /// For the prefixes for which that is told.
+    private static func forms(in text: JSONText, _ work: DocumentControl) throws -> [[UInt8]: Forms] {
+        let tree = text.tree
         guard let ids = ids(of: tree) else { return [:] }
-        var found: [[UInt8]: (at: [UInt8], hasRenames: Bool)] = [:]
+        let values = DocumentValues([text], work: work)
+        var found: [[UInt8]: Forms] = [:]
         for prefix in tree.children(of: ids) where SchemaShape.isPatterns(prefix, in: tree) {
             guard let forms = member("schema", of: prefix, in: tree), let at = member("at", of: forms, in: tree) else { continue }
-            found[Array(tree.name(of: prefix))] = (Array(tree.text(at)), member("renames", of: forms, in: tree) != nil)
+            let renames = try member("renames", of: forms, in: tree).map { list in
+                try Set(
+                    tree.children(of: list).map {
+                        try CanonicalWriter.bytes(of: ValueRef(tree: 0, node: $0), in: values, normalises: true)
+                    })
+            }
+            found[Array(tree.name(of: prefix))] = Forms(at: Array(tree.text(at)), renames: renames)
         }
         return found
     }

@@ -23,6 +23,8 @@ final class History {
     /// heads.
     private var unbranchedTips: Set<UInt32>?
     private(set) var liveCount = 0
+    /// Versions that say that they undo or redo others, in the order of their ordinals. Some may not be live.
+    private(set) var undos: [UInt32] = []
     /// The row of the empty root while the history does not contain it.
     private(set) var virtualRoot: UInt32?
 
@@ -127,6 +129,7 @@ final class History {
                 changeCount: UInt32(truncatingIfNeeded: changeCount), state: .hidden,
                 traits: traits.subtracting(.keysAreKnown).union(id.text == nil ? [] : .isText)))
         keyHashes.appendRow()
+        if traits.contains(.undoes) { undos.append(ordinal) }
         if id.text != nil {
             texts[ordinal] = id
             foldedTexts[id.folded, default: []].append(ordinal)
@@ -277,7 +280,7 @@ final class History {
             id: id(ordinal), timestamp: row.timestamp, valueDataSize: row.valueDataSize, first: row.first, second: row.second,
             branch: branch(ordinal),
             place: row.place, checksum: row.checksum, changeCount: Int(row.changeCount),
-            traits: row.traits.intersection([.changeKindsVerified, .preserves]))
+            traits: row.traits.intersection([.changeKindsVerified, .preserves, .undoes]))
         rows[Int(moved)].made = row.made
         if let hashes { noteKeys(moved, count: hashes.count) { hashes[$0] } }
         drop(ordinal)

@@ -1,10 +1,11 @@
 /// The history as one run of bytes: a cache, so that opening a large store does not read every record.
 ///
-///     index   = magic "LLVSHIX6" · size of mark varint · mark (the storage's) · branches varint · (size varint · name, or 255 u8 and its
+///     index   = magic "LLVSHIX7" · size of mark varint · mark (the storage's) · branches varint · (size varint · name, or 255 u8 and its
 ///     SHA-256 when it is longer than 64 bytes) ...
 ///             · rows varint · row ... · persisted map
 ///     row     = 255 u8, where a version was given up; else version id · timestamp · checksum u32 · value data size varint
-///             · changes × 16 + traits varint (1: labels are true, 2: preserves, 4: ids are known, 8: made at another time)
+///             · changes × 32 + traits varint (1: labels are true, 2: preserves, 4: ids are known, 8: made at another time,
+///             16: undoes)
 ///             · hash of each id that it changed u32 × changes, when they are · when it was made, when that is another time: the difference
 ///             of the bits from the timestamp's, zigzag varint
 ///             · predecessors: 0, or how many rows back varint, twice · branch + 1 varint
@@ -22,7 +23,7 @@
 /// flat map and patch name versions by it. Rows come after those of their predecessors. Any inconsistency invalidates the whole index. The
 /// checksum is in the storage's envelope.
 enum HistoryIndex {
-    private static let magic: UInt64 = 0x3658_4948_5356_4C4C
+    private static let magic: UInt64 = 0x3758_4948_5356_4C4C
 
     private static let hole: UInt8 = 255
 
@@ -55,9 +56,9 @@ enum HistoryIndex {
             out.varint(row.valueDataSize)
             let hashes = row.traits.contains(.keysAreKnown) ? history.keyHashes(of: UInt32(truncatingIfNeeded: i)) : nil
             out.varint(
-                UInt64(row.changeCount) << 4 | (row.traits.contains(.changeKindsVerified) ? 1 : 0)
+                UInt64(row.changeCount) << 5 | (row.traits.contains(.changeKindsVerified) ? 1 : 0)
                     | (row.traits.contains(.preserves) ? 2 : 0)
-                    | (hashes == nil ? 0 : 4) | (row.made == row.timestamp ? 0 : 8))
+                    | (hashes == nil ? 0 : 4) | (row.made == row.timestamp ? 0 : 8) | (row.traits.contains(.undoes) ? 16 : 0))
             for hash in hashes ?? [] { out.integer(hash) }
             if row.made != row.timestamp { out.zigzag(row.made.bitPattern &- row.timestamp.bitPattern) }
             for predecessor in [row.first, row.second] { out.varint(predecessor == History.none ? 0 : UInt64(i) - UInt64(predecessor)) }
@@ -113,8 +114,8 @@ enum HistoryIndex {
                 }
                 guard let id = reader.versionID(), let later = reader.zigzag(), Double(bitPattern: time &+ later).isFinite,
                     let checksum = reader.integer(UInt32.self), let valueDataSize = reader.varint(),
-                    let changes = reader.count(atMost: Limits.changesPerVersion << 4 | 15),
-                    let hashes = changes & 4 != 0 ? reader.take((changes >> 4) * 4) : UnsafeRawBufferPointer(start: nil, count: 0),
+                    let changes = reader.count(atMost: Limits.changesPerVersion << 5 | 31),
+                    let hashes = changes & 4 != 0 ? reader.take((changes >> 5) * 4) : UnsafeRawBufferPointer(start: nil, count: 0),
                     let earlier = changes & 8 != 0 ? reader.zigzag() : 0,
                     let first = reader.count(atMost: number),
                     let second = reader.count(atMost: number), let branch = reader.count(atMost: branches.count),
@@ -134,12 +135,13 @@ enum HistoryIndex {
                         second: second == 0 ? History.none : UInt32(number - second),
                         branch: branch == 0 ? nil : branches[branch - 1],
                         place: RecordPlace(segment: UInt32(segment), offset: offset, length: length),
-                        checksum: checksum, changeCount: changes >> 4,
-                        traits: (changes & 1 != 0 ? History.Traits.changeKindsVerified : []).union(changes & 2 != 0 ? .preserves : []),
+                        checksum: checksum, changeCount: changes >> 5,
+                        traits: (changes & 1 != 0 ? History.Traits.changeKindsVerified : []).union(changes & 2 != 0 ? .preserves : [])
+                            .union(changes & 16 != 0 ? .undoes : []),
                         made: made)
                 else { return nil }
                 if changes & 4 != 0 {
-                    history.noteKeys(UInt32(number), count: changes >> 4) {
+                    history.noteKeys(UInt32(number), count: changes >> 5) {
                         UInt32(littleEndian: hashes.loadUnaligned(fromByteOffset: $0 * 4, as: UInt32.self))
                     }
                 }

@@ -185,3 +185,61 @@ struct MergesOnly: HistoryPass {
         if old != nil, new == .both { open -= 1 }
     }
 }
+
+/// The versions that undo others and that exactly one of two versions has behind it, or is; and whether merges are among those that one
+/// alone has. Walked by generation as above.
+struct UndosApart: HistoryPass {
+    /// Of the one and of the other.
+    struct Found {
+        var left: [UInt32] = [], right: [UInt32] = []
+        var mergesLeft = false, mergesRight = false
+    }
+
+    private let a: UInt32, b: UInt32
+    private var marks: [UInt32: Side] = [:]
+    private var queue = GenerationQueue()
+    /// Entries of the queue that one side alone reaches, as far as is known.
+    private var open = 0
+    private var found = Found()
+
+    init(_ a: UInt32, _ b: UInt32) { self.a = a; self.b = b }
+
+    mutating func go(_ steps: Int, in dag: History) -> Found? {
+        if marks.isEmpty {
+            paint(a, .left, dag)
+            paint(b, .right, dag)
+        }
+        var budget = steps
+        while open > 0, let ordinal = queue.first {
+            if budget <= 0 { return nil }
+            budget -= 1
+            _ = queue.pop()
+            Work.versions.count()
+            let side = marks[ordinal] ?? .both
+            let row = dag.rows[Int(ordinal)]
+            if side != .both {
+                open -= 1
+                let isMerge = row.second != History.none, undoes = row.traits.contains(.undoes)
+                if side == .left {
+                    if undoes { found.left.append(ordinal) }
+                    found.mergesLeft = found.mergesLeft || isMerge
+                } else {
+                    if undoes { found.right.append(ordinal) }
+                    found.mergesRight = found.mergesRight || isMerge
+                }
+            }
+            for predecessor in [row.first, row.second] where predecessor != History.none { paint(predecessor, side, dag) }
+        }
+        return found
+    }
+
+    private mutating func paint(_ ordinal: UInt32, _ side: Side, _ dag: History) {
+        let old = marks[ordinal]
+        let new = (old ?? []).union(side)
+        if let old, old == new { return }
+        marks[ordinal] = new
+        if old == nil { queue.push(ordinal, dag.rows[Int(ordinal)].generation) }
+        if old == nil, new != .both { open += 1 }
+        if old != nil, new == .both { open -= 1 }
+    }
+}

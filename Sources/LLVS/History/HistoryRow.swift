@@ -42,6 +42,8 @@ extension History {
         static let keysAreKnown = Traits(rawValue: 16)
         /// It has a branch, and a version without one descends from it.
         static let isBehindUnbranched = Traits(rawValue: 32)
+        /// It says that it takes back other versions, or an undo: `UndoMarks`.
+        static let undoes = Traits(rawValue: 64)
     }
 
     enum State: UInt8 {

@@ -15,10 +15,17 @@ struct ContentBase {
     private let bases: [UInt32]
     private let control: PacedControl
     private var folds: [[UInt32]: FoldedVersions] = [:]
+    /// What versions count as holding.
+    private let held: (UnsafeRawBufferPointer, UInt32) throws -> SideValue?
 
-    init(_ store: Store, bases: [UInt32], _ control: PacedControl) {
+    /// - Parameter held: what versions count as holding of an id; what prevails there unless it is given.
+    init(
+        _ store: Store, bases: [UInt32], holding held: ((UnsafeRawBufferPointer, UInt32) throws -> SideValue?)? = nil,
+        _ control: PacedControl
+    ) {
         self.store = store
         self.bases = store.oldestFirst(bases)
+        self.held = held ?? { SideValue(try store.maps.entry($0, at: $1)) }
         self.control = control
     }
 
@@ -30,7 +37,7 @@ struct ContentBase {
     }
 
     mutating func value(_ merge: HeldMerge) throws -> Found {
-        if bases.count <= 1 { return Found(held: SideValue(try bases.first.flatMap { try store.maps.entry(merge.key, at: $0) })) }
+        if bases.count <= 1 { return Found(held: try bases.first.flatMap { try held(merge.key, $0) }) }
         var memo: [[UInt32]: Found] = [:]
         var stack = [try frame(bases, merge.key)]
         while var top = stack.popLast() {
@@ -39,7 +46,7 @@ struct ContentBase {
                 memo[top.versions] = top.found
                 continue
             }
-            let other = SideValue(try store.maps.entry(merge.key, at: top.versions[top.next]))
+            let other = try held(merge.key, top.versions[top.next])
             // One event: nothing new.
             if !SideValue.isSameReference(top.found.held, other) {
                 let below = store.oldestFirst(try top.fold.bases(upTo: top.next, in: store, control))
@@ -68,7 +75,7 @@ struct ContentBase {
     private func known(_ versions: [UInt32], _ key: UnsafeRawBufferPointer, _ memo: [[UInt32]: Found]) throws -> Found? {
         switch versions.count {
         case 0: return Found()
-        case 1: return Found(held: SideValue(try store.maps.entry(key, at: versions[0])))
+        case 1: return Found(held: try held(key, versions[0]))
         default: return memo[versions]
         }
     }
@@ -76,7 +83,7 @@ struct ContentBase {
     private mutating func frame(_ versions: [UInt32], _ key: UnsafeRawBufferPointer) throws -> Frame {
         let fold = folds[versions] ?? FoldedVersions(versions)
         folds[versions] = fold
-        return Frame(fold: fold, found: Found(held: SideValue(try versions.first.flatMap { try store.maps.entry(key, at: $0) })))
+        return Frame(fold: fold, found: Found(held: try versions.first.flatMap { try held(key, $0) }))
     }
 }
 

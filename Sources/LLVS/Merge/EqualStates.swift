@@ -100,7 +100,8 @@ extension Store {
                 }
             }
         } catch let differ as Differ { return (differ.key.withUnsafeBytes { ValueID(unchecked: $0) }, false) }
-        return nil
+        // If both undid what the other did not know to be undone, the merge of the two may hold something else than either.
+        return try UndoneEdits.apart(a, b, over: nil, in: self, control)?.ids.first.map { ($0, false) }
     }
 
     func isSameValue(
@@ -145,19 +146,35 @@ extension Store {
     func join(
         headsLike version: VersionID, given: @autoclosure () -> MergeSchema? = nil, knowing known: inout KnownDifferences
     ) throws -> VersionID {
+        let equal = try ordinalsOfHeadsLike(version, given: given(), knowing: &known)
+        return equal.count > 1 ? try joinEqualHeads(equal)?.id ?? version : version
+    }
+
+    /// A version, and the other heads without a branch that have its state, if it is such a head.
+    func headsLike(
+        _ version: VersionID, given: @autoclosure () -> MergeSchema? = nil, knowing known: inout KnownDifferences
+    ) throws -> [VersionID] {
+        let equal = try ordinalsOfHeadsLike(version, given: given(), knowing: &known)
+        return equal.isEmpty ? [version] : lock.withRead { equal.map(dag.id) }
+    }
+
+    /// The same, newest first; none if there are no other heads.
+    private func ordinalsOfHeadsLike(
+        _ version: VersionID, given: @autoclosure () -> MergeSchema?, knowing known: inout KnownDifferences
+    ) throws -> [UInt32] {
         // Mostly there is one head.
         guard
             try lock.withRead({
                 try checkOpenLocked(); return dag.headOrdinals.count > 1
             })
-        else { return version }
+        else { return [] }
         let heads = try lock.withRead { () -> [(ordinal: UInt32, id: VersionID)] in
             try checkOpenLocked()
             let heads = dag.unbranchedHeadOrdinals
             guard let ordinal = dag.ordinal(of: version), heads.contains(ordinal), heads.count <= Store.mostHeadsCompared else { return [] }
             return heads.sorted(by: dag.isNewer).map { ($0, dag.id($0)) }
         }
-        guard heads.count > 1, let at = heads.first(where: { $0.id == version })?.ordinal else { return version }
+        guard heads.count > 1, let at = heads.first(where: { $0.id == version })?.ordinal else { return [] }
         known.begin(at: version)
         let given = given()
         var equal: [UInt32] = [], differing: [VersionID: ValueID] = [:], left = Store.mostCompared
@@ -177,7 +194,7 @@ extension Store {
             }
         }
         known.keep(differing)
-        return equal.count > 1 ? try joinEqualHeads(equal)?.id ?? version : version
+        return equal
     }
 
     // MARK: Many versions

@@ -67,9 +67,10 @@ extension Store {
         }
         let bases = try ancestors()
         known = bases
+        let undone = try byRules == nil ? nil : UndoneEdits.apart(first, second, over: bases, in: self, control)
         if let byRules {
             // Mostly there are no rules: the first side holds none, and the second brings none.
-            if byRules.given == nil, byRules.merger == nil, bases.count == 1 {
+            if byRules.given == nil, byRules.merger == nil, undone == nil, bases.count == 1 {
                 // In a fold the merge before has told.
                 let onFirst = line.withoutRules == first ? nil : try maps.prevailing(at: first)
                 if try onFirst.flatMap(schemaEntry) == nil,
@@ -81,17 +82,18 @@ extension Store {
                     return outcome(metadata, changes)
                 }
             }
-            if var rules = try RulesMerge(first, second, bases, byRules, recencies: line.recencies, in: self, control) {
+            if var rules = try RulesMerge(
+                first, second, bases, byRules, recencies: line.recencies, undone: undone, in: self, control)
+            {
                 let matter = try idsToMerge(first, second, near, byRulesOver: bases, control)
-                guard
-                    let forks = try MergeForks(
-                        first, second, bases, areShown: false, rules: rules, among: matter, in: self, control)
-                else {
-                    return outcome(try rules.marked(metadata), MergeChanges())
-                }
-                line.heads.decide(second, bases, oursSide, FoldedVersions(bases), byRules: true)
-                let inside = try rules.changes(forks.covered, keys: forks.arena)
-                return outcome(try rules.marked(metadata), try MergeChanges(forks.changes(.mostRecentChange, oursSide), inside))
+                let forks = try MergeForks(first, second, bases, areShown: false, rules: rules, among: matter, in: self, control)
+                if forks == nil, undone == nil { return outcome(try rules.marked(metadata), MergeChanges()) }
+                if undone == nil { line.heads.decide(second, bases, oursSide, FoldedVersions(bases), byRules: true) }
+                let arena = forks?.arena ?? ByteArena()
+                let covered = try rules.withUndone(forks?.covered ?? [], first, second, in: arena)
+                let inside = try rules.changes(covered, keys: arena)
+                let whole = try forks?.changes(.mostRecentChange, oursSide) ?? MergeChanges()
+                return outcome(try rules.marked(metadata), try MergeChanges(whole, inside))
             }
         }
         let builtIn = arbiter as? BuiltInArbiter ?? (byRules == nil ? nil : .mostRecentChange)

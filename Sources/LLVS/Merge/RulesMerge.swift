@@ -8,6 +8,9 @@ struct RulesMerge {
     private let answers = Answers()
     private let recencies: Recencies?
     private var base: ContentBase
+    private let bases: [UInt32]
+    /// What is undone on both sides, of which rules are not asked what stands, but what would without it.
+    private let undone: UndoneEdits?
     /// What came of the rules themselves, where they differ.
     private var schemaOutcome: HeldMerge.Outcome?
     /// Where in the merged values what was decided is, by id, for those who ask.
@@ -17,15 +20,17 @@ struct RulesMerge {
     private var records: [(id: [UInt8], records: ConflictRecords)] = []
 
     /// Nil when there are no rules: then everything is as without this.
-    /// - Parameter recencies: of the fold that it is a step of.
+    /// - Parameters:
+    ///   - recencies: of the fold that it is a step of.
+    ///   - undone: what is undone on both sides.
     /// - Throws: `.unsupported` when a side holds rules of a number that is not known.
     init?(
-        _ first: UInt32, _ second: UInt32, _ bases: [UInt32], _ arbiter: RulesArbiter, recencies: Recencies? = nil, in store: Store,
-        _ control: PacedControl
+        _ first: UInt32, _ second: UInt32, _ bases: [UInt32], _ arbiter: RulesArbiter, recencies: Recencies? = nil,
+        undone: UndoneEdits? = nil, in store: Store, _ control: PacedControl
     ) throws {
         let given = arbiter.given
         let p = try store.schemaEntry(at: first), q = try store.schemaEntry(at: second)
-        if given == nil, arbiter.merger == nil, p == nil, q == nil { return nil }
+        if given == nil, arbiter.merger == nil, undone == nil, p == nil, q == nil { return nil }
         let sides = [p, q]
         for (entry, version) in zip(sides, [first, second]) {
             if let problem = try entry.flatMap({ try store.problem(ofSchema: $0) }), problem.isUnknownMerge {
@@ -55,18 +60,21 @@ struct RulesMerge {
             if try bases.contains(where: { try entry != nil && isSame(store.schemaEntry(at: $0), entry) }) { records = outcome.records }
         }
         schema = given ?? prevailing
-        guard schema != nil || arbiter.merger != nil else { return nil }
+        guard schema != nil || arbiter.merger != nil || undone != nil else { return nil }
         merger = arbiter.merger
         self.store = store
         self.control = control
         self.recencies = recencies
         self.base = base
+        (self.bases, self.undone) = (bases, undone)
         schemaOutcome = isSame(sides[0], sides[1]) ? nil : outcome
         if given == nil || !outcome.records.isEmpty, !records.isEmpty { self.records.append((MergeSchema.idBytes, records)) }
     }
 
     /// Whether the id is merged by rules; the rules themselves are, too.
-    func covers(_ key: UnsafeRawBufferPointer) -> Bool { isSchema(key) || merger != nil || schema?.covers(key) ?? false }
+    func covers(_ key: UnsafeRawBufferPointer) -> Bool {
+        isSchema(key) || merger != nil || schema?.covers(key) ?? false || undone?.contains(key) ?? false
+    }
     /// Whether the same bytes on both sides are two events.
     func counts(_ key: UnsafeRawBufferPointer) -> Bool { !isSchema(key) && schema?.hasCounter(for: key) ?? false }
 
@@ -77,18 +85,41 @@ struct RulesMerge {
         let key = difference.key
         if isSchema(key) { return schemaOutcome?.result ?? .a }
         let rules = schema?.rules(for: key)
-        guard rules != nil || merger != nil else { return .a }
+        let isUndone = undone?.contains(key) ?? false
+        guard rules != nil || merger != nil || isUndone else { return .a }
         let answers = answers
         let asked = merger.map { AskedMerger(merger: $0, id: Array(key)) { answers.hasSome = true } }
         var merge = HeldMerge(
             store: store, key: key, rules: rules.map { .rules($0) } ?? .whole, control: control, asked: asked,
             recencies: recencies)
         merge.tellsPlaces = tellsPlaces
-        let found = try base.value(merge)
-        let outcome = try merge.merge(found.held, SideValue(difference.before), SideValue(difference.after), contested: found.contested)
+        let outcome: HeldMerge.Outcome
+        if isUndone, let undone {
+            outcome = try undone.merged(merge, over: bases)
+        } else {
+            let found = try base.value(merge)
+            outcome = try merge.merge(found.held, SideValue(difference.before), SideValue(difference.after), contested: found.contested)
+        }
         if !outcome.records.isEmpty { records.append((Array(key), outcome.records)) }
         if !outcome.places.isEmpty { places[Array(key)] = outcome.places }
         return outcome.result
+    }
+
+    /// Adds to differences what is undone on both sides and is the same on both.
+    /// - Parameter arena: holds their ids.
+    func withUndone(_ differences: [Difference], _ first: UInt32, _ second: UInt32, in arena: ByteArena) throws -> [Difference] {
+        guard let undone else { return differences }
+        let known = Set(differences.map { ValueID(unchecked: $0.key) })
+        var all = differences
+        for id in undone.ids where !known.contains(id) {
+            try control.step()
+            try id.bytes.withUnsafeBytes { key in
+                if isSchema(key) { return }
+                let before = try store.maps.entry(key, at: first), after = try store.maps.entry(key, at: second)
+                all.append(Difference(key: arena.copy(key), before: before, after: after))
+            }
+        }
+        return all.count == differences.count ? all : all.sorted { Bytes.compare($0.key, $1.key) < 0 }
     }
 
     /// Whether something was to be decided of the id that `decide` was asked about last.

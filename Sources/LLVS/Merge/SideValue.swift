@@ -179,6 +179,9 @@ struct HeldMerge {
         return try withBytes(value) { bytes in bytes.map { SideValue(.computed(Array($0), recency: recency)) } }
     }
 
+    /// The bytes of a value.
+    func bytes(of value: SideValue) throws -> [UInt8] { try withBytes(value) { $0.map { Array($0) } ?? [] } }
+
     /// Whether both are the same bytes, or both are absent.
     func areSame(_ a: SideValue?, _ b: SideValue?) throws -> Bool {
         guard let a, let b else { return a == nil && b == nil }
@@ -294,7 +297,7 @@ struct HeldMerge {
     }
 
     /// The version that tells how recent a value is: the one that stored it; where that is a merge, the later one of its two sides'.
-    private func recency(_ held: SideValue) throws -> UInt32 {
+    func recency(_ held: SideValue) throws -> UInt32 {
         switch held.content {
         case .computed(_, let recency): return recency
         case .stored(let entry): return try recency(storedIn: entry.version)

@@ -112,15 +112,18 @@ extension Store {
         if try areSettled || haveEqualStates(first, second, given: query.arbiter.given, control) {
             return (Conflicts(), try MergeMarks.settled(rank(of: first), rank(of: second)), [])
         }
-        var rules = try RulesMerge(first, second, bases, query.arbiter, recencies: Recencies(), in: self, control)
-        guard let forks = try MergeForks(first, second, bases, areShown: false, rules: rules, in: self, control) else {
-            return (Conflicts(), Metadata(), [])
-        }
+        let undone = try UndoneEdits.apart(first, second, over: bases, in: self, control)
+        var rules = try RulesMerge(first, second, bases, query.arbiter, recencies: Recencies(), undone: undone, in: self, control)
+        let forks = try MergeForks(first, second, bases, areShown: false, rules: rules, in: self, control)
+        if forks == nil, undone == nil { return (Conflicts(), Metadata(), []) }
+        let arena = forks?.arena ?? ByteArena()
+        let covered = try rules?.withUndone(forks?.covered ?? [], first, second, in: arena) ?? []
+        defer { withExtendedLifetime(arena) {} }
         var others: Set<ValueID> = []
         var all: [(id: [UInt8], records: ConflictRecords)] = [], conflicts = Conflicts(), marks = Metadata()
         if rules != nil {
             rules?.tellsPlaces = standing != nil
-            for difference in forks.covered {
+            for difference in covered {
                 try control.step()
                 if let only = query.only, !only.bytes.withUnsafeBytes({ Bytes.equal($0, difference.key) }) { continue }
                 if let among, !among.contains(Array(difference.key)) { continue }
@@ -135,7 +138,7 @@ extension Store {
             }
         }
         let decided = Set(all.map { ValueID(unchecked: $0.id) })
-        for fork in forks.forks where fork.isConflicting && among == nil {
+        for fork in forks?.forks ?? [] where fork.isConflicting && among == nil {
             try control.step()
             if let only = query.only, !only.bytes.withUnsafeBytes({ Bytes.equal($0, fork.key) }) { continue }
             all.append((Array(fork.key), try ConflictRecords(wholeRecord(fork, standing: standing))))

@@ -97,10 +97,14 @@ struct SwappedMerge {
     private let control: PacedControl
     /// What the head holds after what was merged so far, of the ids that were concerned.
     private var held: [ValueID: SideValue?] = [:]
+    /// Of these, those that were made without what is undone.
+    private var isMade: Set<ValueID> = []
     private var superseded: Set<ValueID> = []
     private var conflicts: [Conflict] = []
     private var counts = false
     private var versions: [VersionID] = []
+    /// Whether a value was made without what is undone from the history: then undoing counts although it changes nothing.
+    private(set) var hasMet = false
 
     init(onto head: UInt32, in store: Store, _ control: PacedControl) throws {
         self.store = store
@@ -123,12 +127,15 @@ struct SwappedMerge {
     }
 
     /// The head is the newer side: what was changed since stays.
-    mutating func undo(_ version: UInt32, to before: UInt32?) throws {
+    /// - Parameter without: makes values without what is undone, of several versions at once, where other lines changed them, too.
+    mutating func undo(_ version: UInt32, to before: UInt32?, _ without: UndoneEdits? = nil) throws {
         versions.append(store.versionID(version))
         for one in [before, version].compactMap(\.self) { try Self.checkRules(at: one, in: store) }
         let merged = try MergedEdits(by: version, upTo: head, in: store, control)
         try forEachDifference(before, version) { merge, key, was, became in
-            let id = ValueID(unchecked: key), now = try merge.now(id, key)
+            let id = ValueID(unchecked: key)
+            if let without, try merge.take(id, key, without, (SideValue(was), SideValue(became))) { return }
+            let now = try merge.now(id, key)
             // What was removed since stays removed, whatever it was.
             if now == nil, became != nil {
                 if was != nil { merge.superseded.insert(id) }
@@ -164,6 +171,43 @@ struct SwappedMerge {
                 }
             }
         }
+    }
+
+    /// What is undone by versions that recorded nothing of a value, since another save stood against what they undid.
+    mutating func undoRest(_ without: UndoneEdits) throws {
+        for id in without.ids where held[id] == nil {
+            try control.step()
+            _ = try id.bytes.withUnsafeBytes { try take(id, $0, without, nil) }
+        }
+    }
+
+    /// A value without what is undone.
+    /// - Parameter edit: what a version that is undone changed.
+    /// - Returns: false if no other line changed it: then the edit itself tells what comes of it.
+    private mutating func take(
+        _ id: ValueID, _ key: UnsafeRawBufferPointer, _ without: UndoneEdits, _ edit: (before: SideValue?, after: SideValue?)?
+    ) throws -> Bool {
+        let merge = merger(key), now = SideValue(try store.maps.entry(key, at: head))
+        if held[id] == nil {
+            let found = try without.value(merge)
+            guard found.isMet else { return false }
+            hasMet = true
+            isMade.insert(id)
+            held[id] = .some(try merge.areSameDocument(found.value, now) ? now : found.value)
+            tell(found.records, of: id, merge)
+            if try found.keepsMembers || (edit != nil && merge.areSameDocument(found.value, now)) { superseded.insert(id) }
+        }
+        guard isMade.contains(id) else { return false }
+        guard let edit else { return true }
+        if now == nil, edit.after != nil {
+            if edit.before != nil { superseded.insert(id) }
+            return true
+        }
+        // What was changed since, and stays.
+        let outcome = try merge.undo(edit.after, to: edit.before, in: now)
+        tell(outcome.records, of: id, merge)
+        if Self.isDecided(outcome, isRevert: true) { superseded.insert(id) }
+        return true
     }
 
     /// The version is the newer side.

@@ -217,7 +217,8 @@ extension Store {
         let ordinal = dag.append(
             id: header.id, timestamp: header.timestamp, valueDataSize: header.valueDataSize, first: first, second: second,
             branch: branch, place: place, checksum: header.checksum, changeCount: header.changeCount,
-            traits: header.dependencies.isEmpty ? [] : .preserves, clock: MadeTime.clock(header.metadata), storedAt: header.storedAt)
+            traits: (header.dependencies.isEmpty ? [] : History.Traits.preserves).union(UndoMarks.traits(header.metadata)),
+            clock: MadeTime.clock(header.metadata), storedAt: header.storedAt)
         dag.publish(ordinal, place: place, checksum: header.checksum)
         return ordinal
     }

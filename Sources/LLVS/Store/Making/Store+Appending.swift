@@ -250,7 +250,7 @@ extension Store {
             id: draft.version.id, timestamp: draft.version.timestamp, valueDataSize: draft.version.valueDataSize,
             first: draft.first, second: draft.second, branch: draft.version.metadata.branchName,
             place: RecordPlace(segment: ProvisionalRecords.segment, offset: 0, length: 0), checksum: 0, changeCount: draft.changes.count,
-            traits: draft.traits, clock: clock, storedAt: draft.storedAt)
+            traits: draft.traits.union(UndoMarks.traits(draft.version.metadata)), clock: clock, storedAt: draft.storedAt)
         draft.version.madeAt = dag.rows[Int(ordinal)].made
         dag.noteKeys(ordinal, count: draft.changes.count) { History.keyHash(draft.changes[$0].id) }
         return ordinal

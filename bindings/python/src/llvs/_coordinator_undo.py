@@ -31,7 +31,9 @@ class CoordinatorUndo(CoordinatorStore):
 
         It makes a new version, as `Store.revert` does, which becomes current. The save is found in the history, so undo also works after a
         restart and after syncs. If nothing of the save is left to revert, the result has no version, nothing is stored, and the next call
-        continues with the save before, also in another process.
+        continues with the save before, also in another process. If the save was merged with changes of others, and theirs prevail, the
+        result has no version either, but a version without changes records the undo, so that the save does not return if the others undo
+        theirs.
 
         Raises InvalidArgumentError (the coordinator has no device), CancelledError, StorageError; nothing is stored then. Cost: the
         versions since that save, and what it changed.

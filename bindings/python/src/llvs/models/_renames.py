@@ -16,6 +16,8 @@ class _Rename(NamedTuple):
 
 
 class _Forms(NamedTuple):
+    #: As the rules have it.
+    told: dict[str, Any]
     at: list[str]
     #: As they are undone: those of the latest form first.
     renames: list[_Rename]
@@ -34,12 +36,23 @@ class Renames:
     def __bool__(self) -> bool:
         return bool(self._forms)
 
+    def _of(self, value_id: str) -> Optional[_Forms]:
+        return next((forms for prefix, forms in self._forms if value_id.startswith(prefix)), None)
+
+    def standing(self, value_id: str, own: dict[str, Any]) -> dict[str, Any]:
+        """What stands under `schema` of the rules once those of a model are registered: the store's, unless the model's add to it."""
+        forms = self._of(value_id)
+        if forms is None:
+            return own
+        stored, given = (_shown(one) for one in (forms.told, own))
+        return own if stored[0] == given[0] and stored[1] <= given[1] else forms.told
+
     def undone(self, tree: Any, value_id: str, form: int) -> Any:
         """The value with the names that its members had in a form, where it is of a later one. The tree itself does not change.
 
         What stands under the new name is what counts: what is left under the old one, by an upgrade, gives way to it.
         """
-        forms = next((forms for prefix, forms in self._forms if value_id.startswith(prefix)), None)
+        forms = self._of(value_id)
         number = _get(tree, forms.at) if forms is not None else None
         if forms is None or not isinstance(number, Number):
             return tree
@@ -56,7 +69,17 @@ def _forms(patterns: Any) -> Optional[_Forms]:
         return None
     renames = [_Rename(one["to"], _names(one["from"]), _names(one["path"])) for one in found["renames"]]
     renames.sort(key=lambda rename: rename.to)
-    return _Forms(_names(found["at"]), renames[::-1])
+    told = {**found, "renames": [{**one, "to": _plain(one["to"])} for one in found["renames"]]}
+    return _Forms(told, _names(found["at"]), renames[::-1])
+
+
+def _plain(number: Decimal) -> Any:
+    return int(number) if number == number.to_integral_value() else float(number)
+
+
+def _shown(told: dict[str, Any]) -> tuple[Any, set[tuple[Decimal, str, str]]]:
+    """What tells the form, and the renames."""
+    return told.get("at"), {(Decimal(str(one["to"])), one["from"], one["path"]) for one in told.get("renames", ())}
 
 
 def _names(pointer: str) -> list[str]:

@@ -251,7 +251,7 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
         read = self._coordinator._current_id if at is None else at
         found = self._coordinator.value(self._value_id(id), at=read)
         if found is not None:
-            renames = self._renames(read if isinstance(read, str) else read.id)
+            renames = self._renames(_id(read))
             object, reading = self._definition.reading(found.data, found.id, found.stored_version, renames)
         elif default is not None:
             object, reading = self._definition.beginning(default, self.prefix + id)
@@ -268,7 +268,7 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
         """Saves the changes of an edit."""
         value_id = self.prefix + id
         rules = self._rules(self._coordinator._current_id)
-        made = self._definition.splice(reading, object, reading.data, value_id, rules.data or self._schema)
+        made = self._definition.splice(reading, object, reading.data, value_id, rules.data or self._schema, self._renames(_id(read)))
         update = {} if made is None or made == reading.data else {value_id: made}
         if not update and about["metadata"] is None:
             return
@@ -300,7 +300,8 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
                     reading = Reading(None, None)
                     if there is not None:
                         reading = self._definition.reading(there.data, value_id, there.stored_version, self._renames(base))[1]
-                made = self._definition.splice(reading, object, None if there is None else there.data, value_id, rules.data or self._schema)
+                current = None if there is None else there.data
+                made = self._definition.splice(reading, object, current, value_id, rules.data or self._schema, self._renames(base))
                 if made is not None and (there is None or made != there.data):
                     update[value_id] = made
             if not update and not remove and about["metadata"] is None:
@@ -376,3 +377,7 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
 
     def __repr__(self) -> str:
         return f"<Collection of {self.model.__name__} under {self.prefix!r} of {self._coordinator._what()}>"
+
+
+def _id(version: AnyVersion) -> str:
+    return version if isinstance(version, str) else version.id

@@ -106,7 +106,7 @@ class Definition(Generic[_Model]):
             tree = parse(data)
             form = self._form_of(tree)
             if form < self.form:
-                tree = parse(self._lift(data, tree, form))
+                tree = parse(self._lift(data, tree, form, value_id, renames))
             if renames:
                 tree = renames.undone(tree, value_id, self.form)
             object: _Model = self._codec.decode(tree)
@@ -142,7 +142,9 @@ class Definition(Generic[_Model]):
             at = f"the member {problem.pointer!r}" if problem.path else "the object"
             raise TypeError(f"cannot save {value_id!r} as {self.model.__name__}: {at} {problem.why}. Nothing was saved") from problem
 
-    def splice(self, reading: Reading, object: _Model, current: Optional[bytes], value_id: str, rules: bytes) -> Optional[bytes]:
+    def splice(
+        self, reading: Reading, object: _Model, current: Optional[bytes], value_id: str, rules: bytes, renames: Optional[Renames] = None
+    ) -> Optional[bytes]:
         """Returns the bytes to save: the members of the object that differ from those read, and otherwise the stored members.
 
         None if there is nothing to save. current: the bytes that are stored now, which may have changed since the reading.
@@ -163,7 +165,7 @@ class Definition(Generic[_Model]):
             try:
                 tree = parse(current)
                 form = self._form_of(tree)
-                older = self._lift(current, tree, form) if form < self.form else current
+                older = self._lift(current, tree, form, value_id, renames) if form < self.form else current
                 spellings = Spellings(self._codec, tree if older is current else parse(older))
             except (Mismatch, NotJSON) as problem:
                 raise self._refusal(problem, current, value_id, None) from problem
@@ -186,7 +188,7 @@ class Definition(Generic[_Model]):
             raise Mismatch("is no number of a form; forms count from 1", self._form)
         return int(number)
 
-    def _lift(self, data: bytes, tree: Any, form: int) -> bytes:
+    def _lift(self, data: bytes, tree: Any, form: int, value_id: str, renames: Optional[Renames]) -> bytes:
         """Returns the value in the newest form; parts that the upgrades do not change keep every byte."""
         if not isinstance(tree, dict):
             return data
@@ -202,17 +204,22 @@ class Definition(Generic[_Model]):
                 name = getattr(upgrade, "__name__", repr(upgrade))
                 raise Mismatch(f"cannot be upgraded from form {number} to {number + 1} by {name}: {problem!r}") from problem
         if self._added.rules:
-            twice = self._added.problem(self._renamed(data, tree, text), parse(text))
+            own = self.rules.get("schema", {})
+            forms = renames.standing(value_id, own) if renames else own
+            twice = self._added.problem(self._renamed(data, tree, text, forms), parse(text))
+            if twice is not None and forms != own:
+                why = f"{twice.why}. The rules of the store have other renames than the model, which stand: {write(forms).decode()}"
+                raise Mismatch(why, *twice.path)
             if twice is not None:
                 raise twice
         merged = documents.merge_values(write(before), text, data, "auto", saving=True).data
         return data if merged is None else _respelled(merged, data)
 
-    def _renamed(self, data: bytes, tree: Any, newest: bytes) -> Any:
+    def _renamed(self, data: bytes, tree: Any, newest: bytes, forms: dict[str, Any]) -> Any:
         """Returns the old value with the renames of the rules applied, as a merge with the upgraded value does."""
-        if "renames" not in self.rules.get("schema", {}):
+        if "renames" not in forms:
             return tree
-        moved = documents.merge_values(newest, write({**parse(newest), "": None}), data, self.rules)
+        moved = documents.merge_values(newest, write({**parse(newest), "": None}), data, {**self.rules, "schema": forms})
         if moved.data is None or any(record.kind is ConflictKind.NOT_JSON for record in moved.records):
             return tree
         return {name: value for name, value in parse(moved.data).items() if name}

@@ -91,7 +91,7 @@ class ModelsInTransaction(MutableMapping[str, _Model], Generic[_Model]):
     def _write(self, id: str, object: _Model, reading: Reading) -> None:
         value_id, there = self.prefix + id, self._values.get(self.prefix + id)
         rules = self._collection._rules(self._values.version)
-        made = self._definition.splice(reading, object, there, value_id, rules.data or self._collection._schema)
+        made = self._definition.splice(reading, object, there, value_id, rules.data or self._collection._schema, self._renames)
         if made is not None and made != there:
             self._values[value_id] = made
 

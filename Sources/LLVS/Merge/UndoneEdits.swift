@@ -1,0 +1,414 @@
+/// What values come to without saves that devices undid.
+///
+/// An undo says which versions it takes back (`UndoMarks`). The value without them is made from the history once more, from the first of
+/// them on: a save that is undone changes nothing, nor does an undo or a redo itself; any other save changes what it changed; and merges
+/// are made again by the rules. So it does not matter in which order, and on which device, saves were undone, and what only one of two
+/// devices undid of what both did is as the other one left it. Used by one thread.
+final class UndoneEdits {
+    /// What is known of a value at a version.
+    private struct Made {
+        /// Without what is undone.
+        var value: SideValue?
+        /// As it is there.
+        var actual: SideValue?
+        var isActual: Bool { SideValue.isSameReference(value, actual) }
+    }
+
+    /// A value without what is undone.
+    struct Outcome {
+        var value: SideValue?
+        /// Whether the value was changed on several lines that were merged, so that the undone version alone does not tell it.
+        var isMet = false
+        /// What the last of those merges had to decide.
+        var records = ConflictRecords()
+        /// Whether members stay that an undone save made for a later form.
+        var keepsMembers = false
+    }
+
+    /// A version that is made again, and may have changed one of the ids.
+    private struct Step {
+        enum Kind {
+            case save, undone, undo
+            case merge(with: UInt32)
+        }
+        let version: UInt32
+        /// Nil for a root.
+        let first: UInt32?
+        let kind: Kind
+    }
+
+    private let store: Store
+    private let control: PacedControl
+    private let heads: [UInt32]
+    /// Versions that undo or redo, and what they name, as far as that was looked for. Nothing, of one that is taken for a save.
+    private var named: [UInt32: [UInt32]] = [:]
+    /// What is made again, each behind its predecessors.
+    private var versions: [UInt32] = []
+    private var steps: [Step] = []
+    /// Of others among the versions, the nearest before them that holds the same of the ids.
+    private var alike: [UInt32: UInt32] = [:]
+    private var hasMerges = false
+    /// Of merges: their best common ancestors, and whether a side knew of an undo of which the other did not.
+    private var known: [UInt32: (bases: [UInt32], areApart: Bool)] = [:]
+    /// From which on, and which of them is to be undone now.
+    private var seeds: Set<UInt32> = [], acting: [UInt32] = []
+    /// What counts as undone.
+    private var undone: Set<UInt32> = []
+    /// The ids that this is about, in byte order.
+    private(set) var ids: [ValueID] = []
+    private var hashes: Set<UInt32> = []
+    private var isAbout: Set<ValueID> = []
+
+    private init(_ heads: [UInt32], in store: Store, _ control: PacedControl) {
+        (self.heads, self.store, self.control) = (heads, store, control)
+    }
+
+    /// - Parameters:
+    ///   - acting: the versions that are to be undone: saves, or undos that are to be redone.
+    ///   - head: where that is.
+    /// - Returns: nil if one of them is a merge.
+    static func undoing(_ acting: [UInt32], at head: UInt32, in store: Store, _ control: PacedControl) throws -> UndoneEdits? {
+        let made = UndoneEdits([head], in: store, control)
+        guard store.lock.withRead({ acting.allSatisfy { store.dag.rows[Int($0)].second == History.none } }) else { return nil }
+        try made.note(made.changedIDs(acting))
+        (made.seeds, made.acting) = (Set(acting), acting)
+        try made.find()
+        return made
+    }
+
+    /// What is undone on one of two versions, neither of which is behind the other, where the other one did not know of the undo and
+    /// changed the same, or undid it, too.
+    /// - Parameter bases: their best common ancestors; nil if only what both undid is asked for.
+    /// - Returns: nil if nothing is, of no value.
+    static func apart(
+        _ first: UInt32, _ second: UInt32, over bases: [UInt32]?, in store: Store, _ control: PacedControl
+    ) throws -> UndoneEdits? {
+        if store.lock.withRead({ store.dag.undos.isEmpty }) { return nil }
+        let found = try store.walk(UndosApart(first, second), control.look)
+        guard bases == nil ? !found.left.isEmpty && !found.right.isEmpty : !found.left.isEmpty || !found.right.isEmpty else { return nil }
+        let made = UndoneEdits([first, second], in: store, control)
+        let left = try made.changedIDs(found.left), right = try made.changedIDs(found.right)
+        var ids = left.intersection(right)
+        if let bases {
+            let left = try made.changed(left, at: second, mergedSince: found.mergesRight, bases)
+            ids.formUnion(try left.union(made.changed(right, at: first, mergedSince: found.mergesLeft, bases)))
+        }
+        if ids.isEmpty { return nil }
+        made.note(ids)
+        do { _ = try made.add(found) } catch is MoreIsUndone { try made.find() }
+        return made
+    }
+
+    /// Those of some ids that a line may have changed since the common ancestors with another one. If lines were merged into it, some may
+    /// have that hold what they held.
+    private func changed(_ ids: Set<ValueID>, at version: UInt32, mergedSince: Bool, _ bases: [UInt32]) throws -> Set<ValueID> {
+        if mergedSince || bases.count > 1 { return ids }
+        return try ids.filter { id in
+            try control.step()
+            return try id.bytes.withUnsafeBytes { key in
+                try !isSame(bases.first.flatMap { try store.maps.entry(key, at: $0) }, store.maps.entry(key, at: version))
+            }
+        }
+    }
+
+    func contains(_ key: UnsafeRawBufferPointer) -> Bool { isAbout.contains(ValueID(unchecked: key)) }
+
+    // MARK: Which versions
+
+    /// The versions that one names that undoes or redoes, and that are behind it. None of one that is to be taken for a save: since it says
+    /// nothing that is so, or since what it names is a merge.
+    private func targets(of version: UInt32) throws -> [UInt32] {
+        if let known = named[version] { return known }
+        var found: [UInt32] = []
+        if store.lock.withRead({
+            store.dag.rows[Int(version)].traits.contains(.undoes) && store.dag.rows[Int(version)].second == History.none
+        }), let metadata = try store.version(store.versionID(version))?.metadata {
+            var names: Set<UInt32> = []
+            try UndoMarks.forEachID(metadata[UndoMarks.redoKey] ?? metadata[UndoMarks.undoKey], control) { id in
+                if let ordinal = store.lock.withRead({ store.dag.ordinal(of: id) }), ordinal < version { names.insert(ordinal) }
+            }
+            if !names.isEmpty { names = try store.walk(Ancestors(of: [version], among: names.sorted()), control.look) }
+            let areMerges = store.lock.withRead { names.contains { store.dag.rows[Int($0)].second != History.none } }
+            found = areMerges ? [] : names.sorted()
+        }
+        named[version] = found
+        return found
+    }
+
+    /// The ids that versions changed, or that those changed which they undo.
+    private func changedIDs(_ versions: [UInt32]) throws -> Set<ValueID> {
+        var ids: Set<ValueID> = [], open = versions, seen = Set(versions)
+        while let version = open.popLast() {
+            try control.step()
+            try store.maps.forEachRecordedChange(version) { ids.insert(ValueID(unchecked: $0.key)) }
+            for target in try targets(of: version) where seen.insert(target).inserted { open.append(target) }
+        }
+        return ids
+    }
+
+    private func note(_ ids: Set<ValueID>) {
+        isAbout = ids
+        self.ids = ids.sorted()
+        hashes = Set(ids.map { $0.bytes.withUnsafeBytes(History.keyHash) })
+    }
+
+    /// Whether a version may have changed one of the ids, or what it undoes.
+    private func mayMatter(_ version: UInt32) throws -> Bool {
+        var open = [version], seen: Set<UInt32> = []
+        while let at = open.popLast() {
+            if store.lock.withRead({ hashes.contains { store.dag.mayHaveChanged(at, $0) } }) { return true }
+            for target in try targets(of: at) where seen.insert(target).inserted { open.append(target) }
+        }
+        return false
+    }
+
+    /// Adds what is undone by versions that one of two lines did not know of.
+    /// - Returns: whether any of them matters.
+    /// - Throws: `MoreIsUndone` if they were not known.
+    private func add(_ apart: UndosApart.Found) throws -> Bool {
+        let before = seeds.count, mattering = try (apart.left + apart.right).filter(mayMatter)
+        if mattering.isEmpty { return false }
+        let known = Set(versions)
+        for version in mattering {
+            for one in try [version] + targets(of: version) where !known.contains(one) { seeds.insert(one) }
+        }
+        if seeds.count > before { throw MoreIsUndone() }
+        return true
+    }
+
+    /// Finds what is to be made again: from the seeds on, and from what is undone in between.
+    private func find() throws {
+        while true {
+            versions = try store.walk(VersionsBetween(Array(seeds), heads), control.look)
+            let known = seeds.union(versions), before = seeds.count
+            for version in versions {
+                for target in try targets(of: version) where !known.contains(target) {
+                    if try mayMatter(target) { seeds.insert(target) }
+                }
+            }
+            if seeds.count == before { break }
+        }
+        // An undo comes behind what it names, and what redoes it comes behind the undo.
+        undone = Set(acting)
+        for version in versions.reversed() where !undone.contains(version) { undone.formUnion(try targets(of: version)) }
+        try findSteps()
+    }
+
+    private func findSteps() throws {
+        (steps, alike, hasMerges) = ([], [:], false)
+        for version in versions {
+            try control.step()
+            let (sides, mayHaveChanged) = store.lock.withRead {
+                (store.dag.predecessors(version), store.dag.keyHashes(of: version)?.contains(where: hashes.contains) ?? true)
+            }
+            let first = sides.first.map { alike[$0] ?? $0 }
+            if sides.count == 2 {
+                hasMerges = true
+                steps.append(Step(version: version, first: first, kind: .merge(with: alike[sides[1]] ?? sides[1])))
+            } else if mayHaveChanged || first == nil {
+                let kind: Step.Kind = try !targets(of: version).isEmpty ? .undo : undone.contains(version) ? .undone : .save
+                steps.append(Step(version: version, first: first, kind: kind))
+            } else {
+                alike[version] = first
+            }
+        }
+    }
+
+    // MARK: Values
+
+    /// Merges of lines of which one did not know of an undo on the other need more to be made again.
+    private struct MoreIsUndone: Error {}
+
+    /// What is made again of a value, and what came of it.
+    private func made(_ held: HeldMerge) throws -> (table: [UInt32: Made], outcome: Outcome) {
+        while true {
+            do {
+                var outcome = Outcome()
+                return (try made(held, &outcome), outcome)
+            } catch is MoreIsUndone { try find() }
+        }
+    }
+
+    /// A value where it is to be undone.
+    func value(_ held: HeldMerge) throws -> Outcome {
+        // If there were no others, no merge made again tells more than the edit does.
+        guard hasMerges else { return Outcome() }
+        var (table, outcome) = try made(held)
+        outcome.value = try heads.first.flatMap { try found($0, held.key, &table).value }
+        return outcome
+    }
+
+    /// A value where the two versions are merged.
+    func merged(_ held: HeldMerge, over bases: [UInt32]) throws -> HeldMerge.Outcome {
+        var table = try made(held).table
+        guard heads.count == 2 else { return HeldMerge.Outcome(result: .absent) }
+        let first = try found(heads[0], held.key, &table), second = try found(heads[1], held.key, &table)
+        let base = try base(bases, held, &table)
+        var outcome = try held.merge(base.held, first.value, second.value, contested: base.contested)
+        let value = outcome.value(newer: first.value, older: second.value)
+        outcome.contested = ContestedValues()
+        // What is there on a side stays as it is written.
+        if try held.areSameDocument(value, first.actual) {
+            outcome.result = .a
+        } else if try held.areSameDocument(value, second.actual) {
+            outcome.result = .b
+        } else if let value {
+            outcome.result = .computed(try held.bytes(of: value), recency: try held.recency(value))
+        } else {
+            outcome.result = .absent
+        }
+        return outcome
+    }
+
+    private func found(_ given: UInt32, _ key: UnsafeRawBufferPointer, _ table: inout [UInt32: Made]) throws -> Made {
+        let version = alike[given] ?? given
+        if let known = table[version] { return known }
+        let entry = SideValue(try store.maps.entry(key, at: version)), made = Made(value: entry, actual: entry)
+        table[version] = made
+        return made
+    }
+
+    private func base(_ bases: [UInt32], _ held: HeldMerge, _ table: inout [UInt32: Made], isActual: Bool = false) throws
+        -> ContentBase.Found
+    {
+        var known = table
+        var base = ContentBase(
+            store, bases: bases,
+            holding: { key, version in
+                let made = try self.found(version, key, &known)
+                return isActual ? made.actual : made.value
+            }, control)
+        let found = try base.value(held)
+        table = known
+        return found
+    }
+
+    private func made(_ held: HeldMerge, _ outcome: inout Outcome) throws -> [UInt32: Made] {
+        var table: [UInt32: Made] = [:]
+        let hash = History.keyHash(held.key)
+        for step in steps {
+            try control.step()
+            let version = step.version
+            if case .merge(let other) = step.kind {
+                if let first = step.first { table[version] = try merge(version, first, other, held, &table, &outcome) }
+                continue
+            }
+            let before = try step.first.map { try found($0, held.key, &table) } ?? Made()
+            var made = before
+            if store.lock.withRead({ store.dag.mayHaveChanged(version, hash) }) {
+                made.actual = SideValue(try store.maps.entry(held.key, at: version))
+            }
+            if case .undo = step.kind {
+                // It changes nothing itself.
+            } else if case .undone = step.kind {
+                if let kept = try held.kept(before.value, in: made.actual) {
+                    made.value = kept.value
+                    if kept.hasMembers { outcome.keepsMembers = true }
+                }
+            } else if SideValue.isSameReference(made.actual, before.actual) {
+                // It left the value alone.
+            } else if before.isActual {
+                made.value = made.actual
+            } else if try held.areSameDocument(before.value, before.actual) {
+                made.value = made.actual
+            } else {
+                made.value = try held.changed(before.value, by: (before.actual, made.actual))
+            }
+            table[version] = made
+        }
+        return table
+    }
+
+    /// The best common ancestors of a merge's sides; and whether one knew of an undo of which the other did not: then the merge goes by
+    /// what is undone as well.
+    private func sides(of merge: UInt32) throws -> (bases: [UInt32], areApart: Bool) {
+        if let found = known[merge] { return found }
+        let sides = store.lock.withRead { store.dag.predecessors(merge) }
+        let areApart = try add(store.walk(UndosApart(sides[0], sides[1]), control.look))
+        let found = (bases: try store.walk(CommonAncestors([sides[0]], [sides[1]]), control.look), areApart: areApart)
+        known[merge] = found
+        return found
+    }
+
+    private func merge(
+        _ version: UInt32, _ first: UInt32, _ second: UInt32, _ held: HeldMerge, _ table: inout [UInt32: Made], _ outcome: inout Outcome
+    ) throws -> Made {
+        let p = try found(first, held.key, &table), q = try found(second, held.key, &table)
+        let actual = SideValue(try store.maps.entry(held.key, at: version))
+        var made = Made(value: actual, actual: actual)
+        let (bases, areApart) = try sides(of: version)
+        if try !areApart && p.isActual && q.isActual && bases.allSatisfy({ try found($0, held.key, &table).isActual }) { return made }
+        let known = try base(bases, held, &table, isActual: true), base = try base(bases, held, &table)
+        if !SideValue.isSameReference(known.held, p.actual), !SideValue.isSameReference(known.held, q.actual) { outcome.isMet = true }
+        let with = try held.merge(known.held, p.actual, q.actual, contested: known.contested)
+        let came = with.value(newer: p.actual, older: q.actual)
+        if try areApart || held.areSameDocument(came, actual) {
+            let again = try held.merge(base.held, p.value, q.value, contested: base.contested)
+            made.value = again.value(newer: p.value, older: q.value)
+            if !again.records.isEmpty || !with.records.isEmpty { outcome.records = again.records }
+        } else if try held.areSameDocument(actual, p.actual) {
+            // Others decided it, by the whole value.
+            made.value = try held.areSameDocument(p.value, base.held) ? q.value : p.value
+        } else if try held.areSameDocument(actual, q.actual) {
+            made.value = try held.areSameDocument(q.value, base.held) ? p.value : q.value
+        } else {
+            let again = try held.merge(base.held, p.value, q.value, contested: base.contested)
+            made.value = try held.changed(again.value(newer: p.value, older: q.value), by: (came, actual))
+        }
+        if try held.areSameDocument(made.value, actual) { made.value = actual }
+        return made
+    }
+}
+
+extension HeldMerge {
+    /// Returns a value with what a save changed in what it read.
+    fileprivate func changed(_ value: SideValue?, by edit: (before: SideValue?, after: SideValue?)) throws -> SideValue? {
+        let outcome = try undo(edit.before, to: value, in: edit.after)
+        guard let result = outcome.value(newer: edit.after, older: value), let after = edit.after else { return nil }
+        return try dated(result, as: after)
+    }
+}
+
+/// Versions that are some, or have some behind them, and that are others or behind these; each behind its predecessors. O(versions since
+/// the first of them).
+private struct VersionsBetween: HistoryPass {
+    private let first: UInt32, last: UInt32
+    private let seeds: Set<UInt32>
+    private var isLater: [Bool] = []
+    private var stack: [UInt32], seen: Set<UInt32> = []
+
+    init(_ seeds: [UInt32], _ heads: [UInt32]) {
+        self.seeds = Set(seeds)
+        first = seeds.min() ?? .max
+        last = heads.max() ?? 0
+        stack = heads
+        seen = Set(heads)
+    }
+
+    mutating func go(_ steps: Int, in dag: History) -> [UInt32]? {
+        guard first <= last else { return [] }
+        let end = min(Int(last) + 1, dag.rows.count)
+        var left = steps
+        while Int(first) + isLater.count < end {
+            if left <= 0 { return nil }
+            left -= 1
+            Work.versions.count()
+            let at = first + UInt32(truncatingIfNeeded: isLater.count), row = dag.rows[Int(at)]
+            isLater.append(seeds.contains(at) || isMet(row.first) || isMet(row.second))
+        }
+        while let at = stack.popLast() {
+            if left <= 0 { stack.append(at); return nil }
+            left -= 1
+            Work.versions.count()
+            guard isMet(at) else { seen.remove(at); continue }
+            for side in [dag.rows[Int(at)].first, dag.rows[Int(at)].second] where isMet(side) && seen.insert(side).inserted {
+                stack.append(side)
+            }
+        }
+        return seen.sorted()
+    }
+
+    private func isMet(_ ordinal: UInt32) -> Bool {
+        ordinal != History.none && ordinal >= first && Int(ordinal - first) < isLater.count && isLater[Int(ordinal - first)]
+    }
+}
