@@ -1,4 +1,4 @@
-/// How long a slow transfer, or a slow server, is still waited for: a leaky bucket of seconds. Waiting takes from it, and what comes adds to
+/// How long a slow transfer, or a slow server, is still waited for: a leaky bucket of seconds. Waiting takes from it, what comes adds to
 /// it, up to what it began with. A value that is told what time it is, and does nothing by itself (docs/remote-files.md, "Time-outs").
 struct TransferPatience: Sendable {
     /// Bytes a second that a transfer must move at least; a listing, which one request at a time asks for, must come faster.
