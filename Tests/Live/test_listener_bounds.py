@@ -687,6 +687,77 @@ def test_device_keys_that_are_not_accepted(store: llvs.Store) -> None:
         converse(listener, peer, lambda: peer.caught_up)
 
 
+@pytest.mark.parametrize("is_of_device", [True, False])
+@pytest.mark.parametrize("kind", ["library", "python"])
+def test_how_many_links_a_device_and_an_address_may_have(store: llvs.Store, kind: str, is_of_device: bool) -> None:
+    """A device has 8 that last, and an address 64. A further one is told why it is not let in, until one of them has ended."""
+    most, key = (8, os.urandom(32)) if is_of_device else (64, None)
+    with ExitStack() as stack:
+        if kind == "library":
+            listener = stack.enter_context(llvs.PeerListener("127.0.0.1:0"))
+            listener.offer(store, PAIRING)
+            port = int(listener.address.rsplit(":", 1)[1])
+        else:
+            port = stack.enter_context(llvs.listen({PAIRING: store}, ("127.0.0.1", 0))).address[1]
+
+        def enter(static: Any = key, place: int = 1) -> socket.socket:
+            connection = stack.enter_context(
+                socket.create_connection(("127.0.0.1", port), timeout=PATIENCE, source_address=(f"127.0.0.{place}", 0)))
+            peer = live_peer.Peer(True, PAIRING, static)
+            while peer.their_hello is None:
+                connection.sendall(peer.take())
+                came = connection.recv(1 << 16)
+                if not came:
+                    raise EOFError
+                peer.receive(came)
+            return connection
+
+        held = [enter() for _ in range(most)]
+        for _ in range(2):
+            with pytest.raises(live_peer.Refused, match=f"has {most} links here already"):
+                enter()
+        # Others get in meanwhile, and so does this one from elsewhere, unless its device has them.
+        enter(os.urandom(32), place=2)
+        if is_of_device:
+            with pytest.raises(live_peer.Refused):
+                enter(place=2)
+        # One that was closed makes room.
+        held.pop().close()
+
+        def let_in() -> bool:
+            try:
+                held.append(enter())
+            except live_peer.Refused:
+                return False
+            return True
+
+        eventually(let_in)
+
+
+@pytest.mark.parametrize("is_whole", [False, True])
+def test_who_drips_is_as_good_as_silent(store: llvs.Store, is_whole: bool) -> None:
+    """A byte every ten seconds is no sign, and a whole frame is."""
+    peer, session = live_peer.Peer(True, PAIRING), llvs.Peer(store, PAIRING, initiator=False)
+    while peer.their_hello is None:
+        session.receive(peer.take())
+        peer.receive(session.send())
+    session.receive(peer.take())
+    session.tick(0)
+    peer.frame(live_peer.PING, bytes(8))
+    drips = peer.take()
+    assert len(drips) > 20
+    for number in range(20):
+        if is_whole:
+            peer.frame(live_peer.PING, bytes(8))
+        session.receive(drips if is_whole and number == 0 else peer.take() if is_whole else drips[number:number + 1])
+        if not is_whole and number >= 9:
+            with pytest.raises(llvs.ExchangeDataError, match="silent for 90 seconds"):
+                session.tick(10 * (number + 1))
+            return
+        session.tick(10 * (number + 1))
+    assert is_whole
+
+
 class Silent(live_peer.Peer):
     """It answers nobody who asks whether it is there."""
 

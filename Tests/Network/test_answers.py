@@ -698,6 +698,42 @@ class TestTime:
             released.set()
         assert filled.count() == 2
 
+    @pytest.mark.parametrize("part", ["headers", "listing", "file"])
+    def test_a_byte_now_and_then(self, filled: DavServer, new_store: Any, store: llvs.Store, part: str) -> None:
+        """Twenty bytes a second, for ten seconds, and then all of the rest: it is given up before that."""
+        released = threading.Event()
+
+        @on("GET" if part == "file" else "PROPFIND")
+        def fault(handler: Handler) -> Optional[bool]:
+            handler.body()
+            if part == "headers":
+                for letter in b"HTTP/1.1 207 Multi-Status\r\nX-More: " + b"x" * 200:
+                    handler.wfile.write(bytes([letter]))
+                    if released.wait(0.05):
+                        return handler.cut()
+                return handler.cut()
+            handler.begin(200 if part == "file" else 207, None)
+            if part == "listing":
+                handler.wfile.write(b"<D:multistatus xmlns:D='DAV:'>")
+            for _ in range(200):
+                handler.wfile.write(b" ")
+                if released.wait(0.05):
+                    return handler.cut()
+            handler.wfile.write(b"</D:multistatus>" if part == "listing" else b"{}")
+            return handler.cut()
+
+        filled.fault = fault
+        second = new_store()
+        try:
+            with exchange(second, filled, timeout=1) as way:
+                with pytest.raises(llvs.TransportError, match="bytes moved, and for 2 seconds fewer than"):
+                    way.retrieve()
+                filled.fault = None
+                assert not way.retrieve().problems
+        finally:
+            released.set()
+        assert ids(second) == ids(store)
+
     @pytest.mark.parametrize("dribbles", [False, True])
     def test_cancelling(self, filled: DavServer, new_store: Any, store: llvs.Store, dribbles: bool) -> None:
         released, asked, cancel = threading.Event(), threading.Event(), llvs.CancelToken()

@@ -53,6 +53,37 @@ def test_the_files_of_another_account_are_refused(server: DavServer, new_store: 
     way.close()
 
 
+@pytest.mark.parametrize("layout", [AUTOMATIC, PACKED, SINGLE])
+@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize("change", [
+    ("/dav/notes/", "/dav/notes"), ("/notes/", "/n%6ftes/"), ("http+webdav", "HTTP+WebDAV"),
+    ("localhost", "LocalHost")])
+def test_each_spelling_of_an_address_is_the_same_place(
+    server: DavServer, new_store: Any, layout: str, is_first: bool, change: tuple[str, str]
+) -> None:
+    """Whichever comes first."""
+    plain = server.url.replace("127.0.0.1", "localhost")
+    other = plain.replace(*change)
+    assert other != plain
+    first, second = (other, plain) if is_first else (plain, other)
+    ann, bob = new_store(), new_store()
+    save(ann, "ann")
+    both(ann, first + layout)
+    anns = (server.files, server.folders)
+    server.files, server.folders = {}, {"", "/dav"}
+    save(bob, "bob")
+    both(bob, first + layout)
+    before, known = dict(server.files), ids(ann)
+    for url in (second, first, second):
+        with llvs.Exchange(ann, url + layout) as way:
+            for call in (way.retrieve, way.send):
+                with pytest.raises(llvs.NotFoundError):
+                    call()
+    assert server.files == before and ids(ann) == known
+    server.files, server.folders = anns
+    assert both(ann, second + layout) == (0, 0)
+
+
 @pytest.mark.parametrize("theirs", [PACKED, BRIDGED])
 def test_packs_of_another_store_where_single_files_were(server: DavServer, new_store: Any, theirs: str) -> None:
     """The layout is not named: a device that had single files there does not go over to the packs of a stranger."""

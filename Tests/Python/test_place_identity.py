@@ -176,3 +176,92 @@ def test_a_folder_that_was_set_back_is_known(tmp_path: Path) -> None:
             (here / name).write_bytes(contents)
         with llvs.Exchange(store, place) as way:
             assert len(way.send().sent) == 114
+
+
+def spelled(folder: Path, how: str) -> str:
+    """The path of the place in `folder`, spelled in another way, as it stands in a URL."""
+    here = folder / "place"
+    if how == "link" and not (folder / "link").is_symlink():
+        (folder / "link").symlink_to(here)
+    if how == "linked parent" and not (folder / "parent").is_symlink():
+        (folder / "parent").symlink_to(folder)
+    return {
+        "plain": f"{here}", "dot": f"{folder}/./place", "slashes": f"{folder}//place", "up": f"{folder}/x/../place", "slash": f"{here}/",
+        "letters": f"{folder}/%70l%61ce", "link": f"{folder}/link", "linked parent": f"{folder}/parent/place", "host": f"{here}"}[how]
+
+
+@pytest.mark.parametrize("layout", ["interchange", "packed"])
+@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize("how", ["dot", "slashes", "up", "slash", "letters", "link", "linked parent", "host"])
+def test_each_spelling_leads_to_what_is_remembered(tmp_path: Path, how: str, is_first: bool, layout: str) -> None:
+    """Whichever spelling comes first."""
+    (tmp_path / "x").mkdir()
+    here, host = tmp_path / "place", "localhost" if how == "host" else ""
+    places = [f"file://{tmp_path}/place?layout={layout}", f"FILE://{host}{spelled(tmp_path, how)}?layout={layout}"]
+    first, second = reversed(places) if is_first else places
+    if how == "link":
+        here.mkdir()
+    put(tmp_path, "ann", first, ann="1")
+    here.rename(tmp_path / "anns")
+    here.mkdir()
+    put(tmp_path, "bob", first, bob="1")
+    before = files(here)
+    for place in (second, first, second):
+        with pytest.raises(llvs.NotFoundError, match="another store"):
+            put(tmp_path, "ann", place, more="2")
+    assert files(here) == before
+    here.rename(tmp_path / "bobs")
+    (tmp_path / "anns").rename(here)
+    assert put(tmp_path, "ann", second) == put(tmp_path, "other", first) == {"ann", "more"}
+
+
+@pytest.mark.parametrize("layout", ["interchange", "packed"])
+@pytest.mark.parametrize("was_link", [True, False])
+def test_a_link_that_leads_elsewhere_by_now(tmp_path: Path, layout: str, was_link: bool) -> None:
+    """What is remembered of a link, or of a folder in whose place there is one, holds for what it leads to now."""
+    path = tmp_path / "usual"
+    place = f"file://{path}?layout={layout}"
+    if was_link:
+        (tmp_path / "anns").mkdir()
+        path.symlink_to(tmp_path / "anns")
+    put(tmp_path, "ann", place, ann="1")
+    put(tmp_path, "bob", f"file://{tmp_path}/bobs?layout={layout}", bob="1")
+    before = files(tmp_path / "bobs")
+    if was_link:
+        path.unlink()
+        # A folder in the place of the link, and a link to another one.
+        (tmp_path / "bobs").rename(path)
+        with pytest.raises(llvs.NotFoundError, match="another store"):
+            put(tmp_path, "ann", place, more="2")
+        path.rename(tmp_path / "bobs")
+    else:
+        path.rename(tmp_path / "anns")
+    path.symlink_to(tmp_path / "bobs")
+    with pytest.raises(llvs.NotFoundError, match="another store"):
+        put(tmp_path, "ann", place, more="2")
+    assert files(tmp_path / "bobs") == before
+    path.unlink()
+    path.symlink_to(tmp_path / "anns")
+    assert put(tmp_path, "ann", place) == {"ann", "more"}
+    # Whoever says that they are to be joined joins them.
+    path.unlink()
+    path.symlink_to(tmp_path / "bobs")
+    join(tmp_path, "ann", place)
+    assert put(tmp_path, "ann", place) == {"ann", "bob", "more"}
+
+
+@pytest.mark.parametrize(
+    "url", [
+        "file:///tmp/place?x=1", "file:///tmp/place?layout=packed&x=1", "file:///tmp/place?", "https+webdav://host/place/?x=1",
+        "sftp://host/place/?x=1", "s3://bucket/place?x=1", "gdrive:///place?x=1", "onedrive:///place?x=1", "box:///place?x=1",
+        "pcloud:///place?x=1", "cloudkit://container/production/private?store=a&x=1"])
+def test_an_unknown_option_is_refused(url: str) -> None:
+    """With those that there are."""
+    with llvs.Store(storage="memory") as store, pytest.raises(llvs.InvalidArgumentError, match="after its question mark only .*layout"):
+        llvs.Exchange(store, llvs.Remote(url, user="user", password="password"))
+
+
+@pytest.mark.parametrize("url", ["https+webdav://host/place/#x", "sftp://host/place#x", "s3://bucket/place#x", "gdrive:///place#x"])
+def test_what_follows_a_number_sign_is_refused(url: str) -> None:
+    with llvs.Store(storage="memory") as store, pytest.raises(llvs.InvalidArgumentError, match="%23"):
+        llvs.Exchange(store, llvs.Remote(url, user="user", password="password"))

@@ -34,10 +34,16 @@ package struct CloudFolder: Sendable {
     /// Uploads per second, scaled if another rate is given; nil: limited like requests.
     var uploadRate: Double? { service.uploadRate.map { $0 * rate / service.rate } }
 
-    /// For messages, and as the name of saved state of the place.
-    var description: String {
+    /// For messages, and as the name of what is known of the place.
+    var description: String { description(isElsewhere ? endpoint.shown : nil) }
+    /// The same of the usual spelling.
+    var usualDescription: String {
+        let there = endpoint.usual, own = try? HTTPAddress(service.endpoint)
+        return description(isElsewhere && there != own?.usual ? there.shown : nil)
+    }
+    private func description(_ server: String?) -> String {
         let shown = PercentCoding.encode(path.joined(separator: "/"), keeping: "/ ")
-        let whose = isElsewhere ? " at \(endpoint.shown)" : ""
+        let whose = server.map { " at \($0)" } ?? ""
         return "the folder /\(shown) of \(service.name)\(space.map { " (\($0))" } ?? "")\(whose)"
     }
     private let isElsewhere: Bool

@@ -30,6 +30,7 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
 
     private var place: CloudKitPlace { account.place }
     package var description: String { place.description }
+    package var usualDescription: @Sendable () -> String { { [place] in place.usualDescription } }
     package var capabilities: RemoteCapabilities {
         RemoteCapabilities(
             requestsToPublish: 1, isExclusive: true, hasRanges: account.hasRanges, hasFeed: place.hasFeed, largestFile: 12 << 20)

@@ -21,10 +21,16 @@ package struct CloudKitPlace: Sendable {
     /// Only zones of private and shared databases have feeds, except the default zone.
     var hasFeed: Bool { zone != nil }
 
-    /// For messages, and as the name of saved state of the place.
-    var description: String {
+    /// For messages, and as the name of what is known of the place.
+    var description: String { description(isElsewhere ? endpoint.shown : nil) }
+    /// The same of the usual spelling.
+    var usualDescription: String {
+        let there = endpoint.usual, own = try? HTTPAddress(CloudKitPlace.service)
+        return description(isElsewhere && there != own?.usual ? there.shown : nil)
+    }
+    private func description(_ server: String?) -> String {
         let zone = (zone.map { ", zone \($0)" } ?? "") + (owner.map { " of \($0)" } ?? "")
-        let whose = isElsewhere ? " at \(endpoint.shown)" : ""
+        let whose = server.map { " at \($0)" } ?? ""
         return "the \(database) database of \(container) (\(environment)\(zone)) at CloudKit\(whose)"
     }
 

@@ -19,6 +19,7 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
     var place: CloudFolder { account.place }
     var client: HTTPClient { account.client }
     package var description: String { place.description }
+    package var usualDescription: @Sendable () -> String { { [place] in place.usualDescription } }
     package var capabilities: RemoteCapabilities {
         var found = RemoteCapabilities(requestsToPublish: 1, isExclusive: false, hasRanges: account.hasRanges, hasFeed: true)
         found.tellsDigests = true

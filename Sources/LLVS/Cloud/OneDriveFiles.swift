@@ -19,6 +19,7 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
     private var place: CloudFolder { account.place }
     private var client: HTTPClient { account.client }
     package var description: String { place.description }
+    package var usualDescription: @Sendable () -> String { { [place] in place.usualDescription } }
     package var capabilities: RemoteCapabilities {
         var found = RemoteCapabilities(requestsToPublish: 1, isExclusive: true, hasRanges: account.hasRanges, hasFeed: true)
         // An interrupted part is sent again, so smaller files gain nothing from a session.

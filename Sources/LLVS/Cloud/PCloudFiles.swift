@@ -17,6 +17,7 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
     private var place: CloudFolder { account.place }
     private var client: HTTPClient { account.client }
     package var description: String { place.description }
+    package var usualDescription: @Sendable () -> String { { [place] in place.usualDescription } }
     package var capabilities: RemoteCapabilities {
         var found = RemoteCapabilities(requestsToPublish: 1, isExclusive: true, hasRanges: account.hasRanges, hasFeed: true)
         found.sessionsAbove = PCloudFiles.wholeSize

@@ -148,39 +148,72 @@ extension StoreCoordinator {
         try exchangeAll(among: nil, control)
     }
 
+    /// What became of one exchange in its turn.
+    struct Turn: Sendable {
+        var part: Exchanged
+        /// If the first content of a new store was taken up.
+        var move: Move?
+    }
+    /// Runs the turn of an exchange, and answers what came of it; nil: it goes on beside the others, which do not wait for it.
+    typealias TurnRunner = (
+        _ name: String, _ exchange: Exchange, _ turn: @escaping @Sendable (OperationControl) -> Turn
+    ) -> Turn?
+
     /// The same with those of the names (nil: all), and, if asked for, without retrieving, or without sending to some.
+    /// - Parameter run: runs each turn; nil: they run here.
     func exchangeAll(
-        among names: Set<String>?, onlySending: Bool = false, onlyReceiving: Set<String> = [], _ control: OperationControl
+        among names: Set<String>?, onlySending: Bool = false, onlyReceiving: Set<String> = [], turns run: TurnRunner? = nil,
+        _ control: OperationControl
     ) throws -> ExchangeOutcome {
-        try exchangeGate.run("Exchanging", control) {
+        try exchangeGate.refuseGuest("Exchanging")
+        return try exchangeGate.run("Exchanging", control) {
             let at = currentVersion
             var outcome = ExchangeOutcome(move: Move(from: at, to: at))
             let (all, late) = lock.withLock { (attached.filter { names?.contains($0.name) ?? true }, unreachable) }
             for (name, exchange, place) in all.filter({ !late.contains($0.name) }) + all.filter({ late.contains($0.name) }) {
-                var part = Exchanged(name: name, place: place)
-                do {
-                    if !onlySending {
-                        part.retrieved = try exchange.retrieve(control)
-                        part.hasRetrieved = true
+                let sends = !onlyReceiving.contains(name)
+                let found: Turn?
+                if let run {
+                    found = run(name, exchange) { [self] control in
+                        exchangeGate.runAsGuest { turn(name, exchange, place, retrieves: !onlySending, sends: sends, control) }
                     }
-                    if let move = try adoptFirstContent() { outcome.move = outcome.move.followed(by: move) }
-                    let sends = !onlyReceiving.contains(name)
-                    if sends {
-                        part.sent = try exchange.send(control)
-                        part.hasSent = true
-                    }
-                    try saveState(name, exchange)
-                    if sends, options.snapshotPolicy == .auto { try putSnapshotWhenDue(name, exchange, &part.sent, control) }
-                } catch {
-                    part.failure = error
+                } else {
+                    found = turn(name, exchange, place, retrieves: !onlySending, sends: sends, control)
                 }
+                guard let turn = found else { continue }
+                let part = turn.part
+                if let move = turn.move { outcome.move = outcome.move.followed(by: move) }
                 outcome.exchanges.append(part)
                 if (part.failure as? StoreError)?.code == .cancelled { break }
-                lock.withLock { _ = part.isUnreachable ? unreachable.insert(name).inserted : unreachable.remove(name) != nil }
             }
             outcome.exchanges = all.compactMap { one in outcome.exchanges.first { $0.name == one.name } }
             return outcome
         }
+    }
+
+    private func turn(
+        _ name: String, _ exchange: Exchange, _ place: String, retrieves: Bool, sends: Bool, _ control: OperationControl
+    ) -> Turn {
+        var turn = Turn(part: Exchanged(name: name, place: place))
+        do {
+            if retrieves {
+                turn.part.retrieved = try exchange.retrieve(control)
+                turn.part.hasRetrieved = true
+            }
+            turn.move = try adoptFirstContent()
+            if sends {
+                turn.part.sent = try exchange.send(control)
+                turn.part.hasSent = true
+            }
+            try saveState(name, exchange)
+            if sends, options.snapshotPolicy == .auto { try putSnapshotWhenDue(name, exchange, &turn.part.sent, control) }
+        } catch {
+            turn.part.failure = error
+        }
+        if (turn.part.failure as? StoreError)?.code != .cancelled {
+            lock.withLock { _ = turn.part.isUnreachable ? unreachable.insert(name).inserted : unreachable.remove(name) != nil }
+        }
+        return turn
     }
 
     /// As `exchangeAll`, but the first failure is thrown after all exchanges had their turn.

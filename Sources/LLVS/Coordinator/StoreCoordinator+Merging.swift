@@ -102,9 +102,21 @@ extension StoreCoordinator {
     /// The same with those exchanges that have the names (nil: all), and without sending to some.
     func syncAll(
         among names: Set<String>?, selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil,
-        metadata: Metadata = Metadata(), onlyReceiving: Set<String> = [], _ control: OperationControl
+        metadata: Metadata = Metadata(), onlyReceiving: Set<String> = [], turns: TurnRunner? = nil, _ control: OperationControl
     ) throws -> SyncOutcome {
-        let first = try exchangeAll(among: names, onlyReceiving: onlyReceiving, control)
+        let first = try exchangeAll(among: names, onlyReceiving: onlyReceiving, turns: turns, control)
+        return try finishSync(
+            first, among: names, isPassedOn: first.exchanges.count > 1, selection: selection, arbiter: arbiter, metadata: metadata,
+            onlyReceiving: onlyReceiving, turns: turns, control)
+    }
+
+    /// What follows in a round when the first exchanges are done.
+    /// - Parameter isPassedOn: whether what came goes to others than those that it came from.
+    func finishSync(
+        _ first: ExchangeOutcome, among names: Set<String>?, isPassedOn: Bool, selection: HeadSelection,
+        arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(), onlyReceiving: Set<String>, turns: TurnRunner?,
+        _ control: OperationControl
+    ) throws -> SyncOutcome {
         var outcome = SyncOutcome(before: first, move: first.move)
         if (first.failure as? StoreError)?.code == .cancelled { return outcome }
         var made = false
@@ -117,11 +129,10 @@ extension StoreCoordinator {
         } catch {
             outcome.mergeFailure = error
         }
-        let isPassedOn = first.exchanges.count > 1 && first.exchanges.contains { !$0.retrieved.versions.isEmpty }
-        if made || isPassedOn {
+        if made || (isPassedOn && first.exchanges.contains { !$0.retrieved.versions.isEmpty }) {
             let silent = Set(first.exchanges.filter(\.isUnreachable).map(\.name))
             let others = silent.isEmpty ? names : (names ?? Set(exchanges.map(\.name))).subtracting(silent)
-            let second = try exchangeAll(among: others, onlyReceiving: onlyReceiving, control)
+            let second = try exchangeAll(among: others, onlyReceiving: onlyReceiving, turns: turns, control)
             outcome.after = second
             outcome.move = outcome.move.followed(by: second.move)
         }

@@ -41,7 +41,8 @@ extension StoreCoordinator {
     /// - Throws: what `Snapshots.restore` throws; what is wrong with the first one where none could be restored.
     @discardableResult
     public func bootstrapFromSnapshot(_ control: OperationControl = OperationControl()) throws -> Move? {
-        try exchangeGate.run("Restoring a snapshot") {
+        try exchangeGate.refuseGuest("Restoring a snapshot")
+        return try exchangeGate.run("Restoring a snapshot") {
             let at = currentVersion
             var damage: StoreError?
             for (name, exchange) in exchanges {

@@ -27,6 +27,7 @@ public final class FolderTransport: ExchangeTransport, AddressedTransport, @unch
     private let folder: Folder, versions: Folder, changes: Folder, staging: Folder, snapshots: Folder
     private let isDurable: Bool
     private let look: (@Sendable (FolderTransport, _ check: @escaping () throws -> Void) throws -> Void)?
+    private let spelling: PlaceSpelling
     private let lock = Lock(.transport)
     private var state: [UInt8] = []
     /// The store joins whatever is at the place.
@@ -53,6 +54,7 @@ public final class FolderTransport: ExchangeTransport, AddressedTransport, @unch
         while path.utf8.count > 1, path.utf8.last == UInt8(ascii: "/") { path.removeLast() }
         path = System.absolute(path)
         self.path = path
+        spelling = PlaceSpelling("the folder \(path)") { [path] in FolderTransport.usualDescription(path) }
         folder = Folder(path)
         versions = folder.folder("versions")
         changes = folder.folder("changes")
@@ -77,6 +79,8 @@ public final class FolderTransport: ExchangeTransport, AddressedTransport, @unch
     }
 
     public var description: String { "the folder \(path)" }
+    /// The same of the folder that links on the way lead to.
+    static func usualDescription(_ path: String) -> String { "the folder \(System.resolved(path) ?? path)" }
 
     /// Returns whether a folder, which may not exist yet, is the directory or lies in it, also through links.
     private static func isIn(_ directory: String, _ path: String) -> Bool {
@@ -325,7 +329,9 @@ public final class FolderTransport: ExchangeTransport, AddressedTransport, @unch
             }
         }
     }
-    package func placeAddress(_ check: @escaping () throws -> Void) throws -> (place: String, account: String?)? { (description, nil) }
+    package func placeAddress(
+        in store: Store, _ check: @escaping () throws -> Void
+    ) throws -> (place: String, account: String?)? { (try spelling.place(in: store), nil) }
     package func takeJoin() -> Bool {
         lock.withLock {
             defer { joins = false }

@@ -1,8 +1,8 @@
 /// A transport with single files whose place a store remembers: docs/exchanges.md, "Which store a place belongs to".
 package protocol AddressedTransport: ExchangeTransport {
     /// Returns what the place is called, and whose it is if the address alone does not say that; nil: the place is not remembered.
-    func placeAddress(_ check: @escaping () throws -> Void) throws -> (place: String, account: String?)?
-    /// Returns whether the caller asked, since the last call, that the store join whatever is at the place.
+    func placeAddress(in store: Store, _ check: @escaping () throws -> Void) throws -> (place: String, account: String?)?
+    /// Returns whether the caller said, since this was last asked, that the store joins whatever is at the place.
     func takeJoin() -> Bool
 }
 
@@ -124,7 +124,8 @@ struct KnownPlace {
         _ listing: ExchangeListing, of transport: any ExchangeTransport, in store: Store, _ control: OperationControl, _ what: String
     ) throws {
         let look = { try control.check(.listing, 0, of: 0, doing: what) }
-        guard let transport = transport as? any AddressedTransport, let address = try transport.placeAddress(look) else { return }
+        guard let transport = transport as? any AddressedTransport, let address = try transport.placeAddress(in: store, look)
+        else { return }
         if transport.takeJoin() {
             try PlaceNotes.forgetIdentity(of: store, address.place, address.account)
             (isLoaded, checkedMark) = (false, nil)
@@ -163,7 +164,7 @@ struct KnownPlace {
     /// - Throws: `.notFound`.
     static func checkForSnapshot(of store: Store, _ transport: any AddressedTransport, _ control: OperationControl) throws {
         let what = "Listing \(transport.description)", look = { try control.check(.listing, 0, of: 0, doing: what) }
-        guard let address = try transport.placeAddress(look),
+        guard let address = try transport.placeAddress(in: store, look),
             let known = try PlaceNotes.identity(of: store, address.place, address.account), !known.isEmpty
         else { return }
         var place = KnownPlace()
@@ -182,7 +183,7 @@ struct KnownPlace {
     ) throws {
         let count = listing.versions.count + sent.count
         guard isLoaded, count > 0, identity.isDue(count), let transport = transport as? any AddressedTransport,
-            let address = try transport.placeAddress(look)
+            let address = try transport.placeAddress(in: store, look)
         else { return }
         var coverage = try store.coverage(by: listing.versions, complete: nil, look)
         store.cover(sent, in: &coverage)

@@ -18,6 +18,8 @@ final class PeerKnowledge: Sendable {
         var savedAt: Double?
         /// By device key.
         var known: [[UInt8]: Known] = [:]
+        /// Links whose other side is known, and that last.
+        var open: [ObjectIdentifier: OpenLink] = [:]
         /// Links over which what comes to the store is sent.
         var links: Set<ObjectIdentifier> = []
         /// By device and by address: the negotiations that are left (a rate limit), and when that was computed.
@@ -28,6 +30,19 @@ final class PeerKnowledge: Sendable {
         /// The received part of a large value whose link was cut.
         var unfinished: VersionSink.Unfinished?
     }
+    /// A link that was opened by the other side.
+    struct OpenLink {
+        let device: [UInt8], place: String
+        /// When something came last, by the steady clock.
+        var heardAt: Double
+        /// It is to end, for a newer one.
+        var givesWay = false
+    }
+    /// Links of one device key, and those of one address, where anybody who is paired gets in.
+    static let linksOfDevice = 8, linksOfPlace = 64
+    /// Seconds after which a link that is silent ends for a newer one.
+    static let silence = 30.0
+
     // The store's locks are taken within it.
     let state = Guarded(State(), .unordered)
     private static let limit = 1_024
@@ -48,10 +63,40 @@ final class PeerKnowledge: Sendable {
     /// Incarnations of earlier openings whose order this one continues.
     var earlier: [LiveFrame.Since] { state.withLock { $0.earlier } }
 
+    /// Lets a link in whose device is known now. If there are too many of it, or of its address, the one that is silent for longest ends.
+    /// - Parameter place: as for `mayNegotiate`.
+    /// - Returns: how many there may be, if there are as many, and none is silent; nil: it is let in.
+    func open(_ link: ObjectIdentifier, of device: [UInt8], from place: String, at now: Double = Clock.steady()) -> Int? {
+        state.withLock { state in
+            func full(_ most: Int, _ isOfSame: (OpenLink) -> Bool) -> Bool {
+                let same = state.open.filter { !$0.value.givesWay && isOfSame($0.value) }
+                guard same.count >= most else { return false }
+                guard let oldest = same.min(by: { $0.value.heardAt < $1.value.heardAt }), now - oldest.value.heardAt > PeerKnowledge.silence
+                else { return true }
+                state.open[oldest.key]?.givesWay = true
+                return false
+            }
+            if full(PeerKnowledge.linksOfDevice, { $0.device == device }) { return PeerKnowledge.linksOfDevice }
+            if !place.isEmpty, full(PeerKnowledge.linksOfPlace, { $0.place == place }) { return PeerKnowledge.linksOfPlace }
+            state.open[link] = OpenLink(device: device, place: place, heardAt: now)
+            return nil
+        }
+    }
+    /// Notes when something came over a link last.
+    /// - Returns: false if it is to end for another one.
+    func lasts(_ link: ObjectIdentifier, heardAt: Double) -> Bool {
+        state.withLock { state in
+            guard let known = state.open[link] else { return true }
+            state.open[link]?.heardAt = max(known.heardAt, heardAt)
+            return !known.givesWay
+        }
+    }
+
     func join(_ link: ObjectIdentifier) { state.withLock { _ = $0.links.insert(link) } }
     func leave(_ link: ObjectIdentifier) {
         state.withLock {
             $0.links.remove(link)
+            $0.open[link] = nil
             $0.asked.end(link)
         }
     }

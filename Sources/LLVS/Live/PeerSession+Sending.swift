@@ -63,6 +63,12 @@ extension PeerSession {
         }
         // There are few devices with accepted keys: their address does not count.
         if !options.accepted.isEmpty { (options.accepted, options.place) = ([], "") }
+        if !options.isInitiator,
+            let most = PeerKnowledge.of(store).open(ObjectIdentifier(self), of: link.theirKey, from: options.place)
+        {
+            let whose = most == PeerKnowledge.linksOfDevice ? "its device" : "devices at its address"
+            throw LiveFault(.bound, "\(whose) has \(most) links here already, which is the most; close some, and connect again")
+        }
         _ = try store.reloadHistory()
         let known = PeerKnowledge.of(store)
         known.load(store)

@@ -128,6 +128,10 @@ public final class PeerSession: @unchecked Sendable {
 
     // Time.
     private var hasHeard = true
+    /// Bytes that came since then, and when that was, by the steady clock.
+    private var heardBytes = 0, cameAt = -Double.infinity
+    /// So many bytes of a frame are a sign that the other side lives.
+    static let sign = 16 << 10
     private var heardAt: Double?
     private var began: Double?
     private var hasPinged = false
@@ -232,17 +236,25 @@ public final class PeerSession: @unchecked Sendable {
     ///   `.newerFormat`, and errors of the store. `send` returns the bytes that tell the other side.
     public func receive(_ bytes: UnsafeRawBufferPointer) throws {
         try step {
-            (hasHeard, hasCome) = (true, hasCome || !bytes.isEmpty)
+            hasCome = hasCome || !bytes.isEmpty
+            hear(bytes.count)
             try link.append(bytes)
             while status.phase != .ended {
                 let wasOpen = link.isOpen
                 let frame = try link.next()
                 if !wasOpen, link.isOpen { try opened() }
                 guard let frame else { break }
+                (hasHeard, heardBytes, cameAt) = (true, 0, Clock.steady())
                 try take(LiveFrame(frame))
             }
             try settle()
         }
+    }
+
+    /// A frame is a sign of the other side. Of one that comes slowly each part is that has some size: who drips is as good as silent.
+    private func hear(_ count: Int) {
+        heardBytes += count
+        if !link.isOpen || heardBytes >= PeerSession.sign { (hasHeard, heardBytes, cameAt) = (true, 0, Clock.steady()) }
     }
 
     /// The connection has ended: nothing comes any more.
@@ -354,6 +366,9 @@ public final class PeerSession: @unchecked Sendable {
             guard status.phase != .ended else { return }
             let began = self.began ?? seconds
             self.began = began
+            if link.isOpen, !PeerKnowledge.of(store).lasts(ObjectIdentifier(self), heardAt: cameAt) {
+                throw StoreError(.cutShort, "The other side has opened another link, and was silent on this one. It ends for that.")
+            }
             if hasHeard || heardAt == nil { (heardAt, hasHeard, hasPinged) = (seconds, false, false) }
             if hasMoved || movedAt == nil { (movedAt, hasMoved) = (seconds, false) }
             if isInBackground, seconds - (movedAt ?? seconds) >= PeerSession.idleLimit { isClosing = true }

@@ -10,7 +10,12 @@ final class CurlTransfers {
         let words: UnsafeMutablePointer<CChar>
         /// In the order in which they were given; nil for an empty one.
         fileprivate(set) var lists: [UnsafeMutablePointer<curl_slist>?] = []
-        fileprivate init() {
+        fileprivate let transfer: HTTPTransfer
+        fileprivate var patience: TransferPatience
+        /// Bytes that had moved when it was looked at last.
+        fileprivate var moved = 0
+        fileprivate init(_ transfer: HTTPTransfer, _ patience: TransferPatience) {
+            self.transfer = transfer; self.patience = patience
             words = .allocate(capacity: Int(CURL_ERROR_SIZE))
             words.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
         }
@@ -21,6 +26,8 @@ final class CurlTransfers {
         let said: String
         /// What a proxy answered that was to connect to the server; 0: it was not asked.
         var connectStatus = 0
+        /// The server as a whole was too slow: nothing is asked again in this call.
+        var isOfSlowServer = false
     }
 
     static let atOnce = 4
@@ -35,9 +42,20 @@ final class CurlTransfers {
     private var calls: [UnsafeMutableRawPointer: Call] = [:]
 
     private let most: Int
+    /// Seconds without a byte after which libcurl gives a transfer up.
+    private let stall: Double
+    private let clock: @Sendable () -> Double
+    /// With all transfers together.
+    private var patience: TransferPatience
 
-    /// - Parameter most: how many are under way at once.
-    init(_ place: String, most: Int = CurlTransfers.atOnce) { self.place = place; self.most = most }
+    /// - Parameters:
+    ///   - most: how many are under way at once.
+    ///   - stall: the time-out, in seconds.
+    ///   - clock: that of `Clock.steady`; of a test its own.
+    init(_ place: String, most: Int = CurlTransfers.atOnce, stall: Int, clock: @escaping @Sendable () -> Double = { Clock.steady() }) {
+        self.place = place; self.most = most; self.stall = Double(stall); self.clock = clock
+        patience = TransferPatience(TransferPatience.ofServer * self.stall, at: clock())
+    }
 
     var hasRoom: Bool { calls.count < most }
     var isEmpty: Bool { calls.isEmpty }
@@ -71,12 +89,17 @@ final class CurlTransfers {
 
     /// Begins one.
     /// - Parameters:
+    ///   - transfer: what moves.
     ///   - lines: become lists of libcurl's.
     ///   - prepare: says all of the request to the handle.
     /// - Returns: the handle; or how it ended at once.
-    func start(_ lines: [[String]], _ prepare: (UnsafeMutableRawPointer, Call, Curl) -> CURLcode) throws -> Started {
+    func start(
+        _ transfer: HTTPTransfer, _ lines: [[String]], _ prepare: (UnsafeMutableRawPointer, Call, Curl) -> CURLcode
+    ) throws -> Started {
         guard let curl, let multi, let easy = idle.popLast() ?? curl.pointee.easy_init() else { throw short }
-        var call = Call()
+        let now = clock()
+        if calls.isEmpty { patience.rest(until: now) }
+        var call = Call(transfer, TransferPatience(transfer.patience * stall, at: now))
         for some in lines {
             var list: UnsafeMutablePointer<curl_slist>?
             for line in some { list = curl.pointee.slist_append(list, line) ?? list }
@@ -109,13 +132,52 @@ final class CurlTransfers {
         }
         var result = CURLE_OK
         while let easy = llvs_curl_next(curl, multi, &result) {
-            guard let call = calls.removeValue(forKey: easy) else { continue }
+            guard var call = calls.removeValue(forKey: easy) else { continue }
             let connectStatus = Int(llvs_curl_connect_status(curl, easy))
             llvs_curl_remove(curl, multi, easy)
             idle.append(easy)
             let said = String(cString: call.words)
             release(call, curl)
+            look(at: &call, clock())
+            if result == CURLE_OK, !call.transfer.isOfListing { patience.gain(TransferPatience.answer) }
             try finished(easy, End(result: result, said: said.isEmpty ? words(result, curl) : said, connectStatus: connectStatus))
+        }
+        try dropSlow(curl, multi, finished)
+    }
+
+    /// Takes over what moved since one was looked at last.
+    private func look(at call: inout Call, _ now: Double) {
+        let transfer = call.transfer, bytes = transfer.moved - call.moved
+        let rate = transfer.isOfListing ? TransferPatience.leastListingRate : TransferPatience.leastRate
+        call.moved = transfer.moved
+        call.patience.wait(until: now, bytes: bytes, rate: rate)
+        patience.wait(until: now, bytes: bytes, rate: rate)
+    }
+
+    /// Ends those that are too slow, and all when the server is.
+    private func dropSlow(
+        _ curl: Curl, _ multi: UnsafeMutableRawPointer, _ finished: (UnsafeMutableRawPointer, End) throws -> Void
+    ) throws {
+        let now = clock()
+        for easy in Array(calls.keys) {
+            guard var call = calls[easy] else { continue }
+            look(at: &call, now)
+            calls[easy] = call
+        }
+        let isOfServer = patience.isAtEnd
+        if isOfServer { patience.begin(at: now) }
+        for (easy, call) in calls where isOfServer || call.patience.isAtEnd {
+            calls[easy] = nil
+            llvs_curl_remove(curl, multi, easy)
+            llvs_curl_close(curl, easy)
+            release(call, curl)
+            let most = Int(stall * (isOfServer ? TransferPatience.ofServer : call.transfer.patience))
+            let rate = Int(call.transfer.isOfListing ? TransferPatience.leastListingRate : TransferPatience.leastRate)
+            let said =
+                isOfServer
+                ? "the server answers so slowly that \(most) seconds were lost by waiting for it"
+                : "\(call.transfer.moved) bytes moved, and for \(most) seconds fewer than \(rate) a second"
+            try finished(easy, End(result: CURLE_OPERATION_TIMEDOUT, said: said, isOfSlowServer: isOfServer))
         }
     }
 

@@ -17,7 +17,12 @@ package struct HTTPAddress: Sendable, Hashable {
     package var query: String
 
     /// Why a text is no such address.
-    package struct Refusal: Error { package let why: String }
+    package struct Refusal: Error {
+        package let why: String
+        /// Of an address that takes no options but the layout.
+        static let onlyLayout = "after its question mark only layout= may stand (packed, interchange or bridged)"
+        static let fragment = "a # in it has to be written as %23"
+    }
 
     /// The ports that schemes have where an address says none.
     private static let ports: [String: UInt16] = ["http": 80, "https": 443, "sftp": 22]
@@ -104,6 +109,24 @@ package struct HTTPAddress: Sendable, Hashable {
     package var shown: String { "\(origin.scheme)://\(authority)\(path)" }
     /// The same of an address whose path is a secret, too.
     package var shownServer: String { "\(origin.scheme)://\(authority)/" }
+
+    /// The usual spelling of an address that leads to the same place (RFC 3986, section 6.2): of the path each part is encoded where it
+    /// must be alone, without empty ones, `.` and what `..` takes back, with a slash at its end; of the host without a dot at its end.
+    package var usual: HTTPAddress {
+        var usual = self
+        if usual.origin.host.utf8.last == UInt8(ascii: "."), usual.origin.host.utf8.count > 1 { usual.origin.host.removeLast() }
+        var parts: [String] = []
+        for part in path.utf8.split(separator: UInt8(ascii: "/")) {
+            guard let name = PercentCoding.decode(part) else { return usual }
+            switch name {
+            case Array(".".utf8): break
+            case Array("..".utf8): _ = parts.popLast()
+            default: parts.append(PercentCoding.encode(bytes: name))
+            }
+        }
+        usual.path = "/" + parts.map { $0 + "/" }.joined()
+        return usual
+    }
 
     /// What lies below a path that ends with a slash. Components are encoded.
     package func appending(_ name: String) -> HTTPAddress {

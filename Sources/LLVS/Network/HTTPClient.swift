@@ -41,7 +41,7 @@ final class HTTPClient: @unchecked Sendable {
 
     init(_ settings: HTTPSettings, place: String) {
         self.settings = settings; self.place = place
-        transfers = CurlTransfers(place, most: settings.transfersAtOnce)
+        transfers = CurlTransfers(place, most: settings.transfersAtOnce, stall: settings.stall)
     }
     deinit { close() }
 
@@ -202,7 +202,7 @@ final class HTTPClient: @unchecked Sendable {
         headers += [("Accept-Encoding", "identity"), ("Expect", "")]
         let lines = headers.map { name, value in value.isEmpty ? "\(name):" : "\(name): \(value)" }
         let made = attempt
-        switch try transfers.start([lines], { easy, call, curl in prepare(easy, made, transfer, call, curl) }) {
+        switch try transfers.start(transfer, [lines], { easy, call, curl in prepare(easy, made, transfer, call, curl) }) {
         case .running(let easy):
             run.active[easy] = attempt
             lock.withLock { counted.requests += 1 }

@@ -104,7 +104,8 @@ enum HTTPFailure {
     }
     /// Whether another try may end better.
     static func isPassing(_ end: CurlTransfers.End) -> Bool {
-        isOfProxy(end) ? isPassing(end.connectStatus, .get) : isPassing(end.result)
+        if end.isOfSlowServer { return false }
+        return isOfProxy(end) ? isPassing(end.connectStatus, .get) : isPassing(end.result)
     }
 
     /// CURLE_TOO_LARGE, which older headers do not name.

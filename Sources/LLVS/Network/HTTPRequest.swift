@@ -92,6 +92,8 @@ struct HTTPRequest {
     var isAnonymous = false
     /// Who knows its address needs no other secret: no message holds more of it than the server's name.
     var isSecret = false
+    /// The service may need minutes for it, and sends a space now and then until it is done.
+    var isLong = false
     /// The service counts it among uploads as well.
     var isUpload = false
     /// For messages: "Reading".

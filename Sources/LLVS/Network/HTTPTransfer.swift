@@ -12,6 +12,12 @@ final class HTTPTransfer {
 
     private(set) var received = 0
     private(set) var sent = 0
+    /// Bytes of bodies that came or went, also those that came to no use. Headers do not count.
+    private(set) var moved = 0
+    /// Whether it is a listing, or something like it, that is asked for.
+    var isOfListing: Bool { if case .read = request.sink { !request.isLong } else { false } }
+    /// How often the time-out it may be too slow.
+    var patience: Double { request.isLong ? TransferPatience.ofServer : TransferPatience.ofTransfer }
     private var kept = Spool()
     private var reader: (any HTTPBodyReader)?
     /// Of a body that is only told in a message, or of none at all.
@@ -140,6 +146,7 @@ final class HTTPTransfer {
 
     private func keep(_ part: UnsafeRawBufferPointer) throws {
         takeUp()
+        moved += part.count
         guard isSuccess else {
             // Of what is no success, the beginning is enough: it may have no end.
             let room = HTTPTransfer.mostOfError - received
@@ -178,12 +185,14 @@ final class HTTPTransfer {
             let count = min(buffer.count, max(0, all.count - sent))
             all.withUnsafeBytes { buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[sent..<(sent + count)])) }
             sent += count
+            moved += count
             return count
         case .file(let file, let start, let size):
             do {
                 let count = try file.read(
                     into: UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(max(0, min(buffer.count, size - sent)))), at: start + sent)
                 sent += count
+                moved += count
                 return count
             } catch {
                 failure = error

@@ -15,8 +15,12 @@ package enum PercentCoding {
 
     /// Everything but letters, digits, `-`, `.`, `_`, `~`, and what `keeping` has.
     package static func encode(_ text: String, keeping kept: String = "") -> String {
+        encode(bytes: Array(text.utf8), keeping: kept)
+    }
+    /// The same of bytes that may be no text.
+    package static func encode(bytes: [UInt8], keeping kept: String = "") -> String {
         var encoded: [UInt8] = []
-        for byte in text.utf8 {
+        for byte in bytes {
             if isUnreserved(byte) || kept.utf8.contains(byte) { encoded.append(byte); continue }
             encoded += [UInt8(ascii: "%"), digit(byte >> 4), digit(byte & 15)]
         }

@@ -41,7 +41,7 @@ final class SFTPClient: @unchecked Sendable {
         if settings.knownHosts == nil { settings.knownHosts = SFTPClient.ownKnownHosts }
         self.settings = settings
         self.place = place
-        transfers = CurlTransfers(place)
+        transfers = CurlTransfers(place, stall: settings.stall)
     }
     deinit { close() }
 
@@ -135,7 +135,8 @@ final class SFTPClient: @unchecked Sendable {
         attempt.transfer = transfer
         attempt.credentials = credentials
         let made = attempt
-        switch try transfers.start([request.commands, request.after], { easy, call, curl in prepare(easy, made, transfer, call, curl) }) {
+        let lines = [request.commands, request.after]
+        switch try transfers.start(transfer, lines, { easy, call, curl in prepare(easy, made, transfer, call, curl) }) {
         case .running(let easy):
             run.active[easy] = attempt
             let commands = request.commands.count + request.after.count
@@ -188,15 +189,16 @@ final class SFTPClient: @unchecked Sendable {
             lock.withLock {
                 counted.bytesUp += transfer.sent; counted.bytesDown += transfer.received
             }
-            try finish(attempt, transfer, end.result, end.said, &run, check)
+            try finish(attempt, transfer, end, &run, check)
         }
     }
 
     // MARK: What came of an attempt
 
     private func finish(
-        _ attempt: Attempt, _ transfer: HTTPTransfer, _ result: CURLcode, _ said: String, _ run: inout Run, _ check: () throws -> Void
+        _ attempt: Attempt, _ transfer: HTTPTransfer, _ end: CurlTransfers.End, _ run: inout Run, _ check: () throws -> Void
     ) throws {
+        let result = end.result, said = end.said
         if let failure = transfer.failure {
             guard let error = failure as? StoreError, [.tooLarge, .transport].contains(error.code) else { throw failure }
             run.outcomes[attempt.index] = .failure(SFTPFailure(error))
@@ -208,13 +210,14 @@ final class SFTPClient: @unchecked Sendable {
             return
         }
         let failure = SFTPFailure(result, said, attempt.request.what, knownHosts: settings.knownHosts)
+        let isPassing = failure.isPassing && !end.isOfSlowServer
         if result == CURLE_BAD_DOWNLOAD_RESUME, attempt.begun.size > 0 {
             // It is shorter than what came of it: all of it is asked for.
             var whole = attempt
             whole.begun = Spool()
             return again(whole, &run, soon: true)
         }
-        if failure.isPassing, attempt.request.isNamedByContent, let came = transfer.beginning,
+        if isPassing, attempt.request.isNamedByContent, let came = transfer.beginning,
             came.size >= attempt.begun.size + HTTPTransfer.Begun.least, came.size < asked(attempt)
         {
             // A line that breaks again and again still ends: each time some of the file must have come.
@@ -224,7 +227,7 @@ final class SFTPClient: @unchecked Sendable {
         }
         if result == CURLE_LOGIN_DENIED, try renew(attempt, check) { return again(attempt, &run, soon: true) }
         let mayRepeat = attempt.request.repeats || failure.isOfConnecting
-        if failure.isPassing, mayRepeat, attempt.tries < failure.mostTries { return again(attempt, &run) }
+        if isPassing, mayRepeat, attempt.tries < failure.mostTries { return again(attempt, &run) }
         run.outcomes[attempt.index] = .failure(failure)
         guard failure.isOfPlace else { return }
         // Nobody is there: what was not begun ends likewise.

@@ -6,6 +6,7 @@ package final class AutomaticTransport: StoreTransport, AddressedTransport, @unc
     private let files: any RemoteFiles
     private let versions: RemoteTransport
     let packs: PackedTransport
+    private let spelling: PlaceSpelling
     private let lock = Lock(.leaf)
     private var isPacked: Bool?
     /// Whether single files were met at the place.
@@ -25,6 +26,7 @@ package final class AutomaticTransport: StoreTransport, AddressedTransport, @unc
     /// - Parameter keys: the keys of an encrypted place, which always has packs.
     package init(_ files: any RemoteFiles, settings: PackedSettings = PackedSettings(), keys: PackedKeys? = nil) {
         self.files = files
+        spelling = PlaceSpelling(files)
         versions = RemoteTransport(files)
         packs = PackedTransport(files, settings: settings, keys: keys)
         isPacked = keys == nil ? nil : true
@@ -43,11 +45,11 @@ package final class AutomaticTransport: StoreTransport, AddressedTransport, @unc
         let account = try files.account(check)
         if lock.withLock({ mustForget }) {
             try store.checkWritable(what)
-            try PackedNotes(store, remote: description, account: account).forget(PackRandom.system)
+            try PackedNotes(store, remote: spelling.place(in: store), account: account).forget(PackRandom.system)
             lock.withLock { mustForget = false }
         }
         let found: Bool
-        if try !(PackedNotes.known(of: store, remote: description, account: account)?.roots ?? []).isEmpty {
+        if try !(PackedNotes.known(of: store, remote: spelling.place(in: store), account: account)?.roots ?? []).isEmpty {
             found = true
         } else if lock.withLock({ emptyUntil > Clock.steady() }) {
             return true
@@ -61,7 +63,7 @@ package final class AutomaticTransport: StoreTransport, AddressedTransport, @unc
             lock.withLock { emptyUntil = Clock.steady() + AutomaticTransport.freshness }
             return true
         }
-        if !found { try PlaceNotes.setHadVersions(store, description, account) }
+        if !found { try PlaceNotes.setHadVersions(store, spelling.place(in: store), account) }
         lock.withLock {
             isPacked = found
             hadVersions = !found
@@ -71,7 +73,7 @@ package final class AutomaticTransport: StoreTransport, AddressedTransport, @unc
 
     private func hadVersions(_ store: Store, _ account: String?) throws -> Bool {
         if lock.withLock({ hadVersions }) { return true }
-        guard try PlaceNotes.hadVersions(store, description, account) else { return false }
+        guard try PlaceNotes.hadVersions(store, spelling.place(in: store), account) else { return false }
         lock.withLock { hadVersions = true }
         return true
     }
@@ -82,8 +84,8 @@ package final class AutomaticTransport: StoreTransport, AddressedTransport, @unc
         if lock.withLock({ isPacked == true || mustForget }) { return }
         let check = { [description] in try control.check(.listing, 0, of: 0, doing: "Listing \(description)") }
         let account = try files.account(check)
-        if try !(PackedNotes.known(of: store, remote: description, account: account)?.roots ?? []).isEmpty {
-            // A place with packs has no snapshots, even if the packs are missing now.
+        if try !(PackedNotes.known(of: store, remote: spelling.place(in: store), account: account)?.roots ?? []).isEmpty {
+            // It has packs, and so no snapshots, wherever they are now.
             lock.withLock { isPacked = true }
         } else if try hadVersions(store, account), try held(check) == nil, try !isBehind(store, control) {
             lock.withLock { isPacked = nil }
@@ -102,7 +104,7 @@ package final class AutomaticTransport: StoreTransport, AddressedTransport, @unc
     /// - Throws: `.notFound`.
     private func refusePacks(of store: Store, _ account: String?, _ control: OperationControl) throws {
         let check = { [description] in try control.check(.listing, 0, of: 0, doing: "Listing \(description)") }
-        guard let known = try PlaceNotes.identity(of: store, description, account), !known.isEmpty else { return }
+        guard let known = try PlaceNotes.identity(of: store, spelling.place(in: store), account), !known.isEmpty else { return }
         let listed = (try files.list("versions", withTimes: false, check) ?? []).lazy.compactMap { VersionID(validating: $0.name) }
         if try known.match(listed, check) == .none, try !isBehind(store, control) {
             throw PlaceIdentity.refusal(of: description, isEmpty: false)
@@ -112,7 +114,7 @@ package final class AutomaticTransport: StoreTransport, AddressedTransport, @unc
     /// Returns whether remembered single files can be read although the listing has none of them.
     private func isBehind(_ store: Store, _ control: OperationControl) throws -> Bool {
         let account = try files.account { [description] in try control.check(.listing, 0, of: 0, doing: "Listing \(description)") }
-        guard let known = try PlaceNotes.identity(of: store, description, account) else { return false }
+        guard let known = try PlaceNotes.identity(of: store, spelling.place(in: store), account) else { return false }
         return try known.canBeRead { try versions.fetchVersions($0, control) }
     }
 
@@ -145,10 +147,10 @@ package final class AutomaticTransport: StoreTransport, AddressedTransport, @unc
         return nil
     }
 
-    // `isPacked` also forgets what is remembered.
-    package func placeAddress(_ check: @escaping () throws -> Void) throws -> (place: String, account: String?)? {
+    // What is remembered is forgotten with the rest, by `isPacked`.
+    package func placeAddress(in store: Store, _ check: @escaping () throws -> Void) throws -> (place: String, account: String?)? {
         guard lock.withLock({ isPacked }) == false else { return nil }
-        return (description, try files.account(check))
+        return (try spelling.place(in: store), try files.account(check))
     }
     package func takeJoin() -> Bool {
         lock.withLock {
@@ -159,6 +161,7 @@ package final class AutomaticTransport: StoreTransport, AddressedTransport, @unc
 
     package var description: String { files.description }
     package var counts: RemoteCounts { files.counts }
+    package func notedPlace(in store: Store) throws -> String { try spelling.place(in: store) }
     package func knownAccount() throws -> String? { try files.account(nil) }
     private var chosen: any ExchangeTransport { lock.withLock { isPacked } ?? false ? packs : versions }
 
@@ -198,7 +201,7 @@ package final class AutomaticTransport: StoreTransport, AddressedTransport, @unc
         switch isPacked {
         case .some(true): return packs.isReadByOthers(store)
         case .some(false): return true
-        case nil: return hadVersions || (try? PlaceNotes.hadVersions(store, description, files.account(nil))) ?? false
+        case nil: return hadVersions || (try? PlaceNotes.hadVersions(store, spelling.place(in: store), files.account(nil))) ?? false
         }
     }
     package func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? { nil }

@@ -17,6 +17,7 @@ final class FolderRemoteFiles: RemoteFiles, @unchecked Sendable {
     }
 
     var description: String { "the folder \(path)" }
+    var usualDescription: @Sendable () -> String { { [path] in FolderTransport.usualDescription(path) } }
     var capabilities: RemoteCapabilities {
         RemoteCapabilities(requestsToPublish: 1, isExclusive: false, hasRanges: true, hasFeed: false, isNear: true)
     }

@@ -15,6 +15,8 @@ struct PackedReading {
     /// How many failed packs may still be retried, and their bytes.
     private var retries = PackedSettings.retries, retriedBytes = PackedSettings.retriedBytes
     private typealias Listed = (name: PackName, size: Int)
+    /// One that failed before: when it is due, and for how long it fails, as a power of two of seconds.
+    private typealias Failed = (pack: Listed, due: Int64, age: Int)
 
     init(_ run: PackedRun, verifyKnown: Bool) {
         self.run = run; self.verifyKnown = verifyKnown
@@ -63,15 +65,30 @@ struct PackedReading {
         }
     }
 
-    /// Returns the failed packs to retry in this exchange: those that were not tried for longest.
-    private mutating func toTryAgain(_ failed: [(pack: Listed, due: Int64)]) throws -> [Listed] {
-        var chosen: [Listed] = []
-        let isNear = run.files.capabilities.isNear, paced = run.control.paced(.listing, doing: run.what)
-        for (pack, _) in try failed.sorted(by: { ($0.due, $0.pack.name.id) < ($1.due, $1.pack.name.id) }, looking: paced.look) {
+    /// What failed before, and is tried again in this exchange. Half of it is what has failed for the shortest time, so that a file that
+    /// is on its way comes before all that lies there and never can be taken. The other half is what was not tried for longest, so that
+    /// each has its turn, however many files others add.
+    private mutating func toTryAgain(_ failed: [Failed]) throws -> [Listed] {
+        var chosen: [Listed] = [], names: Set<PackName> = []
+        let paced = run.control.paced(.listing, doing: run.what)
+        let young = try failed.sorted(
+            by: { ($0.age, $0.due, $0.pack.name.id) < ($1.age, $1.due, $1.pack.name.id) }, looking: paced.look)
+        try choose(from: young, leaving: retries / 2, &chosen, &names, paced)
+        let old = try failed.sorted(by: { ($0.due, $0.pack.name.id) < ($1.due, $1.pack.name.id) }, looking: paced.look)
+        try choose(from: old, leaving: 0, &chosen, &names, paced)
+        return chosen
+    }
+
+    private mutating func choose(
+        from failed: [Failed], leaving left: Int, _ chosen: inout [Listed], _ names: inout Set<PackName>, _ paced: PacedControl
+    ) throws {
+        let isNear = run.files.capabilities.isNear, bytesLeft = left > 0 ? retriedBytes / 2 : 0
+        for (pack, _, _) in failed {
             try paced.step(0)
-            guard isNear || (retries > 0 && (chosen.isEmpty || max(0, pack.size) <= retriedBytes)) else { break }
-            // It was read with the new packs.
-            guard !run.state.isKnown(pack.name), !tried.contains(pack.name) else { continue }
+            guard isNear || retries > left else { return }
+            guard isNear || chosen.isEmpty || max(0, pack.size) <= retriedBytes - bytesLeft else { continue }
+            // Came with what is new, or is chosen already.
+            guard !run.state.isKnown(pack.name), !tried.contains(pack.name), !names.contains(pack.name) else { continue }
             if let lacks = run.state.incomplete[pack.name], lacks.parts.count < PackedSettings.missingParts, !lacks.parts.isEmpty,
                 try !fetch.isAnyListed(lacks.parts)
             {
@@ -81,8 +98,8 @@ struct PackedReading {
             retries -= 1
             retriedBytes -= max(0, pack.size)
             chosen.append(pack)
+            names.insert(pack.name)
         }
-        return chosen
     }
 
     /// Uncovers versions with lost values, so that this device, which has them, sends them again, unless another pack is complete.
@@ -190,10 +207,12 @@ struct PackedReading {
         taking.problem(ExchangeProblem(name: text, error: error))
     }
 
-    /// Returns what to read: log packs by number, then base packs; for a new device all of them, the largest first. Also returns the failed
-    /// packs, with the times at which they became due.
-    private mutating func order(_ listed: [PackName: Int]) throws -> (new: [Listed], failed: [(pack: Listed, due: Int64)]) {
-        var all: [Listed] = [], failed: [(pack: Listed, due: Int64)] = []
+    /// What is to be read: log packs by their numbers, then base packs; by a new device all of them, the largest first. And what failed
+    /// before, with when it became due.
+    private func age(_ since: Int64) -> Int { Int64.bitWidth - max(0, run.now &- since).leadingZeroBitCount }
+
+    private mutating func order(_ listed: [PackName: Int]) throws -> (new: [Listed], failed: [Failed]) {
+        var all: [Listed] = [], failed: [Failed] = []
         let paced = run.control.paced(.listing, doing: run.what)
         if run.now - run.state.passedSince > PackedSettings.day { (run.state.passed, run.state.passedSince) = ([], run.now) }
         for (name, size) in listed {
@@ -205,7 +224,7 @@ struct PackedReading {
                 // known now.
                 let isOther = size != PackedRun.notTold && bad.size.map { $0 != size } ?? false
                 if bad.again != 0, !isOther {
-                    if bad.again <= run.now, !tried.contains(name) { failed.append(((name, size), bad.again)) }
+                    if bad.again <= run.now, !tried.contains(name) { failed.append(((name, size), bad.again, age(bad.since))) }
                     continue
                 }
             }
@@ -216,7 +235,7 @@ struct PackedReading {
             // It waits for large values, which are deferred.
             if run.control.isThrifty, run.state.waiting[name]?.isEmpty ?? false { continue }
             if let lacks = run.state.incomplete[name] {
-                if lacks.again <= run.now { failed.append(((name, size), lacks.again)) }
+                if lacks.again <= run.now { failed.append(((name, size), lacks.again, age(lacks.since))) }
                 continue
             }
             if let ids = run.state.waiting[name], !ids.isEmpty {

@@ -96,7 +96,7 @@ extension PackedRun {
                     state.names[name.writer] = PackedState.Named(number: name.last, name: called)
                 }
             } else if notice.kind == PackServices.Notice.damagedPart, name.writer != state.writer {
-                if let (digest, part) = notice.damagedPart, claims.count < PackedSettings.claimsLimit { claims[part] = digest }
+                if let (digest, part) = notice.damagedPart { state.claim(part, of: digest, at: now) }
             } else if notice.kind == PackServices.Notice.seededAnew, state.roots.count > 1, state.read.count > 1 {
                 // This device knew the remote before that.
                 state.reports.happened(.seededAnew, name.writer, name.last, at: now)

@@ -67,10 +67,18 @@ extension PackedRun {
         }
     }
 
-    /// Checks parts that other devices report as damaged, since the reports may be false.
+    /// Looks at parts that others say are damaged: somebody may say so of any, so only at a few, and of one that was found whole not again
+    /// soon.
     func lookAtClaims() throws {
-        for (part, digest) in claims {
-            guard let blob = state.blobs[digest], let number = blob.parts.firstIndex(of: part) else { continue }
+        var left = PackedSettings.claimsRead
+        let open = state.claims.filter(\.value.isOpen).sorted { ($0.value.found, $0.key) < ($1.value.found, $1.key) }
+        for (part, claim) in open {
+            let digest = claim.digest
+            guard let blob = state.blobs[digest], let number = blob.parts.firstIndex(of: part) else { state.claims[part] = nil; continue }
+            guard left > 0 else { continue }
+            left -= 1
+            state.claims[part] = PackedState.Claim(
+                digest: digest, found: claim.found + 1, until: now + PackedSettings.claimPause(after: claim.found + 1), isOpen: false)
             for name in try sealing.blobDigests(blob.sha256) {
                 let number = UInt32(truncatingIfNeeded: number)
                 let name = PackName(kind: .blob, digest: name, first: number, last: number, id: part)
@@ -82,6 +90,7 @@ extension PackedRun {
                 } catch let fault as PackFault {
                     let fault = cameOf(contents, fault)
                     guard fault.kind == .damaged else { continue }
+                    state.claims[part] = nil
                     let ids = try versions(naming: [digest: blob])
                     guard !ids.isEmpty else { break }
                     state.lose(digest)
@@ -91,7 +100,6 @@ extension PackedRun {
                 break
             }
         }
-        claims = [:]
     }
 
     /// - Parameter packs: the listed packs, with the versions in their indexes.

@@ -25,8 +25,6 @@ package final class PackedRun {
     private(set) var rootsBefore: [PackedState.Root]
     /// Whether large values at the remote were known before this run. Those first met in this run need no check.
     private(set) var knewBlobs: Bool
-    /// Parts of large values that other devices report as damaged.
-    var claims: [PackID: PackID] = [:]
     private var saved: ArraySlice<UInt8> = []
     private var summarized: Coverage?
     /// The approximate size limit of a pack.

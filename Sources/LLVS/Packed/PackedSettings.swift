@@ -94,10 +94,16 @@ package struct PackedSettings: Sendable {
     /// The most unusable files, and the most unread names in `base/`, that the device remembers: others may put any number there.
     static let badLimit = 10_000, wantedLimit = 10_000
     static let rootsLimit = 16
-    /// The most parts reported as damaged that one exchange checks, and the most that it reports.
-    static let claimsLimit = 16, damagedPartsLimit = 64
-    /// The most versions that the device remembers as left to another for the other side of a bridged remote; further ones it copies
-    /// itself.
+    /// Parts of large values that others say are damaged: those that are looked at in one exchange, those that wait for that, and those of
+    /// which it is kept in mind that they were found whole.
+    static let claimsRead = 2, claimsLimit = 16, claimsKept = 1_024
+    /// Seconds until a part that was found whole is read again because somebody says that it is damaged.
+    static func claimPause(after found: Int) -> Int64 { Int64(3_600) << Int64(min(max(0, found - 1), 7)) }
+    static let longestClaimPause: Int64 = 3_600 << 7
+    /// Parts of large values that are told of as damaged.
+    static let damagedPartsLimit = 64
+    /// Versions of which the device keeps in mind that another is to bring them to the other side of a bridged remote; further ones it
+    /// brings itself.
     static let bridgingLimit = 100_000
     /// The most root files to read, some of which may be invalid.
     static let rootsLookedAt = 256

@@ -5,13 +5,13 @@ extension PackedState {
         static let bridging: UInt8 = 1, newest: UInt8 = 2, ahead: UInt8 = 3, chains: UInt8 = 4, events: UInt8 = 5, move: UInt8 = 6
         static let seedsAnew: UInt8 = 7, extent: UInt8 = 8, withoutRoom: UInt8 = 9, names: UInt8 = 10, saidName: UInt8 = 11
         static let partSizes: UInt8 = 12, missingBlobs: UInt8 = 13, damagedParts: UInt8 = 14
-        static let refusedSize: UInt8 = 15, cut: UInt8 = 16, formerStores: UInt8 = 17
+        static let refusedSize: UInt8 = 15, cut: UInt8 = 16, formerStores: UInt8 = 17, claims: UInt8 = 21
     }
     var hasMore: Bool {
         !incomplete.isEmpty || !passed.isEmpty || bad.values.contains { $0.size != nil }
             || !bridging.isEmpty || !newest.isEmpty || reports != PackedReports() || seedsAnew || extent != nil || withoutRoom != 0
             || !names.isEmpty || saidName != nil || !partSizes.isEmpty || !missingBlobs.isEmpty || !damagedParts.isEmpty
-            || refusedSize != nil || cut != nil || !formerStores.isEmpty
+            || refusedSize != nil || cut != nil || !formerStores.isEmpty || !claims.isEmpty
     }
 
     var parts: [(part: UInt8, contents: StateWriter)] {
@@ -101,6 +101,13 @@ extension PackedState {
             out.bytes.integer(cut.at)
         }
         add(Part.formerStores, formerStores) { $0.put($1) }
+        add(Part.claims, Array(claims)) { out, item in
+            out.put(item.key)
+            out.put(item.value.digest)
+            out.bytes.varint(UInt64(max(0, item.value.found)))
+            out.bytes.integer(item.value.until)
+            out.bytes.bytes.append(item.value.isOpen ? 1 : 0)
+        }
         return parts
     }
 
@@ -173,6 +180,11 @@ extension PackedState {
             case Part.refusedSize:
                 for one in try from.list({ RefusedSize(most: try $0.size(), at: try $0.time()) }) { refusedSize = one }
             case Part.cut: for one in try from.list({ Cut(most: try $0.size(), at: try $0.time()) }) { cut = one }
+            case Part.claims:
+                for (part, claim) in try from.list({ from in
+                    let part = try from.cursor.id(), digest = try from.cursor.id(), found = try from.size(), until = try from.time()
+                    return (part, Claim(digest: digest, found: found, until: until, isOpen: try from.flag()))
+                }) { claims[part] = claim }
             case Part.formerStores: formerStores = try from.list { try $0.cursor.id() }
             default: return
             }

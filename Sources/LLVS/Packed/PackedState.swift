@@ -97,7 +97,15 @@ struct PackedState {
         /// When it was reported; 0: not yet.
         var told: Int64
     }
-    /// All data is being rewritten with newer keys: `PackedRun.rekey`.
+    /// What others say of a part of a large value, by its id: that it is damaged.
+    struct Claim: Equatable {
+        var digest: PackID
+        /// How often the part was read for that and found whole, and until when it is not read again.
+        var found = 0, until: Int64 = 0
+        /// It is to be looked at.
+        var isOpen = true
+    }
+    /// All that lies there is being sent anew with newer keys: `PackedRun.rekey`.
     struct Rekeying: Equatable {
         var epoch: UInt32
         /// When the last pack was rewritten, or the rewriting began.
@@ -160,6 +168,8 @@ struct PackedState {
     var missingBlobs: [PackID: Int64] = [:]
     /// Damaged parts of values that this store lacks: the next pack reports them, for devices that have them.
     var damagedParts: [PackID: DamagedPart] = [:]
+    /// What others say of parts, and what was found.
+    var claims: [PackID: Claim] = [:]
     var rekeying: Rekeying?
     /// By the digest in their names.
     var partials: [PackID: Partial] = [:]
@@ -256,10 +266,24 @@ struct PackedState {
         if let at = cut?.at, at > now { cut?.at = now }
         for (digest, since) in missingBlobs where since > now { missingBlobs[digest] = now }
         for (part, one) in damagedParts where one.told > now { damagedParts[part]?.told = now }
-        // `based` and `prepared` in the future count as due anyway.
+        for (part, one) in claims where isTooLate(one.until, PackedSettings.longestClaimPause) { claims[part]?.until = now }
+        // `based` and `prepared` that are yet to come are due by themselves.
         reports.putRight(at: now)
     }
-    /// The large values that a new pack may name without sending them.
+    /// Another says that a part of a large value is damaged. It is looked at in this exchange or a later one, unless it was found whole.
+    mutating func claim(_ part: PackID, of digest: PackID, at now: Int64) {
+        if let known = claims[part] {
+            if known.until <= now { claims[part]?.isOpen = true }
+            return
+        }
+        guard claims.values.count(where: \.isOpen) < PackedSettings.claimsLimit else { return }
+        if claims.count >= PackedSettings.claimsKept {
+            guard let oldest = claims.filter({ !$0.value.isOpen }).min(by: { $0.value.until < $1.value.until }) else { return }
+            claims[oldest.key] = nil
+        }
+        claims[part] = Claim(digest: digest)
+    }
+    /// What a new pack may name without sending it.
     var currentBlobs: [PackID: BlobReference] { oldBlobs.isEmpty ? blobs : blobs.filter { !oldBlobs.contains($0.key) } }
     /// Records large values that were sent.
     mutating func know(_ sent: [PackID: BlobReference]) {

@@ -4,6 +4,7 @@
 package final class PackedTransport: StoreTransport, TellingTransport, @unchecked Sendable {
     // Sendable: `lock` guards all that changes; a run belongs to one call, and `PackedNotes` excludes others.
     private let files: any RemoteFiles
+    private let spelling: PlaceSpelling
     private let settings: PackedSettings
     let keys: PackedKeys?
     /// Whether a new place gets single files beside the packs. The roots of an existing place decide for it.
@@ -27,12 +28,17 @@ package final class PackedTransport: StoreTransport, TellingTransport, @unchecke
     ///   - isBridged: whether a new place gets single files beside the packs; not with keys.
     package init(_ files: any RemoteFiles, settings: PackedSettings = PackedSettings(), keys: PackedKeys? = nil, isBridged: Bool = false) {
         self.files = files; self.settings = settings; self.keys = keys; isToBeBridged = isBridged && keys == nil
+        spelling = PlaceSpelling(files)
         rate = TransferRate(settings.steady)
     }
 
     package var description: String { files.description }
     package var counts: RemoteCounts { files.counts }
     package func knownAccount() throws -> String? { try files.account(nil) }
+    package func notedPlace(in store: Store) throws -> String { try spelling.place(in: store) }
+    private func known(of store: Store) throws -> PackedState? {
+        try PackedNotes.known(of: store, remote: spelling.place(in: store), account: files.account(nil))
+    }
     package var remoteStatus: RemoteStatus? { lock.withLock { status } }
 
     /// Whether it was opened with keys.
@@ -41,7 +47,7 @@ package final class PackedTransport: StoreTransport, TellingTransport, @unchecke
     func run<R>(_ store: Store, _ what: String, _ control: OperationControl, _ body: (PackedRun) throws -> R) throws -> R {
         try store.checkWritable(what)
         let account = try files.account { try control.check(.listing, 0, of: 0, doing: what) }
-        let notes = try PackedNotes(store, remote: files.description, account: account)
+        let notes = try PackedNotes(store, remote: spelling.place(in: store), account: account)
         let seedsAnew = lock.withLock { mustForget }
         if seedsAnew {
             try notes.forget(settings.random)
@@ -167,7 +173,7 @@ package final class PackedTransport: StoreTransport, TellingTransport, @unchecke
         try files.observe(["pack1", "pack1/log", "pack1/blob", "pack1/keys", "versions"], changed)
     }
     package func hasNews(for store: Store) throws -> Bool? {
-        let known = try PackedNotes.known(of: store, remote: files.description, account: files.account(nil))
+        let known = try known(of: store)
         guard let state = known, !state.roots.isEmpty else { return true }
         // The change may be what these wait for: a partial pack, a root, keys, a large value.
         if !state.bad.isEmpty || !state.waiting.isEmpty || !state.missingBlobs.isEmpty || (isKeyed && state.pin == nil) { return true }
@@ -181,7 +187,7 @@ package final class PackedTransport: StoreTransport, TellingTransport, @unchecke
     /// Whether there are single files beside the packs.
     package func isReadByOthers(_ store: Store) -> Bool {
         if isToBeBridged || lock.withLock({ beside != nil }) { return true }
-        let known = try? PackedNotes.known(of: store, remote: files.description, account: files.account(nil))
+        let known = try? known(of: store)
         return known?.roots.contains(where: \.isBridged) ?? false
     }
     package func close() { files.close() }

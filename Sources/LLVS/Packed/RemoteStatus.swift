@@ -81,6 +81,8 @@ package protocol TellingTransport: ExchangeTransport {
     var remoteStatus: RemoteStatus? { get }
     /// Returns the account whose place it is, as far as known without a request; nil if the address implies it.
     func knownAccount() throws -> String?
+    /// Returns what the notes of a store call the place.
+    func notedPlace(in store: Store) throws -> String
 }
 extension RemoteTransport: TellingTransport { package var remoteStatus: RemoteStatus? { nil } }
 extension AutomaticTransport: TellingTransport { package var remoteStatus: RemoteStatus? { packs.remoteStatus } }
@@ -92,8 +94,8 @@ extension Exchange {
     public func remoteStatus() throws -> RemoteStatus? {
         guard let transport = transport as? any TellingTransport else { return nil }
         if let known = transport.remoteStatus { return known }
-        guard let state = try PackedNotes.known(of: store, remote: transport.description, account: transport.knownAccount()),
-            !state.roots.isEmpty
+        let known = try PackedNotes.known(of: store, remote: transport.notedPlace(in: store), account: transport.knownAccount())
+        guard let state = known, !state.roots.isEmpty
         else { return nil }
         return RemoteStatus(state)
     }

@@ -158,8 +158,7 @@ package enum ExchangeURL {
         return (try placeAlone(url), layout)
     }
 
-    /// `layout=packed`, `layout=interchange` or `layout=bridged` in the query. In the path of a folder a question mark is as good as any
-    /// other character where nothing of that kind follows it.
+    /// `layout=packed`, `layout=interchange` or `layout=bridged` in the query. The name of an area in memory takes none.
     private static func withoutLayout(_ url: String) throws -> (String, Exchange.Layout?) {
         let bytes = Array(url.utf8), key = Array("layout=".utf8)
         guard !bytes.starts(with: "memory:".utf8), let mark = bytes.lastIndex(of: UInt8(ascii: "?")) else { return (url, nil) }
@@ -192,8 +191,11 @@ package enum ExchangeURL {
         guard let colon = url.utf8.firstIndex(of: UInt8(ascii: ":")), colon != url.startIndex else {
             throw invalid(url, "it has no scheme")
         }
-        let rest = String(url[url.index(after: colon)...])
-        switch url[..<colon].lowercased() {
+        let rest = String(url[url.index(after: colon)...]), scheme = url[..<colon].lowercased()
+        if !["file", "memory"].contains(scheme), rest.utf8.contains(UInt8(ascii: "#")) {
+            throw invalid(url, HTTPAddress.Refusal.fragment)
+        }
+        switch scheme {
         case "file": return .folder(try path(rest, of: url))
         case "memory":
             guard !rest.isEmpty else { throw invalid(url, "it names no place") }
@@ -232,6 +234,9 @@ package enum ExchangeURL {
             encoded = encoded.dropFirst(2)
             if encoded.starts(with: local) { encoded = encoded.dropFirst(local.count - 1) }
         }
+        guard !encoded.contains(UInt8(ascii: "?")) else {
+            throw invalid(url, "\(HTTPAddress.Refusal.onlyLayout); write %3F for a ? in its path")
+        }
         guard encoded.first == UInt8(ascii: "/") else { throw invalid(url, "its path is not absolute; write file:///path") }
         guard let path = PercentCoding.decode(encoded) else { throw invalid(url, "a % in it is not followed by two hexadecimal digits") }
         guard !path.contains(0) else { throw invalid(url, "its path holds a NUL") }
@@ -242,7 +247,7 @@ package enum ExchangeURL {
     private static func address(_ text: String, of url: String) throws -> HTTPAddress {
         let address: HTTPAddress
         do throws(HTTPAddress.Refusal) { address = try HTTPAddress(text) } catch { throw invalid(url, error.why) }
-        guard address.query.isEmpty else { throw invalid(url, "a query (?) means nothing there") }
+        guard address.query.isEmpty else { throw invalid(url, HTTPAddress.Refusal.onlyLayout) }
         return address
     }
 

@@ -8,6 +8,8 @@ package protocol RemoteFiles: AnyObject, Sendable {
 
     /// For messages: "the WebDAV folder https://host/path/".
     var description: String { get }
+    /// Gives the same of the usual spelling of its address, by which stores remember the place.
+    var usualDescription: @Sendable () -> String { get }
     /// What the service can do, as far as is known.
     var capabilities: RemoteCapabilities { get }
     /// What was asked and moved since it was opened.
@@ -40,6 +42,7 @@ package protocol RemoteFiles: AnyObject, Sendable {
 
 extension RemoteFiles {
     package func observe(_ directories: [String], _ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? { nil }
+    package var usualDescription: @Sendable () -> String { { [description] in description } }
     package func account(_ check: Check?) throws -> String? { nil }
     package func changes(since token: [UInt8], _ check: Check) throws -> RemoteChanges? { nil }
     package func prepareUploads(_ check: Check) throws {}
@@ -233,4 +236,8 @@ package enum RemoteName {
             }
         }
     }
+}
+
+extension PlaceSpelling {
+    convenience init(_ files: any RemoteFiles) { self.init(files.description, usual: files.usualDescription) }
 }

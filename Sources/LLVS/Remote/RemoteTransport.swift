@@ -2,6 +2,7 @@
 public final class RemoteTransport: ExchangeTransport, SharingTransport, AddressedTransport, @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
     private let files: any RemoteFiles
+    private let spelling: PlaceSpelling
     private let lock = Lock(.leaf)
     private var known = RemoteKnowledge()
     private var isPrepared = false
@@ -17,10 +18,11 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, Address
     /// Chooses what is sent, beside packs: then the files are closed by who opened them.
     private let choose: (@Sendable ([VersionID], Store) throws -> [VersionID])?
 
-    package init(_ files: any RemoteFiles) { self.files = files; choose = nil }
+    package init(_ files: any RemoteFiles) { self.files = files; spelling = PlaceSpelling(files); choose = nil }
     /// - Parameter choose: which of the versions that are missing there are sent, predecessors first as these are.
     init(_ files: any RemoteFiles, choose: @escaping @Sendable ([VersionID], Store) throws -> [VersionID]) {
         self.files = files; self.choose = choose
+        spelling = PlaceSpelling(files)
     }
     package func toSend(of missing: [VersionID], _ store: Store) throws -> [VersionID] {
         keepUploads(in: store)
@@ -30,7 +32,7 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, Address
             defer { mustForget = false }
             return mustForget || chosen.isEmpty
         }
-        if isOver { PackedNotes.forgetSession(in: store.storage, remote: description) }
+        if isOver { PackedNotes.forgetSession(in: store.storage, remote: try spelling.place(in: store)) }
         return chosen
     }
     /// Seconds since 2001; tests put another here.
@@ -40,9 +42,9 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, Address
     /// The store joins whatever is there.
     private var joins = false
     /// Beside packs the place is known by these.
-    package func placeAddress(_ check: @escaping () throws -> Void) throws -> (place: String, account: String?)? {
+    package func placeAddress(in store: Store, _ check: @escaping () throws -> Void) throws -> (place: String, account: String?)? {
         guard choose == nil else { return nil }
-        return (description, try files.account(check))
+        return (try spelling.place(in: store), try files.account(check))
     }
     package func takeJoin() -> Bool {
         lock.withLock {
@@ -56,6 +58,7 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, Address
 
     public var description: String { files.description }
     package var counts: RemoteCounts { files.counts }
+    package func notedPlace(in store: Store) throws -> String { try spelling.place(in: store) }
     package func knownAccount() throws -> String? { try files.account(nil) }
 
     private static func path(_ folder: ExchangeListing.Foreign.Folder, _ name: String) -> String { "\(folder.rawValue)/\(name)" }
@@ -225,7 +228,7 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, Address
         let most = files.capabilities.sessionsAbove ?? .max
         guard let large = uploads.firstIndex(where: { $0.data.size > most }), let store = lock.withLock({ store }),
             let kept = try PackedNotes.session(
-                of: uploads[large], in: store, remote: description, account: files.account(nil), check)
+                of: uploads[large], in: store, remote: spelling.place(in: store), account: files.account(nil), check)
         else { return try files.publish(uploads, check) }
         var uploads = uploads
         uploads[large].session = kept.session

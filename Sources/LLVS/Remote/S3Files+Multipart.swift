@@ -50,6 +50,7 @@ extension S3Files {
         let expat = try library(), what = "An answer of \(description)"
         var request = HTTPRequest(method: method, address: address, doing: "Writing")
         request.repeats = true
+        request.isLong = true
         request.sink = .read { try S3Answer(what, root: root, each: each, expat: expat) }
         return try client.perform(request, check)
     }

@@ -15,8 +15,10 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
         set { lock.withLock { knowsMany = newValue } }
     }
 
-    package var description: String {
-        "the bucket \(place.bucket)\(place.prefix.isEmpty ? "" : " under \(place.prefix)") at \(place.endpoint.shown)"
+    package var description: String { S3Files.description(place, place.endpoint) }
+    package var usualDescription: @Sendable () -> String { { [place] in S3Files.description(place, place.endpoint.usual) } }
+    private static func description(_ place: S3Location, _ endpoint: HTTPAddress) -> String {
+        "the bucket \(place.bucket)\(place.prefix.isEmpty ? "" : " under \(place.prefix)") at \(endpoint.shown)"
     }
     package var capabilities: RemoteCapabilities {
         var found = lock.withLock {

@@ -35,7 +35,7 @@ package struct S3Location: Sendable {
             guard pair.count == 2, ["endpoint", "region", "addressing"].contains(pair[0]), let value = PercentCoding.decode(pair[1].utf8)
             else {
                 throw HTTPAddress.Refusal(
-                    why: "after its question mark only endpoint=, region= and addressing= may stand; keys are options")
+                    why: "after its question mark only endpoint=, region=, addressing= and layout= may stand; keys are options")
             }
             options[String(pair[0])] = String(decoding: value, as: UTF8.self)
         }

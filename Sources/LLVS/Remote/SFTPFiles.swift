@@ -16,6 +16,7 @@ package final class SFTPFiles: RemoteFiles, @unchecked Sendable {
     private static let daysOfLeftovers: Int64 = 2
 
     package var description: String { "the SFTP folder \(base.shown)" }
+    package var usualDescription: @Sendable () -> String { { [base] in "the SFTP folder \(base.usual.shown)" } }
     package var capabilities: RemoteCapabilities {
         RemoteCapabilities(requestsToPublish: 2, isExclusive: true, hasRanges: true, hasFeed: false)
     }
@@ -42,7 +43,7 @@ package final class SFTPFiles: RemoteFiles, @unchecked Sendable {
         /// - Parameter rest: of the URL, behind "sftp:".
         package init(_ rest: String) throws(HTTPAddress.Refusal) {
             var address = try HTTPAddress("sftp:" + rest, schemes: ["sftp"])
-            guard address.query.isEmpty else { throw HTTPAddress.Refusal(why: "a query (?) means nothing there") }
+            guard address.query.isEmpty else { throw HTTPAddress.Refusal(why: HTTPAddress.Refusal.onlyLayout) }
             if address.path.utf8.last != UInt8(ascii: "/") { address.path += "/" }
             guard let bytes = PercentCoding.decode(address.path.utf8), let path = String(validating: bytes, as: UTF8.self),
                 !bytes.contains(where: { $0 < 0x20 || $0 == 0x7F })

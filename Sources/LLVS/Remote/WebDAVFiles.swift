@@ -18,6 +18,7 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
     private var knownNaming: Naming?
 
     package var description: String { "the WebDAV folder \(base.shown)" }
+    package var usualDescription: @Sendable () -> String { { [base] in "the WebDAV folder \(base.usual.shown)" } }
     package var capabilities: RemoteCapabilities {
         RemoteCapabilities(requestsToPublish: 2, isExclusive: true, hasRanges: lock.withLock { hasRanges }, hasFeed: false)
     }

@@ -6,6 +6,8 @@ final class Gate: HostCallMark, @unchecked Sendable {
     // Sendable: it is a lock; `state` guards the rest.
     private let raw: UnsafeMutablePointer<pthread_mutex_t>
     private let state = Guarded((isClosed: false, mustClose: false))
+    /// Threads that work for who is within, or was.
+    private let guests = Guarded<[pthread_t]>([])
     /// Whose calls they are, for messages: "coordinator".
     private let whose: StaticString
     private let whenClosed: @Sendable () -> Void
@@ -55,6 +57,20 @@ final class Gate: HostCallMark, @unchecked Sendable {
         return try HostCalls.run(self, body)
     }
 
+    /// Runs `body` on a thread that works for a call within, perhaps beyond its end: what would enter from there is refused, as from within
+    /// a callback.
+    func runAsGuest<R>(_ body: () throws -> R) rethrows -> R {
+        let me = pthread_self()
+        guests.withLock { $0.append(me) }
+        defer { guests.withLock { all in if let i = all.firstIndex(where: { pthread_equal($0, me) != 0 }) { all.remove(at: i) } } }
+        return try body()
+    }
+    /// - Throws: `.busy` on such a thread.
+    func refuseGuest(_ what: @autoclosure () -> String) throws {
+        let me = pthread_self()
+        if guests.withLock({ $0.contains { pthread_equal($0, me) != 0 } }) { throw isWithin(what()) }
+    }
+
     /// Runs `body`, which calls no code of the host, once nobody is within; for who is within on this thread already, at once.
     func runAlone(_ body: () -> Void) {
         let isOutside = wait()
@@ -75,14 +91,15 @@ final class Gate: HostCallMark, @unchecked Sendable {
     }
 
     private func take(_ what: () -> String, _ token: CancelToken? = nil) throws {
-        guard try token.map({ try wait($0, what) }) ?? wait() else {
-            throw StoreError(
-                .busy,
-                "\(what()) is not possible from within a callback of a running call of the same \(whose). Do it after that has returned.")
-        }
+        guard try token.map({ try wait($0, what) }) ?? wait() else { throw isWithin(what()) }
         guard state.withLock({ $0.isClosed }) else { return }
         leave()
         try checkOpen(what())
+    }
+
+    private func isWithin(_ what: String) -> StoreError {
+        StoreError(
+            .busy, "\(what) is not possible from within a callback of a running call of the same \(whose). Do it after that has returned.")
     }
 
     /// Waits until nobody is within; false for who is within on this thread already.

@@ -18,6 +18,8 @@ struct SyncSchedule {
         var firstPause = 1.0, longestPause = 900.0
         /// Until something is sent again to a place without room, or that refuses what is sent.
         var roomPause = 3_600.0
+        /// How long the other places of a round, and the merge, wait for one.
+        var turn = 30.0
     }
 
     /// What leads to a round.
@@ -73,6 +75,9 @@ struct SyncSchedule {
     var pace = Pace()
     var conditions: Conditions = []
     private(set) var places: [Place] = []
+    /// Places that are still being exchanged with, beside what else is due.
+    private var left: Set<String> = []
+    private var open: [Place] { left.isEmpty ? places : places.filter { !left.contains($0.name) } }
     private var firstSave: Double?, lastSave: Double?
     /// When something is to be sent that was left to others until then.
     var lateSend: Double?
@@ -101,7 +106,14 @@ struct SyncSchedule {
     }
 
     /// Another exchange has the name by now: what is known of the one before does not hold.
-    mutating func forget(_ name: String) { places.removeAll { $0.name == name } }
+    mutating func forget(_ name: String) {
+        places.removeAll { $0.name == name }
+        left.remove(name)
+    }
+
+    /// A round goes on without a place, which is not due until its exchange is over.
+    mutating func leave(_ name: String) { left.insert(name) }
+    mutating func comeBack(_ name: String) { left.remove(name) }
 
     /// Somebody waits for a round as a user who asks for one, or does not any more although none began.
     mutating func wait() { waiting += 1 }
@@ -132,7 +144,8 @@ struct SyncSchedule {
         let exchange = nextExchange(now)
         guard hasArrivals, !conditions.contains(.paused) else { return exchange }
         if case .now(let round) = exchange, !round.onlySends { return exchange }
-        let due = lastMerge + pace.newsSpacing
+        // What comes of a place that goes on is merged when it is over, as in a round; what else comes does not wait for that.
+        let due = lastMerge + (left.isEmpty ? pace.newsSpacing : max(pace.newsSpacing, pace.turn))
         if due <= now { return .now(.merging) }
         return switch exchange {
         case .now: exchange
@@ -142,6 +155,7 @@ struct SyncSchedule {
     }
 
     private func nextExchange(_ now: Double) -> Next {
+        let places = open
         if places.isEmpty { return .whenTold }
         if isAsked {
             let ready = places.filter { $0.notBefore <= now }.map(\.name)

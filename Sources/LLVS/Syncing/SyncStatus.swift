@@ -7,7 +7,7 @@ extension Syncer {
             case off = 0
             /// It waits for the next round, or for something to do.
             case idle
-            /// A round runs.
+            /// A round runs, or a place that took long in one is still being exchanged with.
             case running
             /// Every place waits: for the network, or for the end of the pause after a failure.
             case waiting
@@ -174,6 +174,8 @@ extension Syncer {
         public var longestPause = 900.0
         /// Which heads are merged.
         public var selection = HeadSelection.unbranched
+        /// How long the other places of a round, and the merge, wait for one; for tests.
+        var turn = SyncSchedule.Pace().turn
         /// The delays that docs/background-sync.md tells.
         public init() {}
     }

@@ -41,6 +41,7 @@ public final class Syncer: Sendable {
         pace.poll = options.poll
         pace.longestPoll = max(options.poll, options.longestPoll)
         pace.longestPause = options.longestPause
+        pace.turn = options.turn
         core = SyncerThread(coordinator, pace, options.selection, conditions.intersection(.known), tell)
         do { try core.start() } catch {
             core.stop()

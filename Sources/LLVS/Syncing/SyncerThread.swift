@@ -22,11 +22,19 @@ final class SyncerThread: @unchecked Sendable {
     private var ends: [Double] = []
     /// Of the running round.
     private var token: CancelToken?
-    private var roundsBegun: UInt64 = 0, wasInterrupted = false, wasWhole = false
+    private var roundsBegun: UInt64 = 0
+    /// What became of the last round, and its number.
+    private var wasInterrupted = false, wasWhole = false, wholeRound: UInt64 = 0
     /// Rows of the history that a round has sent, or was there for.
     private var seenRows = 0
     /// Whether the running round merges alone, and sends nothing of what it makes.
     private var onlyMerges = false
+    /// Exchanges that are under way, each on a thread of its own: of the running round, and those that rounds went on without.
+    private var turns: [SyncerTurn] = []
+    /// Names of places that a round went on without: later ones do not wait for them, until one is quick again.
+    private var slow: Set<String> = []
+    /// The status has progress that nobody was told of.
+    private var isProgressDue = false
     private var attachedChanged = true
     /// Used by the thread alone; by `start` before there is one.
     private var news: [String: (exchange: Exchange, observation: (any ExchangeObservation)?)] = [:]
@@ -102,9 +110,8 @@ final class SyncerThread: @unchecked Sendable {
 
     /// The coordinator's own rounds move the current version, too: what they made they send.
     private func currentMoved() {
-        let me = pthread_self()
         lock.withLock {
-            if let thread, token != nil, !onlyMerges, pthread_equal(thread, me) != 0 { return }
+            if token != nil, !onlyMerges, isOwnThread(orOfLeft: false) { return }
             schedule.tell(.save, at: Clock.steady())
             changed.broadcast()
         }
@@ -145,9 +152,23 @@ final class SyncerThread: @unchecked Sendable {
         let running = lock.withLock {
             isStopped = true
             changed.broadcast()
-            return token
+            return tokens
         }
-        running?.cancel()
+        for token in running { token.cancel() }
+    }
+
+    /// Of all that is under way. Under the lock.
+    private var tokens: [CancelToken] { (token.map { [$0] } ?? []) + turns.map(\.token) }
+    /// Exchanges that rounds went on without. Under the lock.
+    private var left: [SyncerTurn] { turns.filter(\.isLeft) }
+    /// Whether this is the syncer's thread, or one that it exchanges on. Under the lock.
+    private func isOwnThread(orOfLeft: Bool) -> Bool {
+        let me = pthread_self()
+        if let thread, pthread_equal(thread, me) != 0 { return true }
+        return turns.contains { turn in
+            guard orOfLeft || !turn.isLeft, let thread = turn.thread else { return false }
+            return pthread_equal(thread, me) != 0
+        }
     }
 
     func stop() {
@@ -155,7 +176,7 @@ final class SyncerThread: @unchecked Sendable {
         end()
         lock.withLock {
             if HostCalls.isObserving { return }
-            if let thread, pthread_equal(thread, pthread_self()) != 0 { return }
+            if isOwnThread(orOfLeft: true) { return }
             while !isFinished { changed.wait(lock) }
         }
     }
@@ -167,19 +188,18 @@ final class SyncerThread: @unchecked Sendable {
 
     func run(_ seconds: Double?, _ control: OperationControl) throws -> Bool {
         let deadline = seconds.map { Clock.steady() + max(0, $0) } ?? .infinity
-        let isMine = lock.withLock { thread.map { pthread_equal($0, pthread_self()) != 0 } ?? false }
-        guard !isMine else {
+        guard !lock.withLock({ isOwnThread(orOfLeft: true) }) else {
             throw StoreError(.busy, "A round cannot be waited for from within an event of the syncer. Ask for one by a trigger.")
         }
         if lock.withLock({ isStopped }) { throw Self.closed }
         guard !coordinator.exchanges.isEmpty else { throw Self.hasNoPlace }
         if control.token?.isCancelled ?? false { throw OperationControl.cancelled("Syncing") }
         // A token has a lock of its own.
-        let current = lock.withLock { () -> CancelToken? in
+        let current = lock.withLock { () -> [CancelToken] in
             ends.append(deadline)
-            return token
+            return tokens
         }
-        current?.stop(by: deadline)
+        for token in current { token.stop(by: deadline) }
         lock.lock()
         defer {
             if let i = ends.firstIndex(of: deadline) { ends.remove(at: i) }
@@ -190,8 +210,10 @@ final class SyncerThread: @unchecked Sendable {
         schedule.wait()
         changed.broadcast()
         var isCancelled = false, isWithdrawn = false, isAlone = false, failure: (any Error)?
-        // The round that is wanted is the first that begins from now on.
-        while !isStopped && (roundsBegun == before || (roundsBegun == before + 1 && token != nil)) {
+        // The round that is wanted is the first that begins from now on, with the places that it goes on without.
+        while !isStopped
+            && (roundsBegun == before || (roundsBegun == before + 1 && token != nil) || turns.contains { $0.number == before + 1 })
+        {
             let now = Clock.steady()
             if isAlone, roundsBegun == before {
                 // The last exchange was detached: without one no round begins.
@@ -203,13 +225,13 @@ final class SyncerThread: @unchecked Sendable {
                     if !isWithdrawn { schedule.withdraw() }
                     isWithdrawn = true
                     // At the deadline nothing goes on, also no round that was there before. Its end is waited for.
-                    if now < deadline || token == nil { break }
+                    if now < deadline || (token == nil && turns.isEmpty) { break }
                 }
-                let running = token
+                let running = tokens
                 lock.unlock()
-                running?.cancel()
+                for token in running { token.cancel() }
                 lock.lock()
-                if token == nil { continue }
+                if token == nil, turns.isEmpty { continue }
             }
             _ = changed.wait(lock, until: now + min(0.1, deadline > now ? deadline - now : 0.1))
             let progress = told.progress
@@ -235,6 +257,20 @@ final class SyncerThread: @unchecked Sendable {
             lock.lock()
             guard !isStopped else { lock.unlock(); break }
             if attachedChanged { lock.unlock(); continue }
+            if let turn = left.first(where: { $0.result != nil }) {
+                token = turn.token
+                told.state = .running
+                lock.unlock()
+                finish(turn)
+                continue
+            }
+            if isProgressDue {
+                isProgressDue = false
+                let status = told
+                lock.unlock()
+                tell(Syncer.Event(status: status))
+                continue
+            }
             switch schedule.next(Clock.steady()) {
             case .now(let round) where round.onlyMerges:
                 schedule.begin(round)
@@ -265,6 +301,11 @@ final class SyncerThread: @unchecked Sendable {
             }
         }
         if isInChild { return }
+        // They were cancelled; what they moved is stored.
+        lock.withLock {
+            while turns.contains(where: { $0.result == nil }) { changed.wait(lock) }
+            turns = []
+        }
         for observation in observations + news.values.compactMap(\.observation) { observation.cancel() }
         news = [:]
         lock.lock()
@@ -311,6 +352,7 @@ final class SyncerThread: @unchecked Sendable {
         lock.withLock {
             for name in replaced {
                 schedule.forget(name)
+                slow.remove(name)
                 known[name] = nil
                 unsent[name] = nil
             }
@@ -323,6 +365,11 @@ final class SyncerThread: @unchecked Sendable {
     /// Takes over into the status what is waited for; an event when that is another than before. Under the lock.
     private func settle(until moment: Double?) -> Syncer.Event? {
         let before = (told.state, told.reason)
+        guard left.isEmpty else {
+            (told.state, told.reason) = (.running, .none)
+            told.nextRound = moment.map { Clock.now() + $0 - Clock.steady() }
+            return before == (told.state, told.reason) ? nil : Syncer.Event(status: told)
+        }
         let waiting = schedule.places.filter { $0.reason != .none }
         if schedule.conditions.contains(.paused) {
             (told.state, told.reason) = (.paused, .paused)
@@ -356,7 +403,26 @@ final class SyncerThread: @unchecked Sendable {
 
     /// Does a round, takes over what became of each place, and tells both the schedule and the host.
     private func perform(_ round: SyncSchedule.Round, isAsked: Bool, _ token: CancelToken) {
-        let names = Set(round.places), last = Moment(), bytes = ByteProgress()
+        let names = Set(round.places), number = lock.withLock { roundsBegun }
+        let control = self.control(token, isAsked: isAsked), rows = coordinator.store.rowCount, before = counts(names)
+        var outcome: StoreCoordinator.SyncOutcome?, failure: StoreError?
+        let turns: StoreCoordinator.TurnRunner = { [self] name, exchange, body in
+            run(SyncerTurn(name, exchange, round, number, token, rows, before, isAsked: isAsked), body)
+        }
+        do {
+            if round.onlySends {
+                let sent = try coordinator.exchangeAll(among: names, onlySending: true, turns: turns, control)
+                outcome = StoreCoordinator.SyncOutcome(before: sent, move: sent.move)
+            } else {
+                outcome = try coordinator.syncAll(
+                    among: names, selection: selection, onlyReceiving: round.onlyReceive, turns: turns, control)
+            }
+        } catch { failure = StoreError.of(error) }
+        report(round, number, outcome, failure, from: rows, before)
+    }
+
+    private func control(_ token: CancelToken, isAsked: Bool) -> OperationControl {
+        let last = Moment(), bytes = ByteProgress()
         var control = OperationControl(
             progress: { [weak self] progress in
                 self?.came(progress, bytes, last)
@@ -365,16 +431,99 @@ final class SyncerThread: @unchecked Sendable {
         control.bytes = bytes
         control.isThrifty = !isAsked && lock.withLock { !schedule.conditions.isDisjoint(with: [.metered, .lowBattery]) }
         control.leavesToMakers = !isAsked
-        let rows = coordinator.store.rowCount, before = counts(names)
-        var outcome: StoreCoordinator.SyncOutcome?, failure: StoreError?
+        return control
+    }
+
+    /// Exchanges on a thread of its own, and waits for that, but not longer than a turn lasts: nil if it is not over then. It goes on
+    /// beside what else is to be done, and this thread takes over what came of it when it is over.
+    private func run(
+        _ turn: SyncerTurn, _ body: @escaping @Sendable (OperationControl) -> StoreCoordinator.Turn
+    ) -> StoreCoordinator.Turn? {
+        let control = self.control(turn.token, isAsked: turn.isAsked)
+        lock.lock()
+        guard !turns.contains(where: { $0.name == turn.name }) else { lock.unlock(); return nil }
+        turns.append(turn)
+        let end = slow.contains(turn.name) ? turn.begun : turn.begun + schedule.pace.turn
+        lock.unlock()
         do {
-            if round.onlySends {
-                let sent = try coordinator.exchangeAll(among: names, onlySending: true, control)
-                outcome = StoreCoordinator.SyncOutcome(before: sent, move: sent.move)
-            } else {
-                outcome = try coordinator.syncAll(among: names, selection: selection, onlyReceiving: round.onlyReceive, control)
+            try OwnThread.start("A thread that exchanges") { [self] in
+                lock.withLock { turn.thread = pthread_self() }
+                let result = body(control)
+                lock.withLock {
+                    (turn.result, turn.thread, turn.ended) = (result, nil, Clock.steady())
+                    changed.broadcast()
+                }
             }
-        } catch { failure = StoreError.of(error) }
+        } catch {
+            // There is no room for another thread, so it is done on this one.
+            lock.withLock { turns.removeAll { $0 === turn } }
+            return body(control)
+        }
+        lock.lock()
+        while turn.result == nil {
+            guard end > Clock.steady() else { break }
+            _ = changed.wait(lock, until: end)
+            guard isProgressDue else { continue }
+            isProgressDue = false
+            let status = told
+            lock.unlock()
+            tell(Syncer.Event(status: status))
+            lock.lock()
+        }
+        defer { lock.unlock() }
+        guard let result = turn.result else {
+            turn.isLeft = true
+            slow.insert(turn.name)
+            schedule.leave(turn.name)
+            return nil
+        }
+        turns.removeAll { $0 === turn }
+        slow.remove(turn.name)
+        return result
+    }
+
+    /// The exchange of a place is over that a round went on without: what came is merged, and goes to the other places.
+    private func finish(_ turn: SyncerTurn) {
+        guard let result = lock.withLock({ turn.result }) else { return }
+        // Another exchange may have its name by now, or none.
+        let isAttached = coordinator.attachedPlaces.contains { $0.name == turn.name && $0.exchange === turn.exchange }
+        let at = coordinator.currentVersion
+        let first = StoreCoordinator.ExchangeOutcome(
+            exchanges: isAttached ? [result.part] : [], move: result.move ?? StoreCoordinator.Move(from: at, to: at))
+        let (others, conditions) = lock.withLock { () -> (Set<String>, Syncer.Conditions) in
+            turns.removeAll { $0 === turn }
+            if turn.ended - turn.begun <= schedule.pace.turn { slow.remove(turn.name) }
+            if isAttached { schedule.comeBack(turn.name) }
+            let ready = schedule.places.filter { $0.reason == .none || $0.name == turn.name }.map(\.name)
+            return (Set(ready).subtracting(turns.map(\.name)), schedule.conditions)
+        }
+        let mayExchange = turn.isAsked || conditions.isDisjoint(with: [.offline, .paused])
+        var outcome = StoreCoordinator.SyncOutcome(before: first, move: first.move), failure: StoreError?
+        let control = self.control(turn.token, isAsked: turn.isAsked)
+        if !turn.round.onlySends {
+            let runner: StoreCoordinator.TurnRunner = { [self] name, exchange, body in
+                run(
+                    SyncerTurn(name, exchange, turn.round, turn.number, turn.token, turn.rows, turn.before, isAsked: turn.isAsked), body)
+            }
+            do {
+                outcome = try coordinator.finishSync(
+                    first, among: mayExchange ? others : [], isPassedOn: true, selection: selection,
+                    onlyReceiving: turn.round.onlyReceive, turns: runner, control)
+            } catch { failure = StoreError.of(error) }
+        }
+        var round = turn.round
+        let visited = Set((outcome.before.exchanges + (outcome.after?.exchanges ?? [])).map(\.name))
+        round.places = visited.sorted()
+        report(round, turn.number, outcome, failure, from: turn.rows, turn.before)
+    }
+
+    /// Takes over what became of each place of a round, and tells both the schedule and the host.
+    private func report(
+        _ round: SyncSchedule.Round, _ number: UInt64, _ outcome: StoreCoordinator.SyncOutcome?, _ given: StoreError?, from rows: Int,
+        _ before: [String: Counted]
+    ) {
+        let names = Set(round.places)
+        var failure = given
         // A round that finds no news asks nothing of the store, and an error that says so is no error of the place.
         let storeFailure = gone()
         if let storeFailure { failure = storeFailure }
@@ -392,7 +541,8 @@ final class SyncerThread: @unchecked Sendable {
         }
         var outcomes: [SyncSchedule.Outcome] = []
         var isInterrupted = false, isWhole = failure == nil
-        for name in round.places {
+        let isUnfinished = Set(left.map(\.name))
+        for name in round.places where !isUnfinished.contains(name) {
             let parts = (outcome.map { $0.before.exchanges + ($0.after?.exchanges ?? []) } ?? []).filter { $0.name == name }
             let failing = parts.first { $0.failure != nil }, sends = !round.onlyReceive.contains(name)
             let error = storeFailure ?? failing?.failure.map { StoreError.of($0) } ?? failure
@@ -418,7 +568,7 @@ final class SyncerThread: @unchecked Sendable {
             if error == nil, sends { place.lastSuccess = time } else { isWhole = false }
             // A problem of the place itself keeps no version from being sent.
             let areSent = parts.allSatisfy { $0.sent.problems.allSatisfy { $0.name.hasPrefix("pack1/") } }
-            if error == nil, sends, !parts.isEmpty, areSent { unsent[name] = sentUpTo[name] }
+            if error == nil, sends, !parts.isEmpty, areSent { unsent[name] = max(unsent[name] ?? 0, sentUpTo[name] ?? 0) }
             if parts.contains(where: \.hasRetrieved) {
                 // (What a clock that is ahead made was taken.)
                 let unread = parts.flatMap(\.retrieved.problems).filter { $0.error.code != .clockAhead }
@@ -439,7 +589,10 @@ final class SyncerThread: @unchecked Sendable {
         if told.mergeFailure != nil { isWhole = false }
         schedule.finish(outcomes, at: now, isInterrupted: isInterrupted)
         told.rounds &+= 1
-        if isWhole && !isInterrupted { told.lastSuccess = time }
+        // The parts of a round that it went on without count for it as well.
+        if number == wholeRound { isWhole = isWhole && wasWhole; isInterrupted = isInterrupted || wasInterrupted }
+        let isOver = !left.contains { $0.number == number }
+        if isWhole && !isInterrupted && isOver { told.lastSuccess = time }
         // What came in between by others' hands was perhaps not sent.
         if isLeft { schedule.tell(.save, at: now) }
         // It may have come after the merge, if there was one.
@@ -447,7 +600,7 @@ final class SyncerThread: @unchecked Sendable {
         seenRows = max(seenRows, after)
         refresh()
         self.token = nil
-        (wasWhole, wasInterrupted) = (isWhole, isInterrupted)
+        if number >= wholeRound { (wasWhole, wasInterrupted, wholeRound) = (isWhole, isInterrupted, number) }
         let waits: Double?
         if case .at(let moment) = schedule.next(now) { waits = moment } else { waits = nil }
         _ = settle(until: waits)
@@ -510,7 +663,7 @@ final class SyncerThread: @unchecked Sendable {
     }
 
     /// What a transport has counted, and knows of its place.
-    private struct Counted {
+    struct Counted: Sendable {
         let counts: RemoteCounts, remote: RemoteStatus?
         func since(_ other: Counted?) -> Syncer.Traffic {
             func more(_ count: KeyPath<RemoteCounts, Int>) -> UInt64 {
@@ -559,24 +712,26 @@ final class SyncerThread: @unchecked Sendable {
         return coordinator.store.firstRow(behind: rows, notAmong: known) < after
     }
 
-    /// When progress was told last. Used on the syncer's thread alone.
+    /// When progress was told last, of one exchange or merge.
     private final class Moment: @unchecked Sendable {
-        // Sendable: one thread uses it.
+        // Sendable: one thread at a time uses it.
         var at = -Double.infinity
     }
 
-    /// The running round has come further.
+    /// What runs has come further. The syncer's thread tells it, or is told here if it is what runs.
     private func came(_ progress: Progress, _ bytes: ByteProgress, _ last: Moment) {
-        let moved = bytes.now
-        let status = lock.withLock { () -> Syncer.Status in
+        let moved = bytes.now, now = Clock.coarse(), isDue = now - last.at >= 0.1
+        let status = lock.withLock { () -> Syncer.Status? in
             told.progress = progress
             (told.bytesDone, told.bytesTotal) = moved
-            return told
+            guard isDue else { return nil }
+            if let thread, pthread_equal(thread, pthread_self()) != 0 { return told }
+            isProgressDue = true
+            changed.broadcast()
+            return nil
         }
-        let now = Clock.coarse()
-        guard now - last.at >= 0.1 else { return }
-        last.at = now
-        tell(Syncer.Event(status: status))
+        if isDue { last.at = now }
+        if let status { tell(Syncer.Event(status: status)) }
     }
 
     private static func reason(_ error: StoreError) -> Syncer.Reason {

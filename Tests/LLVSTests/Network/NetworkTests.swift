@@ -21,6 +21,19 @@ import Testing
         #expect(address(text)?.authority == authority)
     }
 
+    /// RFC 3986, section 6.2.
+    @Test(arguments: [
+        ("https://example.org", "https://example.org/"), ("https://EXAMPLE.org:443/a", "https://example.org/a/"),
+        ("https://example.org./a/", "https://example.org/a/"), ("https://example.org/./a//b/", "https://example.org/a/b/"),
+        ("https://example.org/x/../a/%2e%2E/b", "https://example.org/b/"), ("https://example.org/../a", "https://example.org/a/"),
+        ("https://example.org/%61%7e%2f%c3%A9", "https://example.org/a~%2F%C3%A9/"), ("sftp://h:22/~/x", "sftp://h/~/x/"),
+        ("https://example.org:444/(a)", "https://example.org:444/%28a%29/"), ("https://example.org/%zz", "https://example.org/%zz"),
+    ])
+    func usualSpellings(text: String, usual: String) throws {
+        let address = try HTTPAddress(text, schemes: ["https", "sftp"])
+        #expect(address.usual.shown == usual && address.usual.usual == address.usual)
+    }
+
     @Test(arguments: [
         "", "https", "https:", "https:/x", "https://", "https://:80", "ftp://x/", "https://a@b/", "https://a:b@c/", "https://x:/",
         "https://x:0/",

@@ -35,7 +35,7 @@ import Testing
     func transfersAtOnce(endpoint: String, most: Int) throws {
         let settings = try settings(endpoint, user: "pace")
         #expect(settings.transfersAtOnce == most)
-        let transfers = CurlTransfers("the test", most: settings.transfersAtOnce)
+        let transfers = CurlTransfers("the test", most: settings.transfersAtOnce, stall: settings.stall)
         #expect(transfers.hasRoom && transfers.isEmpty)
     }
 }

@@ -128,8 +128,9 @@ final class MemoryFiles: RemoteFiles, @unchecked Sendable {
     /// Whether listings tell sizes, which not all services do.
     var tellsSizes = true
 
-    init(_ place: MemoryPlace) { self.place = place }
-    var description: String { "the place in memory" }
+    let description: String
+    /// - Parameter named: what it is called; a store exchanges with one place of a name at a time.
+    init(_ place: MemoryPlace, named description: String = "the place in memory") { self.place = place; self.description = description }
     var largestFile: Int?
     /// Files that were asked for by one call, at most.
     private(set) var mostAtOnce = 0

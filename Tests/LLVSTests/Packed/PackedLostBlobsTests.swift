@@ -104,6 +104,56 @@ import Testing
         #expect(try a.exchange.send().versions == [] && place.names(.blob).count == 1)
     }
 
+    /// However many parts are said to be damaged, and by however many packs: two are read in one exchange, and of those that are whole none
+    /// again within an hour, and then less and less often. What is damaged is found all the same.
+    @Test func claimsCostLittle() throws {
+        let place = MemoryPlace(), a = try device(place, false), count = 7
+        place.pace = 1
+        for n in 0..<count {
+            let data = Filling.pattern(PackFormat.inlineValue + 1 + n)
+            _ = try a.store.makeVersion(basedOn: nil, changes: [.insert(ValueID("large \(n)"), data: data)])
+        }
+        try a.exchangeOnce()
+        let parts = place.names(.blob).map(\.description)
+        #expect(parts.count == count)
+        /// A device that met them while they were damaged says so.
+        func claim() throws {
+            let other = try device(place, false)
+            for part in parts { place.files[part]?[5_000] ^= 1 }
+            _ = try other.exchange.retrieve()
+            _ = try other.exchange.send()
+            for part in parts { place.files[part]?[5_000] ^= 1 }
+        }
+        func read() throws -> [String] { try a.exchangeOnce().filter { $0.hasPrefix("read pack1/blob") } }
+        try claim()
+        var looked: [String] = []
+        for _ in 0..<4 {
+            let now = try read()
+            #expect(now.count <= PackedSettings.claimsRead, "\(now)")
+            looked += now
+            a.restart()
+        }
+        #expect(Set(looked).count == count && looked.count == count, "\(looked)")
+        #expect(try read().isEmpty && place.names(.blob).count == count)
+        // Said once more at once, and after an hour and more.
+        try claim()
+        for _ in 0..<4 { #expect(try read().isEmpty) }
+        place.clock += 4_000
+        try claim()
+        #expect(try read().count == PackedSettings.claimsRead)
+        for _ in 0..<4 { _ = try read() }
+        // What is damaged by now is told, looked at in its turn, and sent again.
+        place.clock += 20 * 86_400
+        for part in parts { place.files[part]?[5_000] ^= 1 }
+        let new = try device(place, false)
+        _ = try new.exchange.retrieve()
+        _ = try new.exchange.send()
+        for _ in 0..<count { try a.exchangeOnce() }
+        let newest = try device(place, false)
+        #expect(try newest.exchange.retrieve().problems.isEmpty)
+        #expect(newest.ids == a.ids)
+    }
+
     /// A version that is so large that it lies in a large value itself.
     @Test func versionsThatLieInLargeValues() throws {
         let place = MemoryPlace(), a = try device(place, false)

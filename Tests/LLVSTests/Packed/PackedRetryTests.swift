@@ -121,6 +121,46 @@ import Testing
         #expect(try packs(b.exchangeOnce()).first == "read \(late)")
     }
 
+    /// A pack that is on its way is read again before files that never can be taken, however many these are and however its name sorts.
+    /// This place tells no sizes, so nothing shows that it has grown. Each of the files has its turn all the same.
+    @Test func aPackThatIsOnItsWayComesBeforeWhatNeverCanBeTaken() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place), count = 300
+        b.files.tellsSizes = false
+        place.pace = 1
+        try a.save("first")
+        for device in [a, b] { try device.exchangeOnce() }
+        for n in 0..<count {
+            place.put(PackName(kind: .log, writer: 1, first: 1, last: 1, id: PackID(high: UInt64(n), low: 7)).description, [1, 2, 3])
+        }
+        var tried: Set<String> = []
+        for _ in 0..<4 {
+            place.clock += 60
+            tried.formUnion(try packs(b.exchangeOnce()))
+        }
+        // Half of a pack is there when it is listed first, and all of it later.
+        let before = place.files.keys
+        let mine = try a.save("late")
+        _ = try a.exchange.send()
+        let name = try #require(place.files.keys.first { $0.hasPrefix("pack1/log/") && !before.contains($0) })
+        let whole = try #require(place.files[name])
+        place.files[name] = Array(whole.prefix(whole.count / 2))
+        place.clock += 60
+        #expect(try packs(b.exchangeOnce()).contains("read \(name)"))
+        #expect(try !b.store.contains(mine))
+        for isWhole in [false, false, true] {
+            if isWhole { place.files[name] = whole }
+            place.clock += 60
+            b.restart()
+            #expect(try packs(b.exchangeOnce()).first == "read \(name)")
+        }
+        #expect(try b.store.contains(mine))
+        for _ in 0..<(2 * count / PackedSettings.retries) {
+            place.clock += 60
+            tried.formUnion(try packs(b.exchangeOnce()))
+        }
+        #expect(tried.count >= count)
+    }
+
     /// Of more files than are kept in mind each, none is read twice in a day.
     @Test func veryManyFilesThatAreNoPacks() throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place), count = PackedSettings.badLimit + 200

@@ -14,6 +14,37 @@ import Testing
     private func whole(_ places: String...) -> SyncSchedule.Next { .now(SyncSchedule.Round(places: places, onlySends: false)) }
     private func sending(_ places: String...) -> SyncSchedule.Next { .now(SyncSchedule.Round(places: places, onlySends: true)) }
 
+    /// A place that a round went on without is not due until its exchange is over, whoever asks; the others are.
+    @Test func aPlaceThatARoundWentOnWithoutIsNotDue() throws {
+        var schedule = schedule("a", "b")
+        #expect(schedule.next(0) == whole("a", "b"))
+        _ = try run(&schedule, 0)
+        schedule.leave("a")
+        schedule.wait()
+        #expect(schedule.next(1) == whole("b"))
+        _ = try run(&schedule, 1)
+        schedule.tell(.save, at: 2)
+        #expect(schedule.next(4) == sending("b"))
+        _ = try run(&schedule, 4)
+        // What comes of it is merged when it is over, and what else comes before that, but not each second.
+        schedule.finishMerging(at: 5)
+        schedule.tell(.arrival, at: 5)
+        #expect(schedule.next(7) == .at(5 + schedule.pace.turn) && schedule.next(35) == .now(.merging))
+        schedule.comeBack("a")
+        #expect(schedule.next(7) == .now(.merging))
+        schedule.wait()
+        #expect(schedule.next(7) == whole("a", "b"))
+        // If there is no other, nothing is due.
+        schedule.leave("a")
+        schedule.leave("b")
+        #expect(schedule.next(1_000) == .now(.merging))
+        schedule.begin(.merging)
+        #expect(schedule.next(1_000) == .whenTold)
+        schedule.forget("a")
+        schedule.attach([("a", "a"), ("b", "b")])
+        #expect(schedule.next(1_000) == whole("a"))
+    }
+
     /// Does what is due, and says what it was.
     private func run(
         _ schedule: inout SyncSchedule, _ now: Double, failing: [String: SyncSchedule.Outcome] = [:], moved: Bool = false

@@ -16,6 +16,117 @@ import Testing
             send: { _, _ in })
     }
 
+    /// Requests wait there until it is opened.
+    private final class Door: @unchecked Sendable {
+        // Sendable: `lock` guards what changes.
+        private let lock = Lock(.leaf), changed = Condition()
+        private var isOpen = false, waiting = 0
+        var isAwaited: Bool { lock.withLock { waiting > 0 } }
+        func pass() {
+            lock.withLock {
+                waiting += 1
+                while !isOpen { changed.wait(lock) }
+                waiting -= 1
+            }
+        }
+        func open() {
+            lock.withLock {
+                isOpen = true
+                changed.broadcast()
+            }
+        }
+    }
+    private static func options(turn: Double) -> Syncer.Options {
+        var options = Syncer.Options()
+        (options.turn, options.afterSave, options.afterSaves) = (turn, 0.01, 0.1)
+        return options
+    }
+
+    /// A place that does not answer holds up neither another place nor the merge, and what it has comes when it answers.
+    @Test(.timeLimit(.minutes(15)), arguments: [true, false]) func aSlowPlaceHoldsUpNoOther(isFirst: Bool) throws {
+        let places = (slow: MemoryPlace(), good: MemoryPlace()), door = Door()
+        let others = (slow: try PackedDevice(places.slow), good: try PackedDevice(places.good))
+        try others.good.save("good")
+        try others.good.exchangeOnce()
+        let store = try memoryStore(), coordinator = try StoreCoordinator(store: store), id = try ValueID("mine")
+        try coordinator.save([.insert(id, data: [1])])
+        let slow = MemoryFiles(places.slow, named: "the slow place")
+        slow.before = { door.pass() }
+        let attach = { (files: MemoryFiles, name: String) in
+            try coordinator.attach(Exchange(store: store, transport: PackedTransport(files)), name: name)
+        }
+        if isFirst { try attach(slow, "slow") }
+        try attach(MemoryFiles(places.good), "good")
+        if !isFirst { try attach(slow, "slow") }
+        let syncer = try Syncer(coordinator, options: SyncerTests.options(turn: 0.05))
+        defer { syncer.stop() }
+        defer { door.open() }
+        func place(_ name: String) -> Syncer.Place? {
+            let names = coordinator.exchanges.map(\.name), places = syncer.status.places
+            return names.firstIndex(of: name).flatMap { places.count == names.count ? places[$0] : nil }
+        }
+        // It is exchanged with, merged and sent while the other one still says nothing.
+        let goodValue = try ValueID("good")
+        #expect(try Parallel.becomes { try coordinator.value(goodValue) != nil })
+        #expect(door.isAwaited && place("slow")?.lastRetrieve == nil && syncer.status.state == .running)
+        try coordinator.save([.update(id, data: [2])])
+        #expect(
+            try Parallel.becomes {
+                try others.good.exchangeOnce()
+                return (try? others.good.store.value(id, at: coordinator.currentVersion))?.data == [2]
+            })
+        #expect(door.isAwaited && place("slow")?.lastRetrieve == nil)
+        door.open()
+        #expect(Parallel.becomes { place("slow")?.lastSend != nil && syncer.status.state == .idle })
+        #expect(
+            try Parallel.becomes {
+                try others.slow.exchangeOnce()
+                return (try? others.slow.store.value(id, at: coordinator.currentVersion))?.data == [2]
+            })
+    }
+
+    /// Whoever waits for a round gets what a place has that the round went on without, merged, and goes to the other places.
+    @Test(.timeLimit(.minutes(15))) func aCallWaitsForPlacesThatTheRoundWentOnWithout() throws {
+        let places = (slow: MemoryPlace(), good: MemoryPlace()), door = Door()
+        let others = (slow: try PackedDevice(places.slow), good: try PackedDevice(places.good))
+        try others.slow.save("late")
+        try others.slow.exchangeOnce()
+        let store = try memoryStore(), coordinator = try StoreCoordinator(store: store)
+        let files = (slow: MemoryFiles(places.slow, named: "the slow place"), good: MemoryFiles(places.good))
+        files.slow.before = { door.pass() }
+        // The round has gone on, and is at its end with the other place.
+        files.good.before = { door.open() }
+        try coordinator.attach(Exchange(store: store, transport: PackedTransport(files.slow)), name: "slow")
+        try coordinator.attach(Exchange(store: store, transport: PackedTransport(files.good)), name: "good")
+        let syncer = try Syncer(coordinator, options: SyncerTests.options(turn: 0.01), conditions: .paused)
+        defer { syncer.stop() }
+        #expect(try syncer.run())
+        #expect(try coordinator.value(try ValueID("late")) != nil)
+        try others.good.exchangeOnce()
+        #expect(try others.good.store.value(try ValueID("late"), at: coordinator.currentVersion) != nil)
+        #expect(syncer.status.places.allSatisfy { $0.lastSend != nil && $0.reason == .none })
+    }
+
+    /// Stopping ends an exchange that a round went on without, and so does the deadline of a call.
+    @Test(.timeLimit(.minutes(15)), arguments: [true, false]) func whatARoundWentOnWithoutIsCancelled(isStopped: Bool) throws {
+        let store = try memoryStore(), coordinator = try StoreCoordinator(store: store), hasBegun = Guarded(false)
+        var callbacks = SyncerTests.place()
+        callbacks.list = { control in
+            hasBegun.withLock { $0 = true }
+            while true {
+                try control.check(.listing, 0, of: 0, doing: "The test")
+                usleep(1_000)
+            }
+        }
+        try coordinator.attach(Exchange(store: store, transport: CallbackTransport(callbacks)), name: "one")
+        let syncer = try Syncer(coordinator, options: SyncerTests.options(turn: 0.01))
+        #expect(Parallel.becomes { hasBegun.withLock { $0 } && syncer.status.rounds > 0 })
+        #expect(syncer.status.state == .running)
+        if isStopped { syncer.stop() } else { #expect(try !syncer.run(within: 0.01)) }
+        syncer.stop()
+        #expect(syncer.status.state == .off)
+    }
+
     /// Another exchange of the store with the place is told as that, and is no failure.
     @Test(.timeLimit(.minutes(15))) func anotherThatExchangesIsTold() throws {
         let store = try memoryStore(), coordinator = try StoreCoordinator(store: store), files = MemoryFiles(MemoryPlace())
