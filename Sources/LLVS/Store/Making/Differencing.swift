@@ -116,9 +116,10 @@ struct DifferenceBatch {
     /// The ordinals of the versions.
     private var ordinals: [VersionID: UInt32] = [:]
 
-    /// - Parameter items: of one alone nothing is kept.
+    /// - Parameter items: of one alone, or of small values, nothing is kept.
     init(_ items: some Collection<Store.Storing>) {
-        guard items.count > 1 else { return }
+        let smallest = UInt64(Differencing.sizes.lowerBound)
+        guard items.count > 1, items.contains(where: { $0.draft.version.valueDataSize >= smallest }) else { return }
         for item in items {
             drafts[item.ordinal] = item.draft
             ordinals[item.draft.version.id] = item.ordinal

@@ -168,13 +168,14 @@ extension Store {
         if isKept, case .maps = keeping { try Memory.expect(draft.changes.count * 256, "Saving \(draft.changes.count) changes") }
         try Memory.check()
         defer { blobs += encoder.blobs }
-        if differencing.isUsed {
+        // Values that are too small take the shortest way.
+        if draft.version.valueDataSize >= UInt64(Differencing.sizes.lowerBound), differencing.isUsed {
             item.ways = try encodeDifferences(draft, by: encoder, keeping: keeping, batch)
             batch.keep(item.ordinal, item.ways)
         } else {
             try encoder.encode(
                 draft.version, draft.changes, digests: draft.digests, storedAt: draft.storedAt, blobThreshold: storage.blobThreshold,
-                storeBlob: storage.storeBlob(_:digest:))
+                startsStore: draft.first == History.none && differencing.isUsed, storeBlob: storage.storeBlob(_:digest:))
         }
         item.checksum = encoder.checksum
         guard isKept else { return }
@@ -193,7 +194,7 @@ extension Store {
         try encoder.encode(
             draft.version, draft.changes, digests: draft.digests, storedAt: draft.storedAt, blobThreshold: storage.blobThreshold,
             startsStore: draft.first == History.none,
-            difference: { [self] kind, id, data, index in
+            difference: { kind, id, data, index in
                 guard Differencing.sizes.contains(data.count) else { return nil }
                 let made = kind == .update ? difference(id, data, of: draft, view, batch) : nil
                 if isKept {
