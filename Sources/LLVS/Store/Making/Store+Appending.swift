@@ -197,15 +197,16 @@ extension Store {
             difference: { kind, id, data, index in
                 guard Differencing.sizes.contains(data.count) else { return nil }
                 let made = kind == .update ? difference(id, data, of: draft, view, batch) : nil
-                if isKept {
+                if isKept || made != nil {
                     let whole = Differencing.Node(
                         version: draft.version.id, place: 0, size: data.count, stored: 0, way: 0, body: 0,
                         checksum: made == nil ? Bytes.crc32c(data) : nil)
                     new.append(Differencing.New(id: Array(id), index: index, nodes: made?.nodes ?? [whole]))
                     // In a batch they are where the batch is.
                     let place = made?.nodes.first?.place ?? 0
-                    if batch.isEmpty, place % 4 == 0 {
-                        new[new.count - 1].bytes = try Memory.copy(data, "Keeping a value")
+                    if isKept, batch.isEmpty, place % 4 == 0 {
+                        // What is not kept in memory is read again.
+                        new[new.count - 1].bytes = (try? Memory.copy(data, "Keeping a value")) ?? []
                     }
                 }
                 return made.map { ($0.stored, $0.hasDigest) }
@@ -227,7 +228,6 @@ extension Store {
             }
             at += body.sizeInRecord
         }
-        noteStored(new)
         return new
     }
 
