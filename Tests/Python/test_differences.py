@@ -107,7 +107,8 @@ def test_the_page_reads_what_the_engine_saves(seed: int, tmp_path: Path) -> None
 def test_the_option() -> None:
     with pytest.raises(llvs.InvalidArgumentError, match="auto, on or off"):
         llvs.Store(storage="memory", differences="perhaps")  # type: ignore[arg-type]
-    value = b"a value that is edited, and long enough. " * 60
+    draw = random.Random(1)
+    value = b" ".join(b"%d" % draw.randrange(99_999) for _ in range(500))
     for differences, count in (("auto", 2), ("on", 2), ("off", 0)):
         with llvs.Store(storage="memory", differences=differences) as store:
             head = store.make_version(insert={"v": value})

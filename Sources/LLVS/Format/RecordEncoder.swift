@@ -125,12 +125,12 @@ final class RecordEncoder {
     /// `storeBlob` are the storage's.
     /// - Parameters:
     ///   - startsStore: the record says that versions behind it may have differences.
-    ///   - difference: makes differences; nil if there are none.
+    ///   - difference: makes differences.
     /// - Parameter given: digests of the values of more than `RecordTable.digestThreshold` bytes that have no file yet, in order; none when
     ///   they are not known.
     func encode(
         _ version: Version, _ changes: RecordChanges, digests given: [UInt8] = [], storedAt: Double? = nil, blobThreshold: Int?,
-        startsStore: Bool = false, difference: MakingDifferences? = nil,
+        startsStore: Bool = false, difference: MakingDifferences = { _, _, _, _ in nil },
         storeBlob: (UnsafeRawBufferPointer, _ digest: [UInt8]) throws -> BlobID
     ) throws {
         removeAll()
@@ -150,7 +150,7 @@ final class RecordEncoder {
                     digests.append(contentsOf: digest)
                     bodies.append(Body())
                 } else if page[i].hasData {
-                    if let difference, deflatedEnd == .max, let made = try difference(page[i].kind, page[i].id, page[i].data, first + i),
+                    if deflatedEnd == .max, let made = try difference(page[i].kind, page[i].id, page[i].data, first + i),
                         made.stored.count <= sizes.deflated - deflated.count
                     {
                         try prepareDifference(page[i].id, page[i].data, made.stored, hasDigest: made.hasDigest)

@@ -38,6 +38,7 @@ extension ValueDifference {
             }
             guard comesBack else { return nil }
             var deflated: [UInt8] = []
+            try Memory.expect(2 * count, "Storing a value as a difference")
             if count > deflateThreshold, let from = streams.baseAddress {
                 deflated = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
                     filled = llvs_shim_deflate(from, count, buffer.baseAddress, count - 8)

@@ -31,25 +31,13 @@ extension Store {
         try paced.look()
         // The storage looks at its files: nobody waits for the history meanwhile.
         let counted = try storage.statistics(paced), damaged = storage.damages.count
-        let differences = storedDifferences.withLock { $0 }
+        let differences = differencing.counts
         return try lock.withRead {
             try checkOpenLocked()
             return Statistics(
                 versions: UInt64(dag.liveCount), heads: UInt64(dag.headOrdinals.count), pending: UInt64(pending.count),
                 damaged: UInt64(findings.damages.count + damaged), storage: counted, historyMemory: UInt64(dag.memorySize),
                 differences: differences.count, differenceBytes: differences.stored, differenceValueBytes: differences.whole)
-        }
-    }
-
-    /// Counts the differences among values that are stored.
-    func noteStored(_ values: [Differencing.New]) {
-        for value in values {
-            guard let node = value.nodes.first, node.place > 0 else { continue }
-            storedDifferences.withLock {
-                $0.count &+= 1
-                $0.stored &+= UInt64(node.stored)
-                $0.whole &+= UInt64(node.size)
-            }
         }
     }
 }

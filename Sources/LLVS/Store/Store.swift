@@ -104,8 +104,6 @@ public final class Store: @unchecked Sendable {
     let savingGuards = SavingGuards()
     /// Whether and how values are stored as differences.
     let differencing: Differencing
-    /// Of values that this handle stored as differences: how many, the bytes stored for them, and their own bytes.
-    let storedDifferences = Guarded<(count: UInt64, stored: UInt64, whole: UInt64)>((0, 0, 0))
 
     /// Opens the store at `path`, or makes it.
     /// - Parameters:

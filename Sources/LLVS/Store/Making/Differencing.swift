@@ -47,7 +47,8 @@ final class Differencing: @unchecked Sendable {
     private var known: [Known] = []
     /// Of ids whose last values had nothing in common: how often, and how many saves are not tried.
     private var failures: [[UInt8]: (count: Int, skipped: Int)] = [:]
-    let choice: Store.Differences
+    private var stored: (count: UInt64, stored: UInt64, whole: UInt64) = (0, 0, 0)
+    private let choice: Store.Differences
 
     init(_ choice: Store.Differences) {
         self.choice = choice
@@ -75,10 +76,18 @@ final class Differencing: @unchecked Sendable {
         }
     }
 
-    /// Keeps the way of a value for the next one of its id.
+    /// Of values that were stored as differences: how many, the bytes stored for them, and their own bytes.
+    var counts: (count: UInt64, stored: UInt64, whole: UInt64) { lock.withLock { stored } }
+
+    /// Keeps the way of a value that was stored, for the next one of its id.
     func keep(_ id: [UInt8], _ nodes: [Node]) {
-        guard !nodes.isEmpty else { return }
+        guard let node = nodes.first else { return }
         lock.withLock {
+            if node.place > 0 {
+                stored.count &+= 1
+                stored.stored &+= UInt64(node.stored)
+                stored.whole &+= UInt64(node.size)
+            }
             if let index = known.lastIndex(where: { $0.id == id }) { known.remove(at: index) }
             known.append(Known(id: id, nodes: nodes))
             if known.count > Differencing.mostKnown { known.removeFirst() }
@@ -116,9 +125,10 @@ struct DifferenceBatch {
     /// The ordinals of the versions.
     private var ordinals: [VersionID: UInt32] = [:]
 
-    /// - Parameter items: of one alone nothing is kept.
+    /// - Parameter items: of one alone, or of small values, nothing is kept.
     init(_ items: some Collection<Store.Storing>) {
-        guard items.count > 1 else { return }
+        let smallest = UInt64(Differencing.sizes.lowerBound)
+        guard items.count > 1, items.contains(where: { $0.draft.version.valueDataSize >= smallest }) else { return }
         for item in items {
             drafts[item.ordinal] = item.draft
             ordinals[item.draft.version.id] = item.ordinal

@@ -168,13 +168,14 @@ extension Store {
         if isKept, case .maps = keeping { try Memory.expect(draft.changes.count * 256, "Saving \(draft.changes.count) changes") }
         try Memory.check()
         defer { blobs += encoder.blobs }
-        if differencing.isUsed {
+        // Values that are too small take the shortest way.
+        if draft.version.valueDataSize >= UInt64(Differencing.sizes.lowerBound), differencing.isUsed {
             item.ways = try encodeDifferences(draft, by: encoder, keeping: keeping, batch)
             batch.keep(item.ordinal, item.ways)
         } else {
             try encoder.encode(
                 draft.version, draft.changes, digests: draft.digests, storedAt: draft.storedAt, blobThreshold: storage.blobThreshold,
-                storeBlob: storage.storeBlob(_:digest:))
+                startsStore: draft.first == History.none && differencing.isUsed, storeBlob: storage.storeBlob(_:digest:))
         }
         item.checksum = encoder.checksum
         guard isKept else { return }
@@ -193,18 +194,19 @@ extension Store {
         try encoder.encode(
             draft.version, draft.changes, digests: draft.digests, storedAt: draft.storedAt, blobThreshold: storage.blobThreshold,
             startsStore: draft.first == History.none,
-            difference: { [self] kind, id, data, index in
+            difference: { kind, id, data, index in
                 guard Differencing.sizes.contains(data.count) else { return nil }
                 let made = kind == .update ? difference(id, data, of: draft, view, batch) : nil
-                if isKept {
+                if isKept || made != nil {
                     let whole = Differencing.Node(
                         version: draft.version.id, place: 0, size: data.count, stored: 0, way: 0, body: 0,
                         checksum: made == nil ? Bytes.crc32c(data) : nil)
                     new.append(Differencing.New(id: Array(id), index: index, nodes: made?.nodes ?? [whole]))
                     // In a batch they are where the batch is.
                     let place = made?.nodes.first?.place ?? 0
-                    if batch.isEmpty, place % 4 == 0 {
-                        new[new.count - 1].bytes = try Memory.copy(data, "Keeping a value")
+                    if isKept, batch.isEmpty, place % 4 == 0 {
+                        // What is not kept in memory is read again.
+                        new[new.count - 1].bytes = (try? Memory.copy(data, "Keeping a value")) ?? []
                     }
                 }
                 return made.map { ($0.stored, $0.hasDigest) }
@@ -226,7 +228,6 @@ extension Store {
             }
             at += body.sizeInRecord
         }
-        noteStored(new)
         return new
     }
 
