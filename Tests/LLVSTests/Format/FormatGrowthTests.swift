@@ -110,7 +110,7 @@ import Testing
             let host = StorageCallbackTests.Host(), a = try VersionID("a"), b = try VersionID("b"), c = try VersionID("c")
             let records = try Self.line { record in
                 switch critical {
-                case .flag: Self.extended(record, flags: 0x02)
+                case .flag: Self.extended(record, flags: 0x08)
                 case .moreFlags: Self.extended(record, more: 0x100)
                 case .tag: Self.extended(record, [(1, [7]), (2, [1, 2, 3])])
                 case .format: Self.extended(record, format: 2)
