@@ -47,9 +47,9 @@ struct DifferenceWay {
     ///   - version: that stored it.
     /// - Throws: `.damaged` when it cannot be made, which names the version on whose value it stands; `.newerFormat`, `.outOfMemory`, and
     ///   what the body throws.
-    func withValue<R>(
-        _ stored: UnsafeRawBufferPointer, of version: VersionID, in place: RecordPlace, _ body: (UnsafeRawBufferPointer) throws -> R
-    ) throws -> R {
+    func withValue(
+        _ stored: UnsafeRawBufferPointer, of version: VersionID, in place: RecordPlace, _ body: (UnsafeRawBufferPointer) throws -> Void
+    ) throws {
         var steps = [Step(version: version, place: place, size: size, bytes: try Memory.copy(stored, "Reading a value"))]
         var total = size, base: [UInt8]?, before = Int.max, isKept = isAnew
         while base == nil, let step = steps.last {

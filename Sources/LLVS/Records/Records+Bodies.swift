@@ -6,16 +6,27 @@ extension Records {
         _ place: RecordPlace, _ entry: MapEntry, id: UnsafeRawBufferPointer, stored: VersionID, anew: Bool = false,
         _ body: (UnsafeRawBufferPointer) throws -> R
     ) throws -> R {
+        var result: R?
+        try readBody(place, entry, id: id, stored: stored, anew: anew) { result = try body($0) }
+        guard let result else { throw StoreError(.internal, "A value was read, and nothing came of it.") }
+        return result
+    }
+
+    /// As `withBody`. Not generic, so that all of it is in the library once.
+    private func readBody(
+        _ place: RecordPlace, _ entry: MapEntry, id: UnsafeRawBufferPointer, stored: VersionID, anew: Bool,
+        _ body: (UnsafeRawBufferPointer) throws -> Void
+    ) throws {
         guard entry.bodyOffset != 0, entry.size != MapEntry.unknownSize else {
             guard let found = try findChange(place, id, anew: anew), found.kind == .insert || found.kind == .update else {
                 throw damaged(place, "does not hold a value that another version says it does", version: stored, value: id)
             }
             if let blob = found.body.blob { return try withBlob(blob, found.body, place, id: id, stored: stored, body) }
             let located = MapEntry(version: entry.version, size: UInt32(found.body.size), bodyOffset: UInt64(found.body.bodyOffset))
-            return try withBody(place, located, id: id, stored: stored, anew: anew, body)
+            return try readBody(place, located, id: id, stored: stored, anew: anew, body)
         }
         let size = Int(entry.size)
-        let found: R? = try withStored(place, at: entry.bodyOffset, size: size, id: id, stored: stored, anew: anew) { form in
+        let isFound = try readStored(place, at: entry.bodyOffset, size: size, id: id, stored: stored, anew: anew) { form in
             switch form {
             case .whole(let bytes): return try body(bytes)
             case .deflated(let bytes):
@@ -29,8 +40,8 @@ extension Records {
                 return try DifferenceWay(self, id: id, size: size, anew: anew).withValue(bytes, of: stored, in: place, body)
             }
         }
-        if let found { return found }
-        if !anew, let moved = moved(entry, place, id) { return try withBody(place, moved, id: id, stored: stored, anew: true, body) }
+        if isFound { return }
+        if !anew, let moved = moved(entry, place, id) { return try readBody(place, moved, id: id, stored: stored, anew: true, body) }
         throw damaged(place, "has a damaged value", version: stored, value: id)
     }
 
@@ -46,7 +57,7 @@ extension Records {
     /// often have not.
     private static let firstRead = 4 << 10
 
-    /// Calls with the stored bytes of the body at an offset of a record; nil when there is no such body of that value, or it is damaged.
+    /// Calls with the stored bytes of the body at an offset of a record; nil if there is no such body of that value, or it is damaged.
     /// - Parameters:
     ///   - size: of the value.
     ///   - anew: from the storage, whatever is in memory.
@@ -54,8 +65,19 @@ extension Records {
         _ place: RecordPlace, at offset: UInt64, size: Int, id: UnsafeRawBufferPointer, stored: VersionID, anew: Bool,
         _ body: (StoredForm) throws -> R
     ) throws -> R? {
+        var result: R?
+        _ = try readStored(place, at: offset, size: size, id: id, stored: stored, anew: anew) { result = try body($0) }
+        return result
+    }
+
+    /// As `withStored`. Not generic, so that all of it is in the library once.
+    /// - Returns: whether the body was called.
+    private func readStored(
+        _ place: RecordPlace, at offset: UInt64, size: Int, id: UnsafeRawBufferPointer, stored: VersionID, anew: Bool,
+        _ body: (StoredForm) throws -> Void
+    ) throws -> Bool {
         let header = RecordTable.bodyHeaderSize, available = offset < place.length ? Int(clamping: place.length - offset) : 0
-        guard available >= header else { return nil }
+        guard available >= header else { return false }
         func form(_ bytes: UnsafeRawBufferPointer) -> StoredForm? {
             if let whole = RecordTable.body(bytes, size: size, id: id, version: stored) {
                 return whole.count == size ? .whole(whole) : .deflated(whole)
@@ -79,21 +101,26 @@ extension Records {
             else { return nil }
             return header + count
         }
-        func look(anew: Bool) throws -> R? {
+        func call(_ bytes: UnsafeRawBufferPointer) throws -> Bool {
+            guard let form = form(bytes) else { return false }
+            try body(form)
+            return true
+        }
+        func look(anew: Bool) throws -> Bool {
             try withScratch(min(header + size, available, Records.firstRead)) { head in
                 try read(offset, into: head, anew: anew)
                 let first = UnsafeRawBufferPointer(head)
-                guard let total = total(first) else { return nil }
-                if total <= head.count { return try form(first).map(body) }
+                guard let total = total(first) else { return false }
+                if total <= head.count { return try call(first) }
                 return try withScratch(total) { all in
                     all.copyMemory(from: first)
                     try read(offset + UInt64(head.count), into: UnsafeMutableRawBufferPointer(rebasing: all[head.count...]), anew: anew)
-                    return try form(UnsafeRawBufferPointer(all)).map(body)
+                    return try call(UnsafeRawBufferPointer(all))
                 }
             }
         }
-        if let found = try look(anew: anew) { return found }
-        if anew { return nil }
+        if try look(anew: anew) { return true }
+        if anew { return false }
         // What is in memory may have been read before it was written, or is damaged itself.
         blocks.forget(place, from: offset, count: min(header + ValueDifference.largestStored(of: size), available))
         return try look(anew: true)
