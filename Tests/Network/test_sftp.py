@@ -243,7 +243,7 @@ def test_a_folder_that_may_not_be_written(real: SFTPServer, store: llvs.Store) -
     "url, options, why",
     [
         ("sftp://ann@localhost/x", {"user": "ann"}, "user"),
-        ("sftp://localhost/x?y=1", {"user": "ann"}, "query"),
+        ("sftp://localhost/x?y=1", {"user": "ann"}, "question mark"),
         ("sftp://localhost/%00", {"user": "ann"}, "path"),
         ("sftp://localhost/a%0Arm%20b", {"user": "ann"}, "path"),
         ("sftp:///x", {"user": "ann"}, "host"),
