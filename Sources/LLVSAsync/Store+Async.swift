@@ -8,7 +8,7 @@ extension Store {
     ///   - path: the directory (file), the database file (sqlite), or ignored (memory, custom).
     ///   - options: how to open it.
     ///   - progress: receives the count of versions read.
-    ///   - Returns: the open store, which the caller closes.
+    /// - Returns: the open store, which the caller closes.
     /// - Throws: what `Store.init(path:options:)` throws; `.cancelled` leaves nothing open.
     public static func open(path: String, options: Options = Options(), progress: ProgressCallback? = nil) async throws -> Store {
         try await onOwnThread(progress: progress) { control in
@@ -45,7 +45,7 @@ extension Store {
     ///   - metadata: of the new version.
     ///   - relation: how to merge versions without a common ancestor.
     ///   - progress: receives the count of ids compared.
-    ///   - Returns: the merge version; or, if one is an ancestor of the other, the descendant.
+    /// - Returns: the merge version; or, if one is an ancestor of the other, the descendant.
     /// - Throws: what the function without `async` throws. After a cancellation nothing is stored.
     @discardableResult
     public func merge(

@@ -7,7 +7,7 @@ extension StoreCoordinator {
     ///   - path: where the store is, as for `Store.open(path:options:progress:)`.
     ///   - options: how to open the store, and how the coordinator works.
     ///   - progress: receives the count of versions read.
-    ///   - Returns: the coordinator, which the caller closes.
+    /// - Returns: the coordinator, which the caller closes.
     /// - Throws: what `StoreCoordinator.init(path:options:)` throws; `.cancelled` leaves nothing open.
     public static func open(
         path: String, options: Options = Options(), progress: ProgressCallback? = nil
@@ -78,7 +78,7 @@ extension StoreCoordinator {
     ///   - arbiter: decides conflicts, on the thread that does the work; nil: the coordinator's.
     ///   - metadata: of the new versions.
     ///   - progress: receives the progress of the exchanges and the merge.
-    ///   - Returns: the outcome.
+    /// - Returns: the outcome.
     /// - Throws: the first failure; what `syncAll` throws.
     @discardableResult
     public func sync(
@@ -94,7 +94,7 @@ extension StoreCoordinator {
     ///   - arbiter: decides conflicts, on the thread that does the work; nil: the coordinator's.
     ///   - metadata: of the new versions.
     ///   - progress: receives the progress of the exchanges and the merge.
-    ///   - Returns: the outcome, with the failures.
+    /// - Returns: the outcome, with the failures.
     /// - Throws: what the function without `async` throws.
     public func syncAll(
         selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(),

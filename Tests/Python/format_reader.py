@@ -641,16 +641,14 @@ def _read_differences(met: list[Version]) -> None:
         """The versions from the value to the one that is stored whole, each with its stored bytes; the last has none."""
         steps: list[tuple[Version, bytes]] = []
         size = total = version.changes[id].size
-        place = d.LARGEST_PLACE + 1
         while id in version.differences:
             stored = version.differences[id]
             difference = d.parse(stored, version.changes[id].size)
             total += difference.base_size
-            if difference.place >= place or len(steps) == d.MOST_STEPS:
+            if len(steps) == d.MOST_STEPS:
                 raise Damage("a way that is too long")
             if difference.base_size > 4 * size + (64 << 10) or total > 16 * size + (1 << 20):
                 raise Damage("values on the way that are too large")
-            place = difference.place
             steps.append((version, stored))
             if not d.has_content_form(difference.base) and version.changes[id].digest is None:
                 raise Damage("a difference without its digest")

@@ -51,16 +51,13 @@ struct DifferenceWay {
         _ stored: UnsafeRawBufferPointer, of version: VersionID, in place: RecordPlace, _ body: (UnsafeRawBufferPointer) throws -> Void
     ) throws {
         var steps = [Step(version: version, place: place, size: size, bytes: try Memory.copy(stored, "Reading a value"))]
-        var total = size, base: [UInt8]?, before = Int.max, isKept = isAnew
+        var total = size, base: [UInt8]?, isKept = isAnew
         while base == nil, let step = steps.last {
-            let (wanted, placeOfStep) = try step.bytes.withUnsafeBytes { bytes in
-                let difference = try read(bytes, step)
-                return (Wanted(difference), difference.place)
-            }
-            guard placeOfStep < before, steps.count <= ValueDifference.mostSteps, wanted.size <= ValueDifference.largestBase(of: size),
+            let wanted = try step.bytes.withUnsafeBytes { Wanted(try read($0, step)) }
+            // Places are for writers. A version that was received once more may have another one than what stands on it was made for.
+            guard steps.count <= ValueDifference.mostSteps, wanted.size <= ValueDifference.largestBase(of: size),
                 total + wanted.size <= ValueDifference.largestWay(of: size)
             else { throw damage(step, "has a value that is a difference beyond the limits") }
-            before = placeOfStep
             total += wanted.size
             if !isAnew, let known = records.bases.find(wanted.version, id, size: wanted.size, checksum: wanted.checksum) {
                 base = known
@@ -100,10 +97,9 @@ struct DifferenceWay {
         var size: Int
         var checksum: UInt32
         var hint: UInt64
-        var place: Int
         init(_ difference: ValueDifference) {
             version = difference.base; size = difference.baseSize; checksum = difference.baseChecksum
-            hint = UInt64(difference.baseBody); place = difference.place
+            hint = UInt64(difference.baseBody)
         }
     }
 
@@ -159,6 +155,7 @@ struct DifferenceWay {
         throw error
     }
 
+    /// - Throws: also if the record holds another value than the wanted one: there may be another record of the version.
     private func base(_ wanted: Wanted, in place: RecordPlace) throws -> Base {
         if wanted.hint != 0, let found = try stored(wanted, in: place, at: wanted.hint, anew: isAnew) { return found }
         let another = "does not hold a value on which another one stands"
@@ -167,8 +164,11 @@ struct DifferenceWay {
         else { throw records.damaged(place, another, version: wanted.version, value: id) }
         if let blob = found.body.blob {
             try records.check(blob, found.body, place, id: id, stored: wanted.version)
-            return .bytes(
-                try bytes(wanted.size) { try records.readBlob(blob, at: 0, into: $0, id: id, stored: wanted.version) })
+            let bytes = try bytes(wanted.size) { try records.readBlob(blob, at: 0, into: $0, id: id, stored: wanted.version) }
+            guard bytes.withUnsafeBytes({ Bytes.crc32c($0) }) == wanted.checksum else {
+                throw records.damaged(place, another, version: wanted.version, value: id)
+            }
+            return .bytes(bytes)
         }
         guard let base = try stored(wanted, in: place, at: UInt64(found.body.bodyOffset), anew: true) else {
             throw records.damaged(place, "has a damaged value", version: wanted.version, value: id)
@@ -176,24 +176,29 @@ struct DifferenceWay {
         return base
     }
 
-    /// Nil when there is no such body at the offset.
+    /// Returns nil if there is no such body at the offset, or it is of another value.
     private func stored(_ wanted: Wanted, in place: RecordPlace, at offset: UInt64, anew: Bool) throws -> Base? {
-        try records.withStored(place, at: offset, size: wanted.size, id: id, stored: wanted.version, anew: anew) { form in
+        let found: Base?? = try records.withStored(place, at: offset, size: wanted.size, id: id, stored: wanted.version, anew: anew) { form in
             switch form {
-            case .whole(let bytes): return .bytes(try Memory.copy(bytes, "Reading a value"))
+            case .whole(let bytes): return Bytes.crc32c(bytes) == wanted.checksum ? .bytes(try Memory.copy(bytes, "Reading a value")) : nil
             case .deflated(let deflated):
-                return .bytes(
-                    try bytes(wanted.size) { out in
-                        guard Inflated.fill(out.baseAddress, size: wanted.size, from: deflated) else {
-                            throw records.damaged(place, "has a value that does not inflate", version: wanted.version, value: id)
-                        }
-                    })
+                var isWanted = false
+                let made = try bytes(wanted.size) { out in
+                    isWanted =
+                        Inflated.fill(out.baseAddress, size: wanted.size, from: deflated)
+                        && Bytes.crc32c(UnsafeRawBufferPointer(out)) == wanted.checksum
+                }
+                return isWanted ? .bytes(made) : nil
             case .difference(let bytes):
+                if case .difference(let difference) = ValueDifference.read(bytes, size: wanted.size), difference.checksum != wanted.checksum {
+                    return nil
+                }
                 return .step(
                     Step(
                         version: wanted.version, place: place, size: wanted.size, bytes: try Memory.copy(bytes, "Reading a value")))
             }
         }
+        return found ?? nil
     }
 
     private func bytes(_ size: Int, _ fill: (UnsafeMutableRawBufferPointer) throws -> Void) throws -> [UInt8] {

@@ -12,8 +12,10 @@ public final class OpenCache: @unchecked Sendable {
 
     /// Wraps bytes that another object owns.
     /// - Parameters:
+    ///   - bytes: the bytes, valid until `release` is called.
     ///   - release: releases them.
     ///   - fill: loads a range; nil if all bytes are loaded.
+    ///   - isMapped: whether they are a file that is mapped into memory.
     ///   - letGo: releases the memory of a range.
     public init(
         _ bytes: UnsafeRawBufferPointer, release: @escaping () -> Void, fill: ((Range<Int>) -> Bool)? = nil, isMapped: Bool = false,

@@ -17,7 +17,10 @@ open class HostCallMark: @unchecked Sendable {
 /// A mark is bound to the thread and to a frame of its stack. A new call from a frame above that one proves that the frame is gone.
 public enum HostCalls {
     /// Runs `body`, which may call the host.
-    /// - Parameter observes: whether this is a callback for whose result no call waits.
+    /// - Parameters:
+    ///   - mark: the mark that is set meanwhile.
+    ///   - observes: whether this is a callback for whose result no call waits.
+    ///   - body: the call of the host.
     @inline(never)
     public static func run<R>(_ mark: HostCallMark, observes: Bool = false, _ body: () throws -> R) rethrows -> R {
         let entered = enter(mark, observes: observes)

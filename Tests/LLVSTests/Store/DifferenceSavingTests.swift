@@ -251,4 +251,17 @@ import Testing
                 (0..<8).contains { _ in !store.differencing.shouldTry(raw) }
             })
     }
+
+    /// Another store may have recorded another value under such an id, and after a union of both stores theirs may prevail.
+    @Test func nothingStandsOnAVersionWithAnIDOfTheCaller() throws {
+        let store = try Store.inMemory(), key = try id("note")
+        var text = DeflateTests.text(4_000, 1), before = try store.makeVersion(basedOn: nil, changes: [.insert(key, data: text)]).id
+        for (name, differences) in [("named", 1), (nil, 1), (nil, 2)] as [(String?, UInt64)] {
+            text[100] ^= 1
+            before = try store.makeVersion(
+                basedOn: before, changes: [.update(key, data: text)], id: name.map { try VersionID($0) }).id
+            #expect(try store.statistics().differences == differences)
+            #expect(try store.value(key, at: before)?.data == text)
+        }
+    }
 }

@@ -346,12 +346,13 @@ import Testing
         }
     }
 
-    @Test func placesFallOnTheWay() throws {
+    /// A version that was lost and received once more may get another place than what stands on it was made for.
+    @Test func placesNeedNotFallOnTheWay() throws {
         let source = try line(4)
         let writer = Writer()
         writer.link = { own, _ in before(own, source).map { ($0, 7) } }
-        guard case .failure(let error) = try lastNote(source, writer) else { Issue.record("It was read."); return }
-        #expect(error.code == .damaged)
+        guard case .success(let value) = try lastNote(source, writer) else { Issue.record("It was not read."); return }
+        #expect(value?.data.count == 3_000)
     }
 
     @Test func aDifferenceOfANewerKindIsTold() throws {

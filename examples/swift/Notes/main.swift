@@ -118,7 +118,7 @@ func exchange(in directory: String) async throws {
     syncing.cancel()
     do {
         _ = try await syncing.value
-    } catch let error as StoreError where error.code == .cancelled {
+    } catch StoreError.cancelled {
         // What had come or gone whole is kept: sync again later.
     }
     // end: cancelling

@@ -173,6 +173,8 @@ extension Store {
             let wanted = place - place / digit % 4 * digit
             guard let index = nodes.firstIndex(where: { $0.place <= wanted }) else { return nil }
             let way = nodes[index...], base = nodes[index]
+            // Under an id that is not computed another store may have recorded another value, and theirs may prevail after a union.
+            guard base.version.hasContentForm else { return nil }
             let room = min(last.stored / 2 - base.way, data.count - 1)
             guard way.count <= Differencing.mostSteps, room > 0, way.allSatisfy({ $0.size <= 2 * data.count }),
                 way.reduce(data.count, { $0 + $1.size }) <= 9 * data.count

@@ -91,7 +91,7 @@ enum DifferencesTarget {
         let size: [UInt8] = [UInt8(value.count), 0, 0, 0]
         return [
             seed("stored", 0, size + stored(streams, base, checksum: checksum(value))), seed("streams", 1, size + streams),
-            seed("made", 2, value),
+            seed("made", 2, value), seed("made-of-nothing-in-common", 2, Array(repeating: 0x7A, count: 64)),
         ]
     }
 }
