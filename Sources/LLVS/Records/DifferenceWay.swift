@@ -178,7 +178,8 @@ struct DifferenceWay {
 
     /// Returns nil if there is no such body at the offset, or it is of another value.
     private func stored(_ wanted: Wanted, in place: RecordPlace, at offset: UInt64, anew: Bool) throws -> Base? {
-        let found: Base?? = try records.withStored(place, at: offset, size: wanted.size, id: id, stored: wanted.version, anew: anew) { form in
+        let found: Base?? = try records.withStored(place, at: offset, size: wanted.size, id: id, stored: wanted.version, anew: anew) {
+            form in
             switch form {
             case .whole(let bytes): return Bytes.crc32c(bytes) == wanted.checksum ? .bytes(try Memory.copy(bytes, "Reading a value")) : nil
             case .deflated(let deflated):
@@ -190,7 +191,8 @@ struct DifferenceWay {
                 }
                 return isWanted ? .bytes(made) : nil
             case .difference(let bytes):
-                if case .difference(let difference) = ValueDifference.read(bytes, size: wanted.size), difference.checksum != wanted.checksum {
+                if case .difference(let difference) = ValueDifference.read(bytes, size: wanted.size), difference.checksum != wanted.checksum
+                {
                     return nil
                 }
                 return .step(

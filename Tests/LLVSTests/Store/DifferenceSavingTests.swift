@@ -259,7 +259,8 @@ import Testing
         for (name, differences) in [("named", 1), (nil, 1), (nil, 2)] as [(String?, UInt64)] {
             text[100] ^= 1
             before = try store.makeVersion(
-                basedOn: before, changes: [.update(key, data: text)], id: name.map { try VersionID($0) }).id
+                basedOn: before, changes: [.update(key, data: text)], id: name.map { try VersionID($0) }
+            ).id
             #expect(try store.statistics().differences == differences)
             #expect(try store.value(key, at: before)?.data == text)
         }
