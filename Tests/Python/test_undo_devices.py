@@ -244,6 +244,23 @@ def test_two_devices_revert_one_save_once() -> None:
         assert devices.value() == FIRST
 
 
+def test_a_mark_that_names_the_empty_root_undoes_nothing() -> None:
+    """Anybody may write such a mark; the edit that carries it stands."""
+    place = next(PLACES)
+    schema = {"merge": 1, "ids": {"d/": "auto"}}
+    with llvs.Coordinator(storage="memory", device="a", exchange=place, schema=schema) as a, \
+            llvs.Coordinator(storage="memory", device="b", exchange=place) as b:
+        a.save(update={"d/1": b'{"x":0,"y":0}'})
+        a.sync()
+        b.sync()
+        b.save(update={"d/1": b'{"x":0,"y":9}'})
+        a.save(update={"d/1": b'{"x":1,"y":0}'}, metadata={"__llvs_undo": ["00000000-0000-8000-8000-000000000000"]})
+        for _ in range(2):
+            a.sync()
+            b.sync()
+        assert a["d/1"] == b["d/1"] == b'{"x":1,"y":9}'
+
+
 @pytest.mark.parametrize("storage", ["file", "sqlite"])
 @pytest.mark.parametrize("with_caches", [True, False])
 def test_undos_count_after_the_stores_were_opened_again(tmp_path: Path, storage: Any, with_caches: bool) -> None:

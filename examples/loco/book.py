@@ -230,9 +230,12 @@ class Book:
             raise Refused("The book is already as it was then.")
         update = {change.id: change.data for change in changes if change.data is not None}
         remove = [change.id for change in changes if change.data is None]
-        then = datetime.fromtimestamp(store[version].made_at)
         try:
-            self.notes.save(update=update, remove=remove, expected=now, description=f"Restore the book of {then:%d %B %Y, %H:%M}")
+            then = f"the book of {datetime.fromtimestamp(store[version].made_at):%d %B %Y, %H:%M}"
+        except (OverflowError, ValueError, OSError):
+            then = "an earlier book"  # another device may give any time
+        try:
+            self.notes.save(update=update, remove=remove, expected=now, description=f"Restore {then}")
         except llvs.MovedError:
             raise Refused("The book was changed meanwhile: press Restore again.") from None
 

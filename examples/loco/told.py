@@ -162,10 +162,11 @@ def what(store: llvs.Store, version: llvs.Version, kind: Optional[llvs.ChangeKin
 
 def conflicts(book: Book) -> list[dict[str, Any]]:
     """What merges had to decide, and nobody has looked at since."""
-    people, _ = book.people.read_all()
+    people, unreadable = book.people.read_all()
     found = []
     for id, records in book.conflicts().items():
-        name = people[id].name if id in people else "A contact that was deleted"
+        gone = "A contact that cannot be read" if id in unreadable else "A contact that was deleted"
+        name = people[id].name if id in people else gone
         found += [{"contact": id, "name": name, **conflict(book, one)} for one in _questions(records)]
     return found
 
@@ -257,17 +258,16 @@ _KINDS = {llvs.ChangeKind.INSERT: "Added by another program", llvs.ChangeKind.RE
 
 def history(book: Book, id: str) -> list[dict[str, Any]]:
     """What became of a contact, newest first: when, by whom, what it was then, and what changed."""
-    past = list(book.people.history(id))
-    found = []
-    for number, one in enumerate(past):
-        was = next((older.object for older in past[number + 1 :] if older.object is not None), None)
+    found, was = [], None
+    for one in reversed(list(book.people.history(id))):
         found.append({
             "version": one.version.id, "time": one.version.timestamp,
             "by": by(book.notes.store, one.version), "what": what(book.notes.store, one.version, one.kind),
             "card": None if one.object is None else card(one.object), "isUnreadable": one.problem is not None,
             "changed": [name for name in WORDS if one.object and was and getattr(one.object, name) != getattr(was, name)],
         })
-    return found
+        was = one.object or was
+    return found[::-1]
 
 
 def _place(url: str) -> str:

@@ -125,7 +125,11 @@ final class UndoneEdits {
         }), let metadata = try store.version(store.versionID(version))?.metadata {
             var names: Set<UInt32> = []
             try UndoMarks.forEachID(metadata[UndoMarks.redoKey] ?? metadata[UndoMarks.undoKey], control) { id in
-                if let ordinal = store.lock.withRead({ store.dag.ordinal(of: id) }), ordinal < version { names.insert(ordinal) }
+                // Nothing was changed by the empty root.
+                guard id != EmptyRoot.id, let ordinal = store.lock.withRead({ store.dag.ordinal(of: id) }), ordinal < version else {
+                    return
+                }
+                names.insert(ordinal)
             }
             if !names.isEmpty { names = try store.walk(Ancestors(of: [version], among: names.sorted()), control.look) }
             let areMerges = store.lock.withRead { names.contains { store.dag.rows[Int($0)].second != History.none } }
