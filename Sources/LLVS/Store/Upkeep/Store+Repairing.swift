@@ -78,7 +78,8 @@ extension Store {
             let encoder = RecordEncoder()
             do {
                 try encoder.encode(
-                    version, RecordChanges(sorted), storedAt: storedAt(version, ordinal), blobThreshold: storage.blobThreshold
+                    version, RecordChanges(sorted), storedAt: storedAt(version, ordinal), blobThreshold: storage.blobThreshold,
+                    startsStore: row.first == History.none && differencing.isUsed
                 ) { data, digest in
                     // Values with a file keep it. The old record may have files for values that are too small for one in this storage.
                     while let (blob, size) = known.popFirst() { if size == data.count { return blob } }
