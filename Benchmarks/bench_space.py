@@ -3,10 +3,11 @@
     python Benchmarks/bench_space.py [--quick] [--runs 5] [--git PATH]... [--trace FILE.json.gz]... <folder>
 
 First the same histories with values as differences and without: bytes on disk of the store, and of a git repository with one commit for
-each version (`git repack -adq`), if git is there; microseconds of the processor for a save; microseconds of a read at the head from memory,
-of the first read after opening, and of a read at a random version. A git repository that is given by path is saved with its files as
-values, one version for each commit of its first parents; of an editing trace (github.com/josephg/editing-traces) the text is saved every
-100 transactions.
+each version (`git repack -adq`), if git is there; microseconds of the processor for a save; microseconds of a read at the head from
+memory, of the first read after opening, and of a read at a random version; bytes at a packed place in a folder, with 33 exchanges spread
+over the history, before packs are merged (all log packs) and after it (the packs that no other replaces). A git repository that is given
+by path is saved with its files as values, one version for each commit of its first parents; of an editing trace
+(github.com/josephg/editing-traces) the text is saved every 100 transactions.
 
 Then saves and reads of one value with the system's libdeflate and without it (LLVS_DEFLATE=zlib): least times of a save and of a read, and
 bytes for each save.
@@ -15,6 +16,7 @@ Data is made with seeds. Each row of figures is a process of its own.
 """
 
 import argparse
+import base64
 import gzip
 import json
 import os
@@ -153,6 +155,39 @@ def folder_bytes(folder):
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
+EXCHANGES = 33
+
+
+class Place:
+    """A packed place in a folder, and how many bytes its packs have."""
+
+    def __init__(self, store, folder):
+        import llvs
+
+        shutil.rmtree(folder, ignore_errors=True)
+        self.folder = folder
+        self.exchange = llvs.Exchange(store, llvs.Remote(folder.as_uri(), layout="packed"))
+
+    def bytes(self):
+        """Those of all log packs, and those of the packs that no other replaces; both with large values."""
+        logs = sum(file.stat().st_size for file in (self.folder / "pack1" / "log").iterdir())
+        blobs = folder_bytes(self.folder / "pack1" / "blob") if (self.folder / "pack1" / "blob").exists() else 0
+        left = {}
+        for file in [*(self.folder / "pack1" / "log").iterdir(), *(self.folder / "pack1").glob("base/*")]:
+            # The first 13 characters are the writer, then come one or two numbers.
+            fields = file.name.split("-")
+            first, last = number(fields[1]), number(fields[2 if len(fields) == 4 else 1])
+            left[first, last] = max(left.get((first, last), 0), file.stat().st_size)
+        ranges = list(left)
+        kept = [a for a in ranges if not any(b != a and b[0] <= a[0] and a[1] <= b[1] for b in ranges)]
+        return logs + blobs, sum(left[one] for one in kept) + blobs
+
+
+def number(text):
+    """A number in the name of a pack."""
+    return int.from_bytes(base64.b32decode(text.upper() + "="), "big")
+
+
 def least(count, body):
     times = []
     for _ in range(count):
@@ -168,8 +203,10 @@ def measure_history(name, differences, folder, quick):
     history, draw = history_named(name), random.Random(9)
     shutil.rmtree(folder, ignore_errors=True)
     head, versions, known, used, raw = None, [], set(), 0.0, 0
+    steps = list(history(quick))
     with llvs.Store(folder, differences=differences) as store:
-        for changed in history(quick):
+        place = Place(store, folder.parent / "place")
+        for step, changed in enumerate(steps):
             changed = {id: data for id, data in changed.items() if data is not None or id in known}
             insert = {id: data for id, data in changed.items() if data is not None and id not in known}
             update = {id: data for id, data in changed.items() if data is not None and id in known}
@@ -180,6 +217,10 @@ def measure_history(name, differences, folder, quick):
             raw += sum(map(len, insert.values())) + sum(map(len, update.values()))
             known = (known | set(insert)) - set(remove)
             versions.append((head.id, [id for id, data in changed.items() if data is not None]))
+            if (step + 1) * EXCHANGES // len(steps) > step * EXCHANGES // len(steps):
+                place.exchange.send()
+        apart, merged = place.bytes()
+        place.exchange.close()
     size = folder_bytes(folder / "segments") + (folder_bytes(folder / "blobs") if (folder / "blobs").exists() else 0)
     ids = sorted(known)[:200]
     cold = []
@@ -202,7 +243,8 @@ def measure_history(name, differences, folder, quick):
             store.value(id, at=version)
         past = (time.perf_counter() - begin) / len(wanted) * 1e6
     first = sorted(cold)[len(cold) // 2] * 1e6
-    return {"bytes": size, "save": used / len(versions) * 1e6, "memory": memory, "cold": first, "past": past, "raw": raw}
+    times = {"save": used / len(versions) * 1e6, "memory": memory, "cold": first, "past": past}
+    return {"bytes": size, "apart": apart, "merged": merged, **times, "raw": raw}
 
 
 def git_bytes(name, folder, quick):
@@ -272,15 +314,16 @@ def main():
         print(json.dumps(found))
         return
 
-    print(f"  {'':34}{'bytes on disk':>34}{'save':>18}{'head':>18}{'first read':>18}{'past':>18}")
-    print(f"  {'':34}{'whole':>12}{'differences':>13}{'git':>9}" + f"{'whole':>10}{'diff.':>8}" * 4)
+    print(f"  {'':34}{'bytes on disk':>34}{'packed place':>20}{'save':>18}{'head':>18}{'first read':>18}{'past':>18}")
+    print(f"  {'':34}{'whole':>12}{'differences':>13}{'git':>9}{'before':>11}{'merged':>9}" + f"{'whole':>10}{'diff.':>8}" * 4)
     for name in [*HISTORIES, *(f"git {path}" for path in given.git), *(f"trace {path}" for path in given.trace)]:
         whole, ours = (run(given, "--measure", name, "--differences", choice) for choice in ("off", "on"))
         git = git_bytes(name, given.folder / "git", given.quick)
         mega = "".join(f"{size / 1e6:{width}.3f}" for size, width in ((whole["bytes"], 12), (ours["bytes"], 13)))
         times = "".join(f"{whole[what]:10.1f}{ours[what]:8.1f}" for what in ("save", "memory", "cold", "past"))
         shown = name if len(name) <= 34 else "..." + name[-31:]
-        print(f"  {shown:34}{mega}{git / 1e6 if git else 0:9.3f}{times}   {ours['bytes'] / whole['bytes']:.4f} x", flush=True)
+        mega += f"{git / 1e6 if git else 0:9.3f}{ours['apart'] / 1e6:11.3f}{ours['merged'] / 1e6:9.3f}"
+        print(f"  {shown:34}{mega}{times}   {ours['bytes'] / whole['bytes']:.4f} x", flush=True)
     print("  (megabytes; microseconds)\n")
 
     found = {way: run(given, "--measure", "sizes", LLVS_DEFLATE=way) for way in WAYS}

@@ -19,13 +19,14 @@ extension ValueDifference {
 
     /// The stored bytes of a value as its difference from a base; nil when they would be more than `room`, or the two have too little in
     /// common.
+    /// - Parameter deflates: whether larger streams are deflated if that makes them smaller.
     /// - Throws: `.outOfMemory`.
     static func make(
         _ value: UnsafeRawBufferPointer, checksum: UInt32, from base: UnsafeRawBufferPointer, checksum baseChecksum: UInt32, link: Link,
-        room: Int
+        room: Int, deflates: Bool = true
     ) throws -> [UInt8]? {
         // A deflated stream of so many bytes at most fits, however well it is deflated.
-        let raw = min(value.count, max(room, 0) * 4)
+        let raw = min(value.count, max(room, 0) * (deflates ? 4 : 1))
         guard raw > 0 else { return nil }
         return try withScratch(raw) { scratch in
             let count = llvs_shim_difference_make(base.baseAddress, base.count, value.baseAddress, value.count, scratch.baseAddress, raw)
@@ -39,7 +40,7 @@ extension ValueDifference {
             guard comesBack else { return nil }
             var deflated: [UInt8] = []
             try Memory.expect(2 * count, "Storing a value as a difference")
-            if count > deflateThreshold, let from = streams.baseAddress {
+            if deflates, count > deflateThreshold, let from = streams.baseAddress {
                 deflated = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
                     filled = llvs_shim_deflate(from, count, buffer.baseAddress, count - 8)
                 }
@@ -50,9 +51,10 @@ extension ValueDifference {
         }
     }
 
+    /// The stored bytes with these streams.
     /// - Parameter deflated: the streams deflated; empty if they are stored as they are.
-    private static func stored(
-        _ streams: UnsafeRawBufferPointer, deflated: [UInt8], link: Link, baseSize: Int, baseChecksum: UInt32, checksum: UInt32
+    static func stored(
+        _ streams: UnsafeRawBufferPointer, deflated: [UInt8] = [], link: Link, baseSize: Int, baseChecksum: UInt32, checksum: UInt32
     ) -> [UInt8] {
         var behind = ByteWriter()
         behind.versionID(link.version)

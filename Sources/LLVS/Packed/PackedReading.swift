@@ -308,10 +308,11 @@ struct PackedReading {
             switch source {
             case .whole(let file):
                 let wanted = verifyKnown || !run.believesIndexes ? versions.inPlace : try taking.wanted(of: versions)
-                outcome = try taking.take(wanted, isVerifying: verifyKnown, tellsMissing: false, file.block)
+                outcome = try taking.take(
+                    wanted, of: versions, isVerifying: verifyKnown, tellsMissing: false, file.block)
             case .part(let part):
                 let wanted = try self.wanted(of: versions)
-                guard let done = try takeParts(size, part, wanted) else {
+                guard let done = try takeParts(size, part, wanted, of: versions) else {
                     return try take(name, size, .whole(run.whole(name, size)))
                 }
                 outcome = done
@@ -372,10 +373,12 @@ struct PackedReading {
     }
 
     /// Reads versions from a pack whose end is known; nil if reading the whole pack is better.
-    private mutating func takeParts(_ size: Int, _ part: PartialPack, _ wanted: [PackIndex.VersionEntry]) throws -> PackTaking.Outcome? {
+    private mutating func takeParts(
+        _ size: Int, _ part: PartialPack, _ wanted: [PackIndex.VersionEntry], of versions: [PackIndex.VersionEntry]
+    ) throws -> PackTaking.Outcome? {
         guard !wanted.isEmpty else { return PackTaking.Outcome() }
         guard let found = try run.ranges(part.ranges(of: wanted), of: part.parts, size) else { return nil }
-        return try taking.take(wanted, tellsMissing: false) { try part.block($0, in: found) }
+        return try taking.take(wanted, of: versions, tellsMissing: false) { try part.block($0, in: found) }
     }
 }
 

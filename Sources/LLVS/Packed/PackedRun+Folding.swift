@@ -194,6 +194,7 @@ extension PackedRun {
         // Values with older keys are not reused: another device may delete them when it rewrites all data.
         place.blobs = state.currentBlobs
         place.random = settings.random
+        place.hasDifferences = sendsDifferences
         place.sealing = sealing
         place.sizeLimit = limit ?? packLimit
         var result: (MadePack, [VersionID])?

@@ -273,7 +273,9 @@ extension PackedRun {
         }
         let id = keys?.opened?.keys.store ?? state.formerStores.first ?? settings.random.id()
         let layout = wantsBridge ? RootText.bridged : RootText.packed
-        let text = "{\"format\":1,\"store\":\"\(id)\",\"layout\":\"\(layout)\",\"encrypted\":\(keys != nil),\"made\":\"\(made)\"}"
+        let text =
+            "{\"format\":1,\"store\":\"\(id)\",\"layout\":\"\(layout)\",\"encrypted\":\(keys != nil),\"made\":\"\(made)\","
+            + "\"differences\":1}"
         var writer = PackWriter(
             PackWriter.Identity(kind: .root, store: id, salt: settings.random.id(), writer: state.writer, first: 0, last: 0))
         try Array(text.utf8).withUnsafeBytes { try writer.add(bare: $0) }
@@ -282,6 +284,11 @@ extension PackedRun {
         state.roots.append(PackedState.Root(name: root.name, store: id, bytes: root.bytes))
         state.formerStores = []
         try save()
+    }
+    /// Whether the values of packs may be differences: the root to which new packs belong says so.
+    var sendsDifferences: Bool {
+        guard let root = state.roots.min(by: { $0.name.id < $1.name.id }) else { return false }
+        return (try? RootText(root.name, root.bytes, sealing).hasDifferences) ?? false
     }
     private var made: String { UTCDate.text(max(0, Int64(settings.random.milliseconds() / 1_000))) }
 
@@ -363,6 +370,7 @@ struct PackedSending {
         var place = VersionPacker.Place()
         place.blobs = run.state.currentBlobs
         place.random = run.settings.random
+        place.hasDifferences = run.sendsDifferences
         place.sealing = run.sealing
         // A writer's end counts only in its newest pack.
         let isEnd = !notices.isEmpty

@@ -305,7 +305,7 @@ package final class PackedRun {
 
 /// The JSON of a root.
 struct RootText {
-    private(set) var format = 0, store = "", layout = "", isEncrypted = false
+    private(set) var format = 0, store = "", layout = "", isEncrypted = false, hasDifferences = false
     static let packed = "packed", bridged = "bridged"
 
     /// - Throws: `PackFault`.
@@ -331,6 +331,8 @@ struct RootText {
                 layout = try text()
             } else if try json.equals(member, "encrypted") {
                 isEncrypted = try json.bool()
+            } else if try json.equals(member, "differences") {
+                hasDifferences = try json.unsigned() == 1
             } else {
                 try json.skip()
             }

@@ -27,6 +27,8 @@ enum PackFormat {
     static let blobsLimit = 65_536
     /// The most bytes of all blob references of a version.
     static let referencesLimit = 16 << 20
+    /// The most bytes of values that are differences: of a version, and of a pack.
+    static let versionDifferences: UInt64 = 64 << 20, packDifferences: UInt64 = 4 << 30
     static let partSize = 8 << 20
     /// The most parts of a blob with a value, and of one with a version of form 1.
     static let valueParts = 128, versionParts = 512
@@ -36,6 +38,7 @@ enum PackFormat {
     static let writtenVersions = 200_000
     static let writtenRaw = 256 << 20
     static let writtenIndex = 7 << 20
+    static let writtenDifferences = 1 << 30
     /// Larger values are blobs. Values above `smallestBlob` may be, too, if a record would be too large.
     static let inlineValue = 1 << 20
     static let smallestBlob = 64 << 10

@@ -3,8 +3,8 @@
 struct PackRecord {
     let id: VersionID
     private let records: Records
-    private let place: RecordPlace
-    private let header: RecordHeader
+    let place: RecordPlace
+    let header: RecordHeader
     /// The whole record if it is small, so that it is read only once.
     private let whole: [UInt8]?
     private static let small: UInt64 = 64 << 10
@@ -82,21 +82,22 @@ struct PackRecord {
     // MARK: The bytes
 
     /// Returns form 0 of the payload and the first 8 bytes of the identity digest, in one pass. For small records.
-    func payload() throws -> (payload: [UInt8], identity: UInt64) {
+    /// - Parameter differences: makes differences of values.
+    func payload(_ differences: inout PackDifferences?) throws -> (payload: [UInt8], identity: UInt64) {
         var hasher: IdentityHasher? = IdentityHasher(.identity)
         hasher?.add(header.version, changeCount: header.changeCount)
-        let payload = try payload(hashedBy: &hasher)
+        let payload = try payload(hashedBy: &hasher, &differences)
         return (payload, hasher?.finish().first8 ?? 0)
     }
 
     /// Returns form 0 of the payload alone.
     func bytes() throws -> [UInt8] {
-        var none: IdentityHasher?
-        return try payload(hashedBy: &none)
+        var none: IdentityHasher?, whole: PackDifferences?
+        return try payload(hashedBy: &none, &whole)
     }
 
-    private func payload(hashedBy hasher: inout IdentityHasher?) throws -> [UInt8] {
-        var table = PackTable(changeCount: header.changeCount), pages: [UInt8] = [], bodies = ByteWriter()
+    private func payload(hashedBy hasher: inout IdentityHasher?, _ differences: inout PackDifferences?) throws -> [UInt8] {
+        var table = PackTable(changeCount: header.changeCount), pages: [UInt8] = [], bodies = ByteWriter(), hasDifferences = false
         try forEachChange { index, entry in
             guard entry.kind == .insert || entry.kind == .update else {
                 hasher?.add(entry.kind, entry.id, stored: entry.kind == .preserve ? header.dependencies[entry.dependency] : nil)
@@ -109,16 +110,23 @@ struct PackRecord {
                 return
             }
             try withValue(entry) { data in
+                let made = try differences?.difference(entry, data, of: self)
                 let isTold = entry.size > RecordTable.digestThreshold
                 let digest = isTold || hasher != nil ? SHA256.digest(data) : []
                 digest.withUnsafeBytes { hasher?.add(setting: entry.id, size: entry.size, digest: $0) }
-                if let page = table.add(entry, digest: isTold ? digest : nil) { pages += page }
-                try Memory.grow(&bodies.bytes, by: RecordTable.bodyHeaderSize + data.count, "Packing a version")
-                appendBody(entry, data, to: &bodies)
+                if let page = table.add(entry, digest: isTold ? digest : nil, difference: made?.count) { pages += page }
+                let size = made?.count ?? data.count
+                try Memory.grow(&bodies.bytes, by: RecordTable.bodyHeaderSize + size, "Packing a version")
+                if let made {
+                    hasDifferences = true
+                    made.withUnsafeBytes { appendDifference(entry, $0, to: &bodies) }
+                } else {
+                    appendBody(entry, data, to: &bodies)
+                }
             }
         }
         pages += table.directory
-        let record = start(tableSize: pages.count, bodiesSize: bodies.bytes.count)
+        let record = start(tableSize: pages.count, bodiesSize: bodies.bytes.count, hasDifferences: hasDifferences)
         let references = references
         var out = ByteWriter()
         let size = record.count + pages.count + bodies.bytes.count
@@ -192,8 +200,15 @@ struct PackRecord {
         out.raw(data)
     }
 
+    private func appendDifference(_ entry: RecordTable.Entry, _ stored: UnsafeRawBufferPointer, to out: inout ByteWriter) {
+        let field = UInt32(truncatingIfNeeded: stored.count) | RecordTable.differenceBit
+        out.integer(RecordTable.bodyChecksum(sizeField: field, id: entry.id, version: id, stored: stored))
+        out.integer(field)
+        out.raw(stored)
+    }
+
     /// Returns the prelude and the version header.
-    private func start(tableSize: Int, bodiesSize: Int) -> [UInt8] {
+    private func start(tableSize: Int, bodiesSize: Int, hasDifferences: Bool = false) -> [UInt8] {
         var out = ByteWriter()
         out.versionID(id)
         out.varint(UInt64(header.predecessors.count))
@@ -215,7 +230,8 @@ struct PackRecord {
             out.raw(entry.value)
         }
         var prelude = ByteWriter()
-        prelude.integer(UInt32(RecordHeader.format))
+        let flags = hasDifferences ? RecordHeader.hasDifferencesFlag : 0
+        prelude.integer(UInt32(RecordHeader.format) | UInt32(flags) << 8)
         prelude.integer(UInt32(truncatingIfNeeded: out.bytes.count))
         prelude.integer(UInt64(tableSize))
         prelude.integer(UInt64(bodiesSize))
@@ -240,7 +256,8 @@ private struct PackTable {
     init(changeCount: Int) { self.changeCount = changeCount }
 
     /// Adds a change. Returns a page when it is full, or is the last.
-    mutating func add(_ entry: RecordTable.Entry, blob: BlobID? = nil, digest: [UInt8]? = nil) -> [UInt8]? {
+    /// - Parameter difference: the size of the stored bytes, if the value is a difference.
+    mutating func add(_ entry: RecordTable.Entry, blob: BlobID? = nil, digest: [UInt8]? = nil, difference: Int? = nil) -> [UInt8]? {
         if added % RecordTable.changesPerPage == 0 {
             page = ByteWriter()
             page.integer(UInt64(0))
@@ -249,13 +266,14 @@ private struct PackTable {
         }
         added += 1
         let encoding = blob == nil ? RecordTable.Encoding.raw : .blob
-        page.bytes.append(entry.kind.rawValue | encoding.rawValue << 3 | (digest == nil ? 0 : 32))
+        page.bytes.append(entry.kind.rawValue | encoding.rawValue << 3 | (digest == nil ? 0 : 32) | (difference == nil ? 0 : 128))
         page.varint(UInt64(entry.id.count))
         page.raw(entry.id)
         switch entry.kind {
         case .insert, .update:
             page.varint(UInt64(entry.size))
-            if let blob { page.blobID(blob) } else { bodiesSize += RecordTable.bodyHeaderSize + entry.size }
+            if let difference { page.varint(UInt64(difference)) }
+            if let blob { page.blobID(blob) } else { bodiesSize += RecordTable.bodyHeaderSize + (difference ?? entry.size) }
             if let digest { page.raw(digest) }
         case .preserve: page.varint(UInt64(entry.dependency))
         case .remove, .preserveRemoval: break

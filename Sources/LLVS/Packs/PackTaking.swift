@@ -38,6 +38,8 @@ struct PackTaking {
         var incomplete: [VersionID] = []
         /// Whether versions were left, since the source's budget is used up.
         var isOverBudget = false
+        /// The bytes of values that are differences.
+        fileprivate var differenceBytes: UInt64 = 0
         /// Versions of the pack that are present and equal.
         var held: [VersionID] = []
         /// Large values that versions of the pack refer to, and that were read from the parts in the reference.
@@ -74,24 +76,60 @@ struct PackTaking {
     private struct Batch {
         var received: [Store.ReceivedVersion] = []
         var size = 0
+        private var index: [VersionID: Int] = [:]
+
+        mutating func append(_ version: Store.ReceivedVersion) {
+            index[version.version.id] = received.count
+            received.append(version)
+        }
+        /// Returns the value that a version of the batch stores under an id; nil if there is none in memory.
+        func value(_ version: VersionID, _ id: UnsafeRawBufferPointer) -> [UInt8]? {
+            guard let index = index[version] else { return nil }
+            let changes = received[index].changes
+            // Changes of records are in order of their ids.
+            var low = 0, high = changes.count
+            while low < high {
+                let middle = (low + high) / 2
+                let order = changes[middle].id.bytes.withUnsafeBytes { Bytes.compare($0, id) }
+                if order == 0 { low = middle; break }
+                if order < 0 { low = middle + 1 } else { high = middle }
+            }
+            guard low < changes.count, received[index].written[low] == nil else { return nil }
+            switch changes[low] {
+            case .insert(let found, let data), .update(let found, let data):
+                return found.bytes.withUnsafeBytes { Bytes.equal($0, id) } ? data : nil
+            default: return nil
+            }
+        }
     }
 
     /// Adds versions of one pack, in the given order.
     /// - Parameters:
     ///   - isVerifying: whether to check present versions, too.
+    ///   - pack: all versions of the pack.
     ///   - tellsMissing: whether a version that waits for another is reported as a problem.
     ///   - block: returns the uncompressed bytes of a block.
     mutating func take(
-        _ entries: [PackIndex.VersionEntry], isVerifying: Bool = false, tellsMissing: Bool = true, _ block: (Int) throws -> [UInt8]
+        _ entries: [PackIndex.VersionEntry], of pack: [PackIndex.VersionEntry], isVerifying: Bool = false, tellsMissing: Bool = true,
+        _ block: (Int) throws -> [UInt8]
     ) throws -> Outcome {
-        var outcome = Outcome(), batch = Batch(), number: UInt32?, raw: [UInt8] = []
+        var outcome = Outcome(), batch = Batch(), number: UInt32?, raw: [UInt8] = [], order: [VersionID: PackIndex.Place]?
         defer { blobs.endPack(retaining: outcome.fetched) }
         for entry in entries {
             try control.check(.receiving, progress, of: 0, doing: what)
             if number != entry.place.block { (number, raw) = (entry.place.block, try block(Int(entry.place.block))) }
             do {
                 let received = try raw.withUnsafeBytes { raw in
-                    try self.received(entry, raw, &outcome) { taking, predecessors, outcome in
+                    try self.received(entry, raw, &outcome) { version, id in
+                        if order == nil { order = Dictionary(pack.map { ($0.id, $0.place) }) { first, _ in first } }
+                        guard let place = order?[version],
+                            (place.block, place.offset) < (entry.place.block, entry.place.offset)
+                        else {
+                            throw PackFault.damaged(
+                                "a value of it is a difference from that of version \(version), which is not before it in the pack")
+                        }
+                        return batch.value(version, id)
+                    } unknown: { taking, predecessors, outcome in
                         guard try !taking.store.unknown(among: predecessors).isEmpty else { return [] }
                         // They may be among those that are about to be added.
                         try taking.add(&batch, &outcome, isVerifying, tellsMissing)
@@ -100,13 +138,21 @@ struct PackTaking {
                 }
                 guard let received else { continue }
                 batch.size += received.size
-                batch.received.append(received.version)
+                batch.append(received.version)
             } catch is OverBudget {
                 outcome.isOverBudget = true
             } catch let missing as MissingBlob {
                 try lacks(missing.blob, entry.id, &outcome)
+            } catch let waiting as Waiting {
+                outcome.waitingFor.formUnion(waiting.missing)
+                if tellsMissing, let missing = waiting.missing.first { lacks(missing, entry.id) }
+            } catch let unreadable as UnreadableBase {
+                // It is read once the base is repaired.
+                outcome.lacksBlobs = true
+                outcome.incomplete.append(entry.id)
+                problem(entry.id, unreadable.error)
             } catch let fault as PackFault {
-                problem(entry.id, fault.error("The version \(entry.id) of \(pack)", version: entry.id))
+                problem(entry.id, fault.error("The version \(entry.id) of \(self.pack)", version: entry.id))
             }
             if batch.size >= ExchangeLimits.batchSize || batch.received.count >= ExchangeLimits.batchCount {
                 try add(&batch, &outcome, isVerifying, tellsMissing)
@@ -122,9 +168,12 @@ struct PackTaking {
     }
 
     /// Reads one version from its block or from a blob. Returns nil if it waits for another, so that its large values are not needed yet.
-    /// - Parameter unknown: returns which of the given versions are missing.
+    /// - Parameters:
+    ///   - base: returns a value that was received already, if its version is before this one in the pack.
+    ///   - unknown: returns which of the given versions are missing.
     private mutating func received(
         _ entry: PackIndex.VersionEntry, _ raw: UnsafeRawBufferPointer, _ outcome: inout Outcome,
+        base: (VersionID, UnsafeRawBufferPointer) throws -> [UInt8]?,
         unknown: (inout Self, [VersionID], inout Outcome) throws -> [VersionID]
     ) throws -> (version: Store.ReceivedVersion, size: Int)? {
         let payload = try PackFile.payload(entry.place, PackRecordType.version, in: raw)
@@ -160,9 +209,21 @@ struct PackTaking {
         }
         // A present version does not count again. So each exchange receives more of what the previous one had to leave.
         if large > 0, try !store.unknown(among: [entry.id]).isEmpty, !account.spend(large) { throw OverBudget() }
-        let received = try PackedVersion.received(contents, read) { reference in
-            guard let value = try blobs.take(reference) else { throw MissingBlob(blob: reference) }
-            return value
+        try spend(PackedVersion.differenceBytes(contents, read), on: entry.id, &outcome)
+        let received: Store.ReceivedVersion
+        do {
+            received = try PackedVersion.received(contents, read) { id, difference, body in
+                if let value = try base(difference.base, id) { return try value.withUnsafeBytes(body) }
+                try withStoredBase(difference, id, for: entry.id, body)
+            } value: { reference in
+                guard let value = try blobs.take(reference) else { throw MissingBlob(blob: reference) }
+                return value
+            }
+        } catch let missing as MissingBase {
+            let missed = try unknown(&self, contents.header.version.predecessors, &outcome)
+            guard missed.isEmpty else { throw Waiting(missing: missed) }
+            throw PackFault.damaged(
+                "a value of it is a difference from that of version \(missing.version), which is not among its ancestors")
         }
         let identity = try withExtendedLifetime(received) {
             store.identityDigest(received.version, try store.sortedChanges(received)).first8
@@ -184,6 +245,70 @@ struct PackTaking {
     }
     private struct MissingBlob: Error { let blob: BlobReference }
     private struct OverBudget: Error {}
+    /// A value that is not here.
+    private struct MissingBase: Error { let version: VersionID }
+    /// A value on which one of the version is made is damaged here.
+    private struct UnreadableBase: Error { let error: StoreError }
+    /// The version waits for others.
+    private struct Waiting: Error { let missing: [VersionID] }
+
+    /// Counts the bytes of the values of a version that are differences.
+    private func spend(_ bytes: UInt64, on id: VersionID, _ outcome: inout Outcome) throws {
+        guard bytes > 0 else { return }
+        guard bytes <= PackFormat.versionDifferences else {
+            throw PackFault.tooLarge("its values that are differences have \(bytes) bytes; at most 64 MiB are read")
+        }
+        let sum = SourceAccount.sum(outcome.differenceBytes, bytes)
+        guard sum <= PackFormat.packDifferences else {
+            throw PackFault.tooLarge("with it the values of the pack that are differences have more than 4 GiB")
+        }
+        if try !store.unknown(among: [id]).isEmpty, !account.spend(differences: bytes) { throw OverBudget() }
+        outcome.differenceBytes = sum
+    }
+
+    /// Calls with a value of the store on which one of a version is made.
+    private func withStoredBase(
+        _ difference: ValueDifference, _ id: UnsafeRawBufferPointer, for version: VersionID,
+        _ body: (UnsafeRawBufferPointer) throws -> Void
+    ) throws {
+        let base = difference.base, size = difference.baseSize, records = store.records
+        if let known = records.bases.find(base, id, size: size, checksum: difference.baseChecksum) {
+            return try known.withUnsafeBytes(body)
+        }
+        guard try store.unknown(among: [base]).isEmpty, let place = store.recordPlaces(of: base).first else {
+            throw MissingBase(version: base)
+        }
+        guard let found = try readingBase(for: version, { try records.findChange(place, id) }),
+            found.kind == .insert || found.kind == .update, found.body.size == size
+        else { throw PackFault.damaged("a value of it is a difference from what version \(base) does not hold") }
+        let unknown = MapEntry(version: 0, size: MapEntry.unknownSize, bodyOffset: 0)
+        let value = try readingBase(for: version) {
+            try records.withBody(place, unknown, id: id, stored: base) { try Memory.copy($0, "A value of a pack") }
+        }
+        let checksum = value.withUnsafeBytes { Bytes.crc32c($0) }
+        if checksum == difference.baseChecksum { records.bases.keep(base, id, value, checksum: checksum) }
+        try value.withUnsafeBytes(body)
+    }
+
+    private func readingBase<R>(for version: VersionID, _ read: () throws -> R) throws -> R {
+        do { return try read() } catch var error as StoreError where error.code.isDamage {
+            error.message =
+                "The version \(version) of \(pack) was not taken: a value of it is a difference from one that is damaged here. "
+                + error.message
+            throw UnreadableBase(error: error)
+        }
+    }
+
+    /// Reports that a version waits for another.
+    private mutating func lacks(_ missing: VersionID, _ id: VersionID) {
+        problem(
+            id,
+            StoreError(
+                .missingPredecessor,
+                "The version \(id) of \(pack) was not taken: its predecessor \(missing) is neither here nor could it be taken. "
+                    + "Have the pack made with the heads of this store.",
+                versionID: missing.description))
+    }
 
     /// Handles a missing large value. A present version does not wait for its large values: a device that reads that they are lost can
     /// send them again.
@@ -238,14 +363,7 @@ struct PackTaking {
                 if let missing = VersionID(validating: missing) { outcome.waitingFor.insert(missing) }
                 // Add all at once, so that the pack need not be read again for each.
                 outcome.waitingFor.formUnion(try store.unknown(among: version.version.predecessors))
-                guard tellsMissing else { continue }
-                problem(
-                    id,
-                    StoreError(
-                        .missingPredecessor,
-                        "The version \(id) of \(pack) was not taken: its predecessor \(missing) is neither here nor could it be taken. "
-                            + "Have the pack made with the heads of this store.",
-                        versionID: missing))
+                if tellsMissing, let missing = VersionID(validating: missing) { lacks(missing, id) }
             }
         }
         try control.check(.adding, result.versions.count, of: 0, doing: what)

@@ -115,27 +115,50 @@ enum PackedVersion {
         return sum
     }
 
+    /// Returns the bytes of the values that are differences, as values.
+    static func differenceBytes(_ contents: Contents, _ read: @escaping (UInt64, UnsafeMutableRawBufferPointer) throws -> Void) throws
+        -> UInt64
+    {
+        guard contents.header.hasDifferences else { return 0 }
+        let start = UInt64(contents.start)
+        var table = RecordReader(length: UInt64(contents.length)) { try read(start + $0, $1) }, sum: UInt64 = 0
+        // A table that is damaged is met when the changes are read.
+        _ = try table.forEachChange(contents.header) { entry in
+            if entry.isDifference { sum = SourceAccount.sum(sum, UInt64(max(0, entry.size))) }
+        }
+        return sum
+    }
+
+    /// Calls with the base of a difference of a value.
+    typealias WithBase = (
+        _ id: UnsafeRawBufferPointer, _ difference: ValueDifference, _ body: (UnsafeRawBufferPointer) throws -> Void
+    ) throws -> Void
+
     /// The version with the changes of its record, of which nothing else has been checked yet.
-    /// - Parameter value: the bytes of a value that is a blob, or where they were written.
-    /// - Throws: `PackFault`, and what `read` and `value` throw.
+    /// - Parameters:
+    ///   - withBase: reads what differences are made on.
+    ///   - value: the bytes of a value that is a blob, or where they were written.
+    /// - Throws: `PackFault`, and what `read`, `withBase` and `value` throw.
     static func received(
-        _ contents: Contents, _ read: @escaping (UInt64, UnsafeMutableRawBufferPointer) throws -> Void,
+        _ contents: Contents, _ read: @escaping (UInt64, UnsafeMutableRawBufferPointer) throws -> Void, withBase: WithBase,
         value: (BlobReference) throws -> Store.Pulled
     ) throws -> Store.ReceivedVersion {
-        let start = UInt64(contents.start)
-        return try received(contents, RecordReader(length: UInt64(contents.length)) { try read(start + $0, $1) }, value: value)
+        let start = UInt64(contents.start), reader = RecordReader(length: UInt64(contents.length)) { try read(start + $0, $1) }
+        return try received(contents, reader, withBase: withBase, value: value)
     }
 
     /// The same of a payload that is in memory.
     static func received(_ contents: Contents, _ payload: [UInt8], value: (BlobReference) throws -> Store.Pulled) throws
         -> Store.ReceivedVersion
     {
-        try received(contents, RecordReader(payload, from: contents.start, length: contents.length), value: value)
+        try received(
+            contents, RecordReader(payload, from: contents.start, length: contents.length),
+            withBase: { _, _, _ in throw PackFault.newer("it has a value that is a difference") }, value: value)
     }
 
-    private static func received(_ contents: Contents, _ reader: RecordReader, value: (BlobReference) throws -> Store.Pulled) throws
-        -> Store.ReceivedVersion
-    {
+    private static func received(
+        _ contents: Contents, _ reader: RecordReader, withBase: WithBase, value: (BlobReference) throws -> Store.Pulled
+    ) throws -> Store.ReceivedVersion {
         let header = contents.header
         var table = reader, bodies = reader
         var changes: [Value.Change] = [], written: [Int: WrittenValue] = [:]
@@ -153,8 +176,9 @@ enum PackedVersion {
                     case .written(let value): written[changes.count] = value
                     case .bytes(let bytes): data = bytes
                     }
+                } else if entry.isDifference {
+                    data = try made(entry, of: header.id, &bodies, withBase)
                 } else {
-                    guard !entry.isDifference else { throw PackFault.newer("it has a value that is a difference") }
                     // The block is deflated already. Within it, a few bytes would become gigabytes.
                     guard entry.storedSize == entry.size else {
                         throw PackFault.damaged("a value of it is deflated within its record, which no writer does")
@@ -180,6 +204,43 @@ enum PackedVersion {
             guard let stored = RecordTable.body(buffer, size: entry.size, id: entry.id, version: version), stored.count == entry.size
             else { throw damaged }
             return try Memory.copy(stored, "A value of a pack")
+        } ?? { throw damaged }()
+    }
+
+    /// Makes a value from its difference.
+    private static func made(
+        _ entry: RecordTable.Entry, of version: VersionID, _ bodies: inout RecordReader, _ withBase: WithBase
+    ) throws -> [UInt8] {
+        let damaged = PackFault.damaged("a value of it is a damaged difference")
+        return try bodies.with(entry.bodyOffset, RecordTable.bodyHeaderSize + entry.storedSize, ahead: 64 << 10) { buffer in
+            guard let stored = RecordTable.difference(buffer, size: entry.size, id: entry.id, version: version),
+                stored.count == entry.storedSize
+            else { throw damaged }
+            switch ValueDifference.read(stored, size: entry.size) {
+            case .newer: throw PackFault.newer("a value of it is a difference of a kind that this library does not know")
+            case .damaged: throw damaged
+            case .difference(let difference):
+                // As with values: the block is deflated already.
+                guard !difference.isDeflated else {
+                    throw PackFault.damaged("a difference of it is deflated within its record, which no writer does")
+                }
+                var value: [UInt8]?
+                try withBase(entry.id, difference) { base in
+                    try Memory.expect(entry.size, "A value of a pack")
+                    value = try [UInt8](unsafeUninitializedCapacity: entry.size) { buffer, count in
+                        let target = UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[..<entry.size])
+                        guard try difference.apply(to: base, into: target) else { throw damaged }
+                        count = entry.size
+                    }
+                }
+                guard let value else { throw damaged }
+                if !difference.base.hasContentForm {
+                    guard let digest = entry.digest, digest.elementsEqual(value.withUnsafeBytes({ SHA256.digest($0) })) else {
+                        throw damaged
+                    }
+                }
+                return value
+            }
         } ?? { throw damaged }()
     }
 }

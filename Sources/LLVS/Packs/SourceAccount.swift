@@ -2,6 +2,8 @@
 /// source".
 ///
 /// A source is a place, or a stream. Blocks have at most 1,032 times the bytes of their file, since they are compressed only once.
+/// Values that are differences have an account of their own: a version with a difference of some 50 bytes may take 1 MiB.
+///
 /// Besides, a version can refer to a large value under any number of ids, and so can any number of versions: each takes space of its own.
 final class SourceAccount {
     /// The bytes that each received byte may cost.
@@ -10,7 +12,9 @@ final class SourceAccount {
     static let least: UInt64 = 256 << 20
     /// The ids of the files that were counted.
     private var counted: Set<PackID> = []
-    private var came: UInt64 = 0, spent: UInt64 = 0
+    /// The bytes of values that are differences for each received byte, and those that are always allowed.
+    static let differenceFactor: UInt64 = 16_384, leastDifferences: UInt64 = 4 << 30
+    private var came: UInt64 = 0, spent: UInt64 = 0, spentOnDifferences: UInt64 = 0
     /// The bytes that were refused; 0 if none were.
     private(set) var refused: UInt64 = 0
 
@@ -29,6 +33,19 @@ final class SourceAccount {
         return true
     }
 
+    /// Spends bytes of values that are differences.
+    /// - Returns: whether there were enough; if not, nothing is spent.
+    func spend(differences bytes: UInt64) -> Bool {
+        let all = SourceAccount.sum(spentOnDifferences, bytes)
+        let (most, overflow) = came.multipliedReportingOverflow(by: SourceAccount.differenceFactor)
+        guard overflow || all <= SourceAccount.sum(most, SourceAccount.leastDifferences) else {
+            refused = SourceAccount.sum(refused, bytes)
+            return false
+        }
+        spentOnDifferences = all
+        return true
+    }
+
     static func isInProportion(_ bytes: UInt64, to came: UInt64) -> Bool {
         let (most, overflow) = came.multipliedReportingOverflow(by: factor)
         return overflow || bytes <= sum(most, least)
@@ -44,11 +61,12 @@ final class SourceAccount {
     ///   - advice: what happens with what was refused.
     func problem(_ source: String, _ advice: String) -> ExchangeProblem? {
         guard refused > 0 else { return nil }
+        let stored = SourceAccount.sum(spent, spentOnDifferences)
         return ExchangeProblem(
             name: "",
             error: StoreError(
                 .tooLarge,
-                "Some versions of \(source) were not received, since they store the same large values many times: \(spent) bytes were "
+                "Some versions of \(source) were not received, since their values take far more than what came: \(stored) bytes were "
                     + "stored, these would take \(refused) more, and \(came) came. \(advice)"))
     }
 }

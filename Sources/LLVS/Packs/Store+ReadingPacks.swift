@@ -160,6 +160,6 @@ struct PackReading {
         guard pack.index.link == link else { throw PackReading.disorder }
         try taking.blobs.finishCurrent()
         (link, self.number) = (pack.index.name.id, pack.index.name.last)
-        _ = try taking.take(try taking.wanted(of: pack.index.versions), pack.block)
+        _ = try taking.take(try taking.wanted(of: pack.index.versions), of: pack.index.versions, pack.block)
     }
 }

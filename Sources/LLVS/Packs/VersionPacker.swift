@@ -10,6 +10,8 @@ struct VersionPacker {
     private var place: Place
     private var pack: PackWriter?
     private var ids: [VersionID] = []
+    /// Makes differences; nil if values are written whole.
+    private var differences: PackDifferences?
     /// The blobs that the other side has. In a stream, those since the previous pack.
     private(set) var known: [PackID: BlobReference]
 
@@ -32,6 +34,8 @@ struct VersionPacker {
         var next: (() throws -> (number: UInt32, link: PackID))?
         /// The approximate size limit of a log or base pack in bytes.
         var sizeLimit = PackFormat.writtenFile
+        /// Whether readers know values that are differences.
+        var hasDifferences = false
         var random = PackRandom.system
         var sealing = PackSealing.none
     }
@@ -50,6 +54,7 @@ struct VersionPacker {
         self.store = store; self.storeID = storeID; self.writer = writer; self.control = control; self.emit = emit
         self.place = place
         known = place.blobs ?? [:]
+        differences = place.hasDifferences ? PackDifferences(store) : nil
     }
 
     /// The error that `add` throws if it concerns one version.
@@ -60,9 +65,13 @@ struct VersionPacker {
     mutating func add(_ id: VersionID) throws {
         var record = try VersionPacker.ofOne { try PackRecord(id, of: store) }
         let plan = try VersionPacker.ofOne { try self.plan(record) }
+        // Values of a version that was refused are in no pack.
+        differences?.begin()
         if let pack, !pack.hasRoom(for: plan.isOutside ? 64 << 10 : plan.size) {
             // A base pack is a single file.
             guard place.kind == .log else { throw Full() }
+            try finishPack()
+        } else if place.kind == .log, differences?.isFull ?? false {
             try finishPack()
         }
         if !plan.large.isEmpty { record.blobs = try sendBlobs(of: record, plan.large) }
@@ -70,10 +79,11 @@ struct VersionPacker {
         if plan.isOutside {
             (payload, identity) = try sendOutside(record)
         } else {
-            (payload, identity) = try VersionPacker.ofOne { try record.payload() }
+            (payload, identity) = try VersionPacker.ofOne { try record.payload(&differences) }
         }
         try begin()
         try pack?.add(id, identity: identity, payload: payload)
+        differences?.keepValues(of: id)
         ids.append(id)
     }
     /// Thrown if the versions do not fit into one pack, but must be in one.
@@ -107,6 +117,7 @@ struct VersionPacker {
         self.ids = []
         place.services = PackServices()
         if place.blobs == nil { known = [:] }
+        differences = place.hasDifferences ? PackDifferences(store) : nil
         try emit(made, ids)
         hasEmitted = true
         place.link = made.name.id

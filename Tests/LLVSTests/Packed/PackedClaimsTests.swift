@@ -15,7 +15,8 @@ import Testing
         var pack = PackWriter(
             PackWriter.Identity(kind: kind, store: root.store, salt: root.store, writer: 0xEE, first: 1, last: 1), deflates: false)
         for id in ids {
-            let (payload, identity) = try PackRecord(id, of: device.store).payload()
+            var whole: PackDifferences?
+            let (payload, identity) = try PackRecord(id, of: device.store).payload(&whole)
             try pack.add(id, identity: identity, payload: [UInt8](repeating: 0xEE, count: payload.count))
         }
         for n in 0..<(padding >> 16) {

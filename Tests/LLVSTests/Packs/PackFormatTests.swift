@@ -133,7 +133,7 @@ import Testing
             buffer.copyBytes(from: bytes[Int(offset)...].prefix(buffer.count))
         }
         let contents = try PackedVersion.contents(id, size: bytes.count, read)
-        let received = try PackedVersion.received(contents, read) {
+        let received = try PackedVersion.received(contents, read, withBase: { _, _, _ in throw PackFault.damaged("no base") }) {
             .written(WrittenValue(blob: $0.blobID, size: Int($0.size), digest: $0.sha256))
         }
         return (received, contents.blobs.values.sorted { $0.digest < $1.digest })

@@ -17,7 +17,7 @@ from .basics import (
     TooLarge, in_order,
 )
 from .names import BASE, BLOB, LOG, ROOT, Name, encode, parse
-from .versions import BlobReference, Place, Version, identity, join, payload, read_form0, read_version, value
+from .versions import PACK_DIFFERENCES, BlobReference, Place, Version, identity, join, payload, read_form0, read_version, value
 
 __all__ = [
     "BLOCK_LIMIT", "BlobReference", "COVERS", "Cursor", "Damaged", "END", "HEADER", "Index", "MAGIC", "NOTICE", "Newer", "NotThere",
@@ -221,11 +221,21 @@ def read_pack(name: str, data: bytes, stores: Collection[bytes], size: Optional[
             payload(place, raws[place.block])
     except engine.Damage as error:
         raise Damaged(str(error)) from error
-    for id, place in index.versions.items():
+    bases: dict[str, engine.Version] = {}
+    left = PACK_DIFFERENCES
+    for id, place in sorted(index.versions.items(), key=lambda item: item[1][1:3]):
         try:
-            pack.versions[id] = read_version(id, place, raws[place.block])
-        except (engine.Damage, Damaged, Newer, TooLarge) as error:
+            version = read_version(id, place, raws[place.block], bases)
+            if version.record is not None:
+                differences = sum(change.size for change in version.record.changes.values() if change.is_difference)
+                if differences > left:
+                    raise TooLarge("values that are differences of more than 4 GiB")
+                left -= differences
+                bases[id] = version.record
+            pack.versions[id] = version
+        except (engine.Damage, engine.NewerFormat, Damaged, Newer, TooLarge) as error:
             pack.problems[id] = error
+    pack.versions = {id: pack.versions[id] for id in index.versions if id in pack.versions}
     return pack
 
 

@@ -6,12 +6,13 @@ import hashlib
 import struct
 import zlib
 from dataclasses import dataclass
-from typing import Mapping, Optional, Sequence
+from typing import Mapping, NamedTuple, Optional, Sequence
 
 import format_reader as engine
 
 from . import reader
 from .reader import BlobReference
+from .versions import Bases
 
 
 def varint(number: int) -> bytes:
@@ -44,6 +45,14 @@ class Made:
     payload: bytes
 
 
+class Difference(NamedTuple):
+    """A value of `size` bytes as the stored bytes of its difference."""
+
+    size: int
+    stored: bytes
+    digest: Optional[bytes] = None
+
+
 def deflated(id: str, size: int, values: int) -> bytes:
     """A record whose values are so many zeros each, deflated within it: writers make none, readers refuse it."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
@@ -71,9 +80,10 @@ def record(
     removes: Sequence[bytes] = (),
     metadata: Mapping[bytes, bytes] = {},
     blobs: Mapping[bytes, BlobReference] = {},
+    differences: Mapping[bytes, Difference] = {},
 ) -> bytes:
     """A record whose values are as they are; those of `blobs` lie elsewhere. At most 64 changes."""
-    changes = sorted([*((key, 1) for key in [*inserts, *blobs]), *((key, 3) for key in removes)])
+    changes = sorted([*((key, 1) for key in [*inserts, *blobs]), *((key, 2) for key in differences), *((key, 3) for key in removes)])
     assert len(changes) <= 64
     entries = bodies = b""
     total = 0
@@ -81,6 +91,13 @@ def record(
         head = varint(len(key)) + key
         if kind == 3:
             entries += b"\3" + head
+        elif key in differences:
+            made = differences[key]
+            entries += bytes([2 | 128 | (0 if made.digest is None else 32)]) + head + varint(made.size) + varint(len(made.stored))
+            entries += made.digest or b""
+            size = struct.pack("<I", len(made.stored) | 1 << 31)
+            bodies += struct.pack("<I", engine.checksum(size, key, id.encode(), made.stored)) + size + made.stored
+            total += made.size
         elif key in blobs:
             blob = blobs[key]
             entries += bytes([1 | 2 << 3 | 32]) + head + varint(blob.size) + blob.digest + blob.sha256
@@ -102,7 +119,7 @@ def record(
     header += varint(len(metadata))
     for key, entry in sorted(metadata.items()):
         header += varint(len(key)) + key + varint(len(entry)) + entry
-    prelude = struct.pack("<BBHIQQ", 1, 0, 0, len(header), len(table), len(bodies))
+    prelude = struct.pack("<BBHIQQ", 1, 2 if differences else 0, 0, len(header), len(table), len(bodies))
     return prelude + struct.pack("<I", engine.checksum(prelude, header)) + header + table + bodies
 
 
@@ -116,12 +133,12 @@ def _reference_bytes(blob: BlobReference) -> bytes:
     return blob.digest + struct.pack("<Q", blob.size) + blob.sha256 + varint(len(blob.parts)) + b"".join(blob.parts)
 
 
-def made(data: bytes, blobs: Sequence[BlobReference] = ()) -> Made:
-    """A version of form 0 from its record."""
+def made(data: bytes, blobs: Sequence[BlobReference] = (), bases: Bases = {}, identity8: Optional[bytes] = None) -> Made:
+    """A version of form 0 from its record. `identity8`: what the index is to say, if not what the record is."""
     version = engine.read_record(data)
     payload = b"\0" + varint(len(data)) + data + varint(len(blobs))
     payload += b"".join(_reference_bytes(blob) for blob in sorted(blobs, key=lambda blob: blob.digest))
-    return Made(version.id, version.predecessors, reader.identity(version)[:8], payload)
+    return Made(version.id, version.predecessors, identity8 or reader.identity(version, bases)[:8], payload)
 
 
 def outside(version: Made, parts: Sequence[bytes]) -> Made:

@@ -6,11 +6,19 @@ import hashlib
 import struct
 import zlib
 from dataclasses import dataclass
-from typing import NamedTuple, Optional
+from typing import Mapping, NamedTuple, Optional
 
 import format_reader as engine
+import value_differences
 
-from .basics import PART_SIZE, PARTS_LIMIT, VERSION, Cursor, Damaged, Newer, in_order
+from .basics import PART_SIZE, PARTS_LIMIT, VERSION, Cursor, Damaged, Newer, TooLarge, in_order
+
+#: The records before a version in its pack, by version id.
+Bases = Mapping[str, engine.Version]
+
+
+#: The most bytes of the values of a version that are differences, and of those of a pack.
+VERSION_DIFFERENCES, PACK_DIFFERENCES = 64 << 20, 4 << 30
 
 
 class Place(NamedTuple):
@@ -57,7 +65,7 @@ def _reference(cursor: Cursor, parts_limit: int) -> BlobReference:
     return BlobReference(digest, size, sha, parts)
 
 
-def read_version(id: str, place: Place, raw: bytes) -> Version:
+def read_version(id: str, place: Place, raw: bytes, bases: Bases = {}) -> Version:
     """One version of a block."""
     data = payload(place, raw)
     if data[:1] == b"\1":
@@ -65,10 +73,10 @@ def read_version(id: str, place: Place, raw: bytes) -> Version:
         outside = _reference(cursor, PARTS_LIMIT[VERSION])
         cursor.end()
         return Version(id, place.digest, None, (), outside)
-    return read_form0(id, place.digest, data)
+    return read_form0(id, place.digest, data, bases)
 
 
-def read_form0(id: str, identity8: bytes, data: bytes) -> Version:
+def read_form0(id: str, identity8: bytes, data: bytes, bases: Bases = {}) -> Version:
     """A version of form 0, from a pack or out of a blob."""
     cursor = Cursor(data)
     if cursor.u8() != 0:
@@ -88,17 +96,22 @@ def read_form0(id: str, identity8: bytes, data: bytes) -> Version:
     for change in record.changes.values():
         if change.blob is not None and sizes.get(change.blob) != (change.size, change.digest):
             raise Damaged("a blob that is not the value")
-    if identity(record)[:8] != identity8:
+    if sum(change.size for change in record.changes.values() if change.is_difference) > VERSION_DIFFERENCES:
+        raise TooLarge("values that are differences of more than 64 MiB")
+    if identity(record, bases)[:8] != identity8:
         raise Damaged("another version than the index says")
     return Version(id, identity8, record, references)
 
 
-def value(record: engine.Version, change: engine.Change) -> bytes:
+def value(record: engine.Version, change: engine.Change, bases: Bases = {}) -> bytes:
     """The bytes of an insert or update that is not a blob."""
     expected, size = struct.unpack_from("<II", record.bodies, change.offset)
-    stored = record.bodies[change.offset + 8 : change.offset + 8 + size]
-    if size != change.stored_size or engine.checksum(struct.pack("<I", size), change.id, record.id.encode(), stored) != expected:
+    stored = record.bodies[change.offset + 8 : change.offset + 8 + change.stored_size]
+    field = change.stored_size | change.is_difference << 31
+    if size != field or engine.checksum(struct.pack("<I", size), change.id, record.id.encode(), stored) != expected:
         raise Damaged("a value that does not match its checksum")
+    if change.is_difference:
+        return _made(record, change, stored, bases)
     if change.encoding == engine.AS_IS:
         return stored
     inflater = zlib.decompressobj(-15)
@@ -111,7 +124,24 @@ def value(record: engine.Version, change: engine.Change) -> bytes:
     return result
 
 
-def identity(record: engine.Version) -> bytes:
+def _made(record: engine.Version, change: engine.Change, stored: bytes, bases: Bases) -> bytes:
+    """A value from its difference. It is kept, since others may stand on it."""
+    if change.id not in record.values:
+        difference = value_differences.parse(stored, change.size)
+        if stored[0] != 0:
+            raise Damaged("a difference that is deflated within its record")
+        base = bases.get(difference.base)
+        found = base.changes.get(change.id) if base is not None else None
+        if base is None or found is None or found.kind not in (engine.INSERT, engine.UPDATE) or found.blob is not None:
+            raise Damaged("a base that is not before its difference in the pack")
+        made = value_differences.apply(stored, change.size, value(base, found, bases))
+        if not value_differences.has_content_form(difference.base) and change.digest != hashlib.sha256(made).digest():
+            raise Damaged("a difference without its digest, or with another")
+        record.values[change.id] = made
+    return record.values[change.id]
+
+
+def identity(record: engine.Version, bases: Bases = {}) -> bytes:
     """The identity digest of a version (format.md)."""
 
     def text(id: str) -> bytes:
@@ -125,7 +155,7 @@ def identity(record: engine.Version) -> bytes:
     for id, change in sorted(record.changes.items()):
         out += struct.pack("<BH", engine.UPDATE if change.kind == engine.INSERT else change.kind, len(id)) + id
         if change.kind in (engine.INSERT, engine.UPDATE):
-            digest = change.digest if change.blob is not None else hashlib.sha256(value(record, change)).digest()
+            digest = change.digest if change.blob is not None else hashlib.sha256(value(record, change, bases)).digest()
             if digest is None:
                 raise Damaged("a blob without a digest")
             out += struct.pack("<Q", change.size) + digest

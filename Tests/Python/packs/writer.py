@@ -106,7 +106,9 @@ def blob_part(store: bytes, salt: bytes, writer: bytes, digest: bytes, part: int
     return file(BLOB, store, salt, writer, part, part, blocks, link=digest)
 
 
-def root(store: bytes, salt: bytes, writer: bytes, layout: str = "packed", made: Optional[str] = None) -> File:
-    """The root of a remote that is not encrypted."""
-    text = {"format": 1, "store": encode(store), "layout": layout, "encrypted": False, "made": made or "2026-11-22T20:00:00Z"}
+def root(
+    store: bytes, salt: bytes, writer: bytes, layout: str = "packed", made: Optional[str] = None, more: Mapping[str, object] = {}
+) -> File:
+    """The root of a remote that is not encrypted. `more`: members besides."""
+    text = {"format": 1, "store": encode(store), "layout": layout, "encrypted": False, "made": made or "2026-11-22T20:00:00Z", **more}
     return file(ROOT, store, salt, writer, 0, 0, [json.dumps(text, separators=(",", ":")).encode()])

@@ -57,7 +57,7 @@ enum PacksTarget {
     private static func pack(_ input: inout FuzzInput) throws -> [UInt8] {
         var pack = PackWriter(.init(kind: .log, store: storeID, salt: salt, writer: writer, first: 1, last: 1))
         let scratch = try Examining.memoryStore()
-        var ids: Set<VersionID> = []
+        var ids: Set<VersionID> = [], values: [VersionID: [ValueID: [UInt8]]] = [:]
         while !input.isAtEnd, ids.count < 64 {
             var record = input.part()
             Repair.record(&record)
@@ -74,8 +74,17 @@ enum PacksTarget {
             }
             var identity: UInt64 = 0
             if let contents = try? PackedVersion.contents(header.id, size: whole.count, bytes),
-                let received = try? PackedVersion.received(contents, bytes, value: { _ in throw PackFault.damaged("no blob") })
+                let received = try? PackedVersion.received(
+                    contents, bytes,
+                    withBase: { id, difference, body in
+                        guard let base = values[difference.base]?[ValueID(unchecked: id)] else { throw PackFault.damaged("no base") }
+                        try base.withUnsafeBytes(body)
+                    }, value: { _ in throw PackFault.damaged("no blob") })
             {
+                for change in received.changes {
+                    if case .insert(let id, let data) = change { values[header.id, default: [:]][id] = data }
+                    if case .update(let id, let data) = change { values[header.id, default: [:]][id] = data }
+                }
                 identity = (try? scratch.identityDigest(received.version, scratch.sortedChanges(received)).first8) ?? 0
             }
             try pack.add(header.id, identity: identity, payload: whole)
@@ -112,9 +121,11 @@ enum PacksTarget {
         let store = try Examining.memoryStore()
         try Examples.fill(store)
         var records: [UInt8] = [0], pack = PackWriter(.init(kind: .log, store: storeID, salt: salt, writer: writer, first: 1, last: 1))
+        var differences: PackDifferences? = PackDifferences(store)
         for id in try store.allVersionIDs() {
-            let (payload, identity) = try PackRecord(id, of: store).payload()
+            let (payload, identity) = try PackRecord(id, of: store).payload(&differences)
             try pack.add(id, identity: identity, payload: payload)
+            differences?.keepValues(of: id)
             let record = try payload.withUnsafeBytes { bytes -> [UInt8] in
                 var cursor = ByteReader(bytes)
                 _ = cursor.integer(UInt8.self)

@@ -1,0 +1,175 @@
+/// Makes the values of a pack differences from values that lie before them in the same pack: docs/pack-format.md, "Values as differences".
+struct PackDifferences {
+    /// A value of the pack.
+    private struct Node {
+        /// The place of the value; 0 if it is whole.
+        var place: Int
+        var size: Int
+        /// The stored bytes of the differences from the whole value up to here.
+        var way: Int
+        var checksum: UInt32
+        /// The version of its base; nil if it is whole.
+        var base: VersionID?
+    }
+    private struct Key: Hashable {
+        var version: VersionID
+        var id: [UInt8]
+    }
+
+    /// More values are not kept: then the next ones are whole.
+    private static let mostNodes = 65_536
+
+    private let store: Store
+    private var nodes: [Key: Node] = [:]
+    /// The version of the pack that stored the last value of each id.
+    private var last: [[UInt8]: VersionID] = [:]
+    /// The values of the version that is being written.
+    private var new: [(id: [UInt8], node: Node)] = []
+    /// The bytes of the values that are differences.
+    private var total = 0
+
+    init(_ store: Store) { self.store = store }
+
+    /// Whether no more differences go into the pack.
+    var isFull: Bool { total >= PackFormat.writtenDifferences - PackFormat.recordLimit }
+
+    /// Begins a version. To be called before its payload is made.
+    mutating func begin() { new = [] }
+
+    /// Keeps the values of the version, which is in the pack now.
+    mutating func keepValues(of version: VersionID) {
+        if nodes.count + new.count > PackDifferences.mostNodes { (nodes, last) = ([:], [:]) }
+        for (id, node) in new {
+            nodes[Key(version: version, id: id)] = node
+            last[id] = version
+            if node.base != nil { total += node.size }
+        }
+        new = []
+    }
+
+    /// Returns the stored bytes of a value as a difference; nil if it is to be whole. Nothing that is wrong with earlier values keeps it
+    /// from being sent.
+    mutating func difference(_ entry: RecordTable.Entry, _ data: UnsafeRawBufferPointer, of record: PackRecord) throws
+        -> [UInt8]?
+    {
+        guard Differencing.sizes.contains(data.count) else { return nil }
+        let id = Array(entry.id), checksum = Bytes.crc32c(data)
+        if entry.kind == .update, !isFull, let made = try? make(id, entry, data, checksum, of: record) {
+            new.append((id, made.node))
+            return made.stored
+        }
+        new.append((id, Node(place: 0, size: data.count, way: 0, checksum: checksum, base: nil)))
+        return nil
+    }
+
+    private func make(
+        _ id: [UInt8], _ entry: RecordTable.Entry, _ data: UnsafeRawBufferPointer, _ checksum: UInt32, of record: PackRecord
+    ) throws -> (stored: [UInt8], node: Node)? {
+        guard last[id] != nil, let nearest = try nearest(id, of: record) else { return nil }
+        let way = way(nearest, id)
+        guard let before = way.first, let whole = way.last, whole.node.place == 0 else { return nil }
+        let place = before.node.place + 1
+        guard place <= Differencing.largestPlace else { return nil }
+        /// Whether the value may stand on the one at an index of a way.
+        func room(_ way: ArraySlice<(version: VersionID, node: Node)>) -> Int? {
+            // Under an id that is not computed the reader may have another value.
+            guard let base = way.first, base.version.hasContentForm, way.count <= Differencing.mostSteps, base.node.place < place,
+                way.allSatisfy({ $0.node.size <= 2 * data.count }),
+                way.reduce(data.count, { $0 + $1.node.size }) <= 9 * data.count,
+                case let room = min(whole.node.size / 2 - base.node.way, data.count - 64), room > 0
+            else { return nil }
+            return room
+        }
+        func made(_ stored: [UInt8], on base: (version: VersionID, node: Node)) -> (stored: [UInt8], node: Node) {
+            let node = Node(
+                place: place, size: data.count, way: base.node.way + stored.count, checksum: checksum, base: base.version)
+            return (stored, node)
+        }
+        if let copied = try copied(id, entry, data, checksum, of: record, place: place, room) {
+            return made(copied.stored, on: copied.base)
+        }
+        // As in stores: the base's place is this one's with its last digit to the base 4 that is not 0 cleared.
+        var digit = 1
+        while place / digit % 4 == 0 { digit *= 4 }
+        let wanted = place - place / digit % 4 * digit
+        guard let index = way.firstIndex(where: { $0.node.place <= wanted }) else { return nil }
+        for at in index..<way.count {
+            guard let room = room(way[at...]) else { continue }
+            let base = way[at]
+            let stored: [UInt8]? = try withValue(base.version, base.node, entry.id) { bytes in
+                try ValueDifference.make(
+                    data, checksum: checksum, from: bytes, checksum: base.node.checksum,
+                    link: .init(version: base.version, body: 0, place: place, wayBefore: base.node.way), room: room, deflates: false)
+            }
+            return stored.map { made($0, on: base) }
+        }
+        return nil
+    }
+
+    /// Returns the difference that the store has, with its streams plain, if its base is in the pack.
+    private func copied(
+        _ id: [UInt8], _ entry: RecordTable.Entry, _ data: UnsafeRawBufferPointer, _ checksum: UInt32, of record: PackRecord, place: Int,
+        _ room: (ArraySlice<(version: VersionID, node: Node)>) -> Int?
+    ) throws -> (stored: [UInt8], base: (version: VersionID, node: Node))? {
+        guard entry.isDifference else { return nil }
+        return try store.records.withStored(
+            record.place, at: UInt64(entry.bodyOffset), size: entry.size, id: entry.id, stored: record.id, anew: false
+        ) { form -> (stored: [UInt8], base: (version: VersionID, node: Node))? in
+            guard case .difference(let bytes) = form, case .difference(let difference) = ValueDifference.read(bytes, size: entry.size),
+                difference.checksum == checksum, case let way = way(difference.base, id), let base = way.first,
+                base.node.size == difference.baseSize, base.node.checksum == difference.baseChecksum, let most = room(way[...])
+            else { return nil }
+            func stored(_ streams: UnsafeRawBufferPointer) -> [UInt8]? {
+                guard streams.count <= data.count else { return nil }
+                let stored = ValueDifference.stored(
+                    streams, link: .init(version: difference.base, body: 0, place: place, wayBefore: base.node.way),
+                    baseSize: difference.baseSize, baseChecksum: difference.baseChecksum, checksum: checksum)
+                return stored.count <= most ? stored : nil
+            }
+            guard difference.isDeflated else { return stored(difference.streams).map { ($0, base) } }
+            return try withScratch(difference.streamsSize) { scratch in
+                guard Inflated.fill(scratch.baseAddress, size: difference.streamsSize, from: difference.streams) else { return nil }
+                return stored(UnsafeRawBufferPointer(scratch)).map { ($0, base) }
+            }
+        } ?? nil
+    }
+
+    /// Returns the version of the pack with the value that prevails at a predecessor.
+    private func nearest(_ id: [UInt8], of record: PackRecord) throws -> VersionID? {
+        for predecessor in record.header.predecessors {
+            if nodes[Key(version: predecessor, id: id)] != nil { return predecessor }
+            let ordinal = try store.requireOrdinal(predecessor)
+            guard let entry = try id.withUnsafeBytes({ try store.maps.entry($0, at: ordinal) }) else { continue }
+            let version = store.versionID(entry.version)
+            if nodes[Key(version: version, id: id)] != nil { return version }
+        }
+        return nil
+    }
+
+    /// Returns a value and those on its way; the last one is whole.
+    private func way(_ version: VersionID, _ id: [UInt8]) -> [(version: VersionID, node: Node)] {
+        var way: [(version: VersionID, node: Node)] = [], at: VersionID? = version
+        while let version = at, let node = nodes[Key(version: version, id: id)], way.count <= Differencing.mostSteps {
+            way.append((version, node))
+            at = node.base
+        }
+        return way
+    }
+
+    /// Calls with a value of the store.
+    private func withValue<R>(
+        _ version: VersionID, _ node: Node, _ id: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) throws -> R?
+    ) throws -> R? {
+        let records = store.records
+        if let known = records.bases.find(version, id, size: node.size, checksum: node.checksum) {
+            return try known.withUnsafeBytes(body)
+        }
+        guard let place = store.recordPlaces(of: version).first else { return nil }
+        let entry = MapEntry(version: 0, size: MapEntry.unknownSize, bodyOffset: 0)
+        return try records.withBody(place, entry, id: id, stored: version) { bytes in
+            guard bytes.count == node.size else { return nil }
+            records.bases.keep(version, id, try Memory.copy(bytes, "Keeping a value"), checksum: node.checksum)
+            return try body(bytes)
+        }
+    }
+}
