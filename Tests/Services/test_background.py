@@ -53,6 +53,8 @@ def test_what_leads_to_a_round(clock: MovedClock, devices: tuple[llvs.Coordinato
             phone.sync()
             lead()
             eventually(lambda: f"news{number}" in laptop)
+        # The last round has ended, and is counted.
+        eventually(lambda: syncer.status.state == SyncState.IDLE)
         syncer.conditions = SyncConditions.OFFLINE
         eventually(lambda: syncer.status.state == SyncState.WAITING and syncer.status.reason == SyncReason.OFFLINE)
         rounds = syncer.status.rounds
