@@ -139,10 +139,9 @@ struct CommonAncestors: HistoryPass {
     }
 }
 
-/// Finds whether every version reachable from exactly one of the two is a merge. Neither may be an ancestor of the other. Walks by
-/// generation as above, so the cost is bounded by the versions between the two and their bases, whatever their shape. (For the steps of a
-/// fold use `SettledSteps`.)
-struct MergesOnly: HistoryPass {
+/// A walk by generation back from two versions, neither of which may be an ancestor of the other, for as long as one of them alone reaches
+/// something. The cost is bounded by the versions between the two and their bases, whatever their shape.
+private struct SidesWalk {
     private let a: UInt32, b: UInt32
     private var marks: [UInt32: Side] = [:]
     private var queue = GenerationQueue()
@@ -151,10 +150,11 @@ struct MergesOnly: HistoryPass {
 
     init(_ a: UInt32, _ b: UInt32) { self.a = a; self.b = b }
 
-    mutating func go(_ steps: Int, in dag: History) -> Bool? {
+    /// Visits about `steps` more versions.
+    /// - Parameter visit: called for each version that one side alone reaches; false ends the walk.
+    /// - Returns: whether all were visited; false if `visit` ended the walk; nil if not finished.
+    mutating func go(_ steps: Int, in dag: History, _ visit: (UInt32, History.Row, Side) -> Bool) -> Bool? {
         if marks.isEmpty {
-            // Usually one of the two is no merge itself, and no walk is needed.
-            if dag.rows[Int(a)].second == History.none || dag.rows[Int(b)].second == History.none { return false }
             paint(a, .left, dag)
             paint(b, .right, dag)
         }
@@ -168,7 +168,7 @@ struct MergesOnly: HistoryPass {
             let row = dag.rows[Int(ordinal)]
             if side != .both {
                 open -= 1
-                guard row.second != History.none else { return false }
+                guard visit(ordinal, row, side) else { return false }
             }
             for predecessor in [row.first, row.second] where predecessor != History.none { paint(predecessor, side, dag) }
         }
@@ -186,60 +186,48 @@ struct MergesOnly: HistoryPass {
     }
 }
 
-/// The versions that undo others and that exactly one of two versions has behind it, or is; and whether merges are among those that one
-/// alone has. Walked by generation as above.
+/// Finds whether every version reachable from exactly one of the two is a merge. Neither may be an ancestor of the other. (For the steps
+/// of a fold use `SettledSteps`.)
+struct MergesOnly: HistoryPass {
+    private let a: UInt32, b: UInt32
+    private var walk: SidesWalk
+
+    init(_ a: UInt32, _ b: UInt32) { self.a = a; self.b = b; walk = SidesWalk(a, b) }
+
+    mutating func go(_ steps: Int, in dag: History) -> Bool? {
+        // Usually one of the two is no merge itself, and no walk is needed.
+        if dag.rows[Int(a)].second == History.none || dag.rows[Int(b)].second == History.none { return false }
+        return walk.go(steps, in: dag) { _, row, _ in row.second != History.none }
+    }
+}
+
+/// Finds the undos and redos reachable from exactly one of two versions, and whether merges are. Neither may be an ancestor of the other.
 struct UndosApart: HistoryPass {
-    /// Of the one and of the other.
+    /// The undos and redos of each side, and whether it alone has merges.
     struct Found {
         var left: [UInt32] = [], right: [UInt32] = []
         var mergesLeft = false, mergesRight = false
     }
 
-    private let a: UInt32, b: UInt32
-    private var marks: [UInt32: Side] = [:]
-    private var queue = GenerationQueue()
-    /// Entries of the queue that one side alone reaches, as far as is known.
-    private var open = 0
+    private var walk: SidesWalk
     private var found = Found()
 
-    init(_ a: UInt32, _ b: UInt32) { self.a = a; self.b = b }
+    init(_ a: UInt32, _ b: UInt32) { walk = SidesWalk(a, b) }
 
     mutating func go(_ steps: Int, in dag: History) -> Found? {
-        if marks.isEmpty {
-            paint(a, .left, dag)
-            paint(b, .right, dag)
-        }
-        var budget = steps
-        while open > 0, let ordinal = queue.first {
-            if budget <= 0 { return nil }
-            budget -= 1
-            _ = queue.pop()
-            Work.versions.count()
-            let side = marks[ordinal] ?? .both
-            let row = dag.rows[Int(ordinal)]
-            if side != .both {
-                open -= 1
-                let isMerge = row.second != History.none, undoes = row.traits.contains(.undoes)
-                if side == .left {
-                    if undoes { found.left.append(ordinal) }
-                    found.mergesLeft = found.mergesLeft || isMerge
-                } else {
-                    if undoes { found.right.append(ordinal) }
-                    found.mergesRight = found.mergesRight || isMerge
-                }
+        var found = found
+        let isOver = walk.go(steps, in: dag) { ordinal, row, side in
+            let isMerge = row.second != History.none, undoes = row.traits.contains(.undoes)
+            if side == .left {
+                if undoes { found.left.append(ordinal) }
+                found.mergesLeft = found.mergesLeft || isMerge
+            } else {
+                if undoes { found.right.append(ordinal) }
+                found.mergesRight = found.mergesRight || isMerge
             }
-            for predecessor in [row.first, row.second] where predecessor != History.none { paint(predecessor, side, dag) }
+            return true
         }
-        return found
-    }
-
-    private mutating func paint(_ ordinal: UInt32, _ side: Side, _ dag: History) {
-        let old = marks[ordinal]
-        let new = (old ?? []).union(side)
-        if let old, old == new { return }
-        marks[ordinal] = new
-        if old == nil { queue.push(ordinal, dag.rows[Int(ordinal)].generation) }
-        if old == nil, new != .both { open += 1 }
-        if old != nil, new == .both { open -= 1 }
+        self.found = found
+        return isOver == nil ? nil : found
     }
 }

@@ -73,9 +73,8 @@ struct PackDifferences {
         /// Whether the value may stand on the one at an index of a way.
         func room(_ way: ArraySlice<(version: VersionID, node: Node)>) -> Int? {
             // Under an id that is not computed the reader may have another value.
-            guard let base = way.first, base.version.hasContentForm, way.count <= Differencing.mostSteps, base.node.place < place,
-                way.allSatisfy({ $0.node.size <= 2 * data.count }),
-                way.reduce(data.count, { $0 + $1.node.size }) <= 9 * data.count,
+            guard let base = way.first, base.version.hasContentForm, base.node.place < place,
+                Differencing.isWithinLimits(way.map(\.node.size), of: data.count),
                 case let room = min(whole.node.size / 2 - base.node.way, data.count - 64), room > 0
             else { return nil }
             return room
@@ -88,10 +87,7 @@ struct PackDifferences {
         if let copied = try copied(id, entry, data, checksum, of: record, place: place, room) {
             return made(copied.stored, on: copied.base)
         }
-        // As in stores: the base's place is this one's with its last digit to the base 4 that is not 0 cleared.
-        var digit = 1
-        while place / digit % 4 == 0 { digit *= 4 }
-        let wanted = place - place / digit % 4 * digit
+        let wanted = Differencing.basePlace(of: place)
         guard let index = way.firstIndex(where: { $0.node.place <= wanted }) else { return nil }
         for at in index..<way.count {
             guard let room = room(way[at...]) else { continue }

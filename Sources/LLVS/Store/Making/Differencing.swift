@@ -42,6 +42,17 @@ final class Differencing: @unchecked Sendable {
     static let mostKept = 16
     private static let mostKnown = 64, mostFailures = 64
 
+    /// Returns the place of the base for a place above 0: the last digit to the base 4 that is not 0 is cleared.
+    static func basePlace(of place: Int) -> Int {
+        var digit = 1
+        while place > 0, place / digit % 4 == 0 { digit *= 4 }
+        return place - place / digit % 4 * digit
+    }
+    /// Returns whether a value may be a difference, given the sizes of the values from its base to the one that is stored whole.
+    static func isWithinLimits(_ way: [Int], of size: Int) -> Bool {
+        way.count <= mostSteps && way.allSatisfy { $0 <= 2 * size } && way.reduce(size, +) <= 9 * size
+    }
+
     private let lock = Lock(.leaf)
     private var isOn: Bool, isMet: Bool
     private var known: [Known] = []
@@ -167,18 +178,13 @@ extension Store {
             else { return nil }
             let place = before.place + 1
             guard place <= Differencing.largestPlace else { return nil }
-            // The base's place is this one's with its last digit to the base 4 that is not 0 cleared.
-            var digit = 1
-            while place / digit % 4 == 0 { digit *= 4 }
-            let wanted = place - place / digit % 4 * digit
+            let wanted = Differencing.basePlace(of: place)
             guard let index = nodes.firstIndex(where: { $0.place <= wanted }) else { return nil }
             let way = nodes[index...], base = nodes[index]
             // Under an id that is not computed another store may have recorded another value, and theirs may prevail after a union.
             guard base.version.hasContentForm else { return nil }
             let room = min(last.stored / 2 - base.way, data.count - 1)
-            guard way.count <= Differencing.mostSteps, room > 0, way.allSatisfy({ $0.size <= 2 * data.count }),
-                way.reduce(data.count, { $0 + $1.size }) <= 9 * data.count
-            else { return nil }
+            guard room > 0, Differencing.isWithinLimits(way.map(\.size), of: data.count) else { return nil }
             let checksum = Bytes.crc32c(data)
             let made = try withBase(base, id, batch) { bytes, baseChecksum -> [UInt8]? in
                 try ValueDifference.make(
