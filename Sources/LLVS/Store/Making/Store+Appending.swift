@@ -29,8 +29,8 @@ extension Store {
         var most: Int { if case .maps = self { MapPolicy.manyChanges - 1 } else { MapPolicy.longestKeptList } }
     }
 
-    /// Stores one draft and publishes the version. If it throws, nothing was stored. Only with `.unknownOutcome` it is not known whether the
-    /// version was stored.
+    /// Stores one draft and publishes the version. If it throws, nothing was stored. If it throws `.unknownOutcome`, the version may be
+    /// stored.
     /// - Parameter view: the map of the first predecessor, if it is in memory.
     func commit(_ draft: inout Draft, _ view: DeltaChains.View? = nil) throws {
         let ordinal = try lock.withWrite { () -> UInt32 in
