@@ -9,7 +9,7 @@
 ///         preserve         index into the header's dependencies varint
 ///         remove, preserveRemoval   nothing
 ///     tag       = kind (bits 0-2) · encoding (bits 3-4: 0 as is, 1 deflated, 2 blob) · digest (bit 5) · ignorable (bit 6)
-///               · difference (bit 7; only in a record whose header says that there are some)
+///               · difference (bit 7; only in a record with the flag for differences)
 ///     body      = checksum u32 · stored size u32, bit 31 set: a difference · the stored bytes
 ///
 /// The checksum of a page covers all bytes of the page behind it. The checksum of a body covers its stored size field, the value id, the

@@ -126,8 +126,8 @@ extension Records {
         return try look(anew: true)
     }
 
-    /// Returns an entry with the location that the table of the record has; nil if it is the same as in the given entry. It differs if
-    /// another record of the version is read since the map was made.
+    /// Returns an entry with the size and offset that the table of the record has; nil if they are the same as in the given entry, or the
+    /// table cannot be read. They differ if another record of the version is read since the map was made.
     func moved(_ entry: MapEntry, _ place: RecordPlace, _ id: UnsafeRawBufferPointer) -> MapEntry? {
         guard let found = try? findChange(place, id, anew: true), let moved = MapEntry(version: entry.version, found) else { return nil }
         return moved.bodyOffset != entry.bodyOffset || moved.size != entry.size ? moved : nil
@@ -145,7 +145,7 @@ extension Records {
         }
     }
 
-    /// Completes an entry for which the map has no size or location. Returns it with the size, and with the location if the body is in the
+    /// Completes an entry for which the map has no size or offset. Returns it with the size, and with the offset if the body is in the
     /// record.
     func located(_ entry: MapEntry, _ place: RecordPlace, id: UnsafeRawBufferPointer, stored: VersionID) throws -> MapEntry {
         guard let found = try findChange(place, id), let located = MapEntry(version: entry.version, found) else {

@@ -94,7 +94,7 @@ final class Differencing: @unchecked Sendable {
         }
     }
 
-    /// Returns whether to try a difference for the next value of an id.
+    /// Returns whether to try a difference for the next value of an id. If not, it counts the save as skipped.
     func shouldTry(_ id: UnsafeRawBufferPointer) -> Bool {
         lock.withLock {
             guard !failures.isEmpty, let index = failures.index(forKey: Array(id)) else { return true }

@@ -1,6 +1,6 @@
 /// Stores versions. One version and many versions take the same steps:
 ///
-///     hidden in the history · record made and appended · synced · map and changes kept · published · told
+///     hidden in the history · record made and appended · synced · map and changes kept · published · observers notified
 extension Store {
     /// A version that is being stored. It is in the history already, but hidden.
     struct Storing {
