@@ -7,18 +7,19 @@
 #include <string.h>
 #include <zlib.h>
 
-/* ---- libdeflate, where the system has it ---- */
+/* ---- libdeflate, if the system has it ---- */
 
-/* Its interface since 1.0 (2018), declared here: building needs no header of it, and running needs no library. */
+/* The functions of libdeflate, as they have been since 1.0 (2018). They are declared here, so that building needs no header of libdeflate.
+   The library is opened at run time and may be missing. */
 struct libdeflate_compressor;
 struct libdeflate_decompressor;
 struct libdeflate {
     struct libdeflate_compressor *(*alloc_compressor)(int level);
-    /* Returns the bytes written; 0: they do not fit. */
+    /* Returns how many bytes it wrote; 0 if they do not fit. */
     size_t (*compress)(struct libdeflate_compressor *, const void *in, size_t in_size, void *out, size_t out_room);
     void (*free_compressor)(struct libdeflate_compressor *);
     struct libdeflate_decompressor *(*alloc_decompressor)(void);
-    /* Returns 0 when the input is a whole deflate stream, or begins with one, whose bytes have room. */
+    /* Returns 0 if the input is, or begins with, a complete deflate stream, and the inflated bytes fit. */
     int (*decompress)(struct libdeflate_decompressor *, const void *in, size_t in_size, void *out, size_t out_room, size_t *in_taken,
                       size_t *out_made);
     void (*free_decompressor)(struct libdeflate_decompressor *);
@@ -64,10 +65,10 @@ int llvs_shim_has_libdeflate(void) {
 
 /* ---- states per thread ---- */
 
-/* Setting one up costs more than compressing or inflating a small value. zlib's state of small input uses the Huffman code that deflate
-   knows beforehand (RFC 1951, 3.2.6): to inflate some hundred bytes, zlib spends most of its time making the tables of a code of their
-   own. It takes an eighth more of what is deflated, and about a third of the time to inflate; `build/benchmarks/bench_index` shows what
-   that is worth. Its window and its room for symbols are large enough for all of such an input. */
+/* Each thread retains its states, because setting one up costs more than compressing or inflating a small value.
+   zlib's state for small input uses deflate's fixed Huffman code (RFC 1951, 3.2.6). With a dynamic code zlib spends most of its time on
+   building the tables when it inflates some hundred bytes. With the fixed code the output is an eighth larger, and inflating takes about a
+   third of the time. `build/benchmarks/bench_index` measures the effect. The window and the room for symbols hold a whole small input. */
 enum { SMALL_INPUT = 512, SMALL_WINDOW_BITS = 10, SMALL_MEMORY = 4 };
 typedef struct {
     z_stream general, small, fast, inflating;
@@ -133,7 +134,8 @@ size_t llvs_shim_deflate_more(void *out, size_t capacity, int *done) {
     return status == Z_STREAM_END || status == Z_OK ? capacity - z->avail_out : 0;
 }
 
-/* By libdeflate; -1 when there is none, or no memory for it. */
+/* Compresses with libdeflate and returns how many bytes it wrote; 0 if they do not fit. Returns -1 if the system has no libdeflate, or
+   memory is short. */
 static int64_t deflate_whole(const void *data, size_t size, void *out, size_t capacity, int level) {
     states *s = llvs_shim_has_libdeflate() ? states_of_thread() : NULL;
     if (!s) return -1;
@@ -186,11 +188,11 @@ static int inflate_by_zlib(const void *data, size_t size, void *out, size_t out_
     return inflate(z, Z_FINISH) == Z_STREAM_END && z->total_out == out_size && z->avail_in == 0;
 }
 
-/* Whether the stream begins with a block in the code that deflate knows beforehand. libdeflate makes the tables of that code each time;
-   zlib has them. */
+/* Returns whether the stream begins with a block in the fixed Huffman code. libdeflate builds the tables of that code each time; zlib
+   contains them. */
 static int begins_with_known_code(const uint8_t *data, size_t size) { return size > 0 && (data[0] >> 1 & 3) == 1; }
 
-/* By libdeflate; 0 when there is none, no memory for it, or it refuses the input. */
+/* Inflates with libdeflate and returns 1. Returns 0 if the system has no libdeflate, memory is short, or libdeflate rejects the input. */
 static int inflate_by_libdeflate(const void *data, size_t size, void *out, size_t out_size) {
     states *s = llvs_shim_has_libdeflate() ? states_of_thread() : NULL;
     if (!s) return 0;
@@ -200,14 +202,14 @@ static int inflate_by_libdeflate(const void *data, size_t size, void *out, size_
            taken == size && made == out_size;
 }
 
-/* zlib has a quick way for as long as there is room for the longest match, and goes byte by byte behind that: of a small value that
-   would be all of it. */
+/* zlib uses its fast loop only while the output has room for the longest match, and then writes byte by byte. Without extra room it would
+   write a small value entirely byte by byte. */
 enum { SMALL = 2048, LONGEST_MATCH = 258, ROOM = SMALL + LONGEST_MATCH };
 
 int llvs_shim_inflate(const void *data, size_t size, void *out, size_t out_size) {
     if (size > UINT32_MAX || out_size > UINT32_MAX) return 0;
     int is_small = out_size <= SMALL && out_size > 0;
-    /* What libdeflate refuses zlib may take: the two must not differ in what can be read. */
+    /* If libdeflate rejects the input, try zlib: a value must be readable with either library. */
     if (out_size > 0 && !(is_small && begins_with_known_code(data, size)) && inflate_by_libdeflate(data, size, out, out_size)) return 1;
     if (is_small) {
         uint8_t room[ROOM];
@@ -244,6 +246,6 @@ int64_t llvs_shim_inflate_more(llvs_shim_inflater *inflater, const void *data, s
     int status = inflate(z, Z_NO_FLUSH);
     *taken = in - z->avail_in;
     *done = status == Z_STREAM_END;
-    /* Z_BUF_ERROR: there was nothing to do with what it was given. */
+    /* Z_BUF_ERROR: no progress was possible with this input and this output. */
     return status == Z_OK || status == Z_STREAM_END || status == Z_BUF_ERROR ? (int64_t)(room - z->avail_out) : -1;
 }

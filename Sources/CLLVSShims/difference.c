@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Differences between two runs of bytes: docs/format.md, "Values as differences". Everything here is linear in the bytes given. */
+/* Applies and makes differences between two runs of bytes: docs/format.md, "Values as differences". */
 
 /* ---- applying ---- */
 
-/* Reads a varint of at most 10 bytes that is below 2^64; NULL when there is none. */
+/* Reads a varint of at most 10 bytes below 2^64, and returns where it ends; NULL if there is no such varint. */
 static const uint8_t *read_number(const uint8_t *at, const uint8_t *end, uint64_t *number) {
     uint64_t found = 0;
     unsigned shift;
@@ -36,7 +36,7 @@ int llvs_shim_difference_apply(const void *streams, size_t streams_size, const v
         if (operation & 1) {
             if (!(at = read_number(at, operations_end, &shift))) return 0;
             uint64_t distance = shift >> 1;
-            /* Zigzag: odd numbers lead back, by one more than their half. */
+            /* Zigzag: an odd number means backwards, by one more than its half. */
             if (shift & 1) {
                 if (distance >= end) return 0;
                 end -= (size_t)distance + 1;
@@ -61,10 +61,10 @@ int llvs_shim_difference_apply(const void *streams, size_t streams_size, const v
 /* ---- making ---- */
 
 enum {
-    BLOCK = 16,           /* bytes of the base that an entry of the index stands for */
-    MOST_BLOCKS = 65536,  /* a larger base is indexed by every second, third... block */
-    SHORTEST = 8,         /* a copy takes some 4 bytes */
-    SEARCHED = 128 << 10, /* that many bytes without a match: there is nothing in common */
+    BLOCK = 16,           /* bytes of the base for each entry of the index */
+    MOST_BLOCKS = 65536,  /* if the base has more blocks, only every second, third... block is indexed */
+    SHORTEST = 8,         /* bytes of the shortest copy; a copy operation takes about 4 bytes */
+    SEARCHED = 128 << 10, /* if this many bytes have no match, the search ends */
 };
 
 static uint64_t eight(const uint8_t *at) {
@@ -78,7 +78,7 @@ static uint32_t hash(const uint8_t *at) {
     return (uint32_t)((mixed ^ mixed >> 29) * 0xBF58476D1CE4E5B9u >> 32);
 }
 
-/* How many bytes two runs have in common from their beginning on. */
+/* Returns the length of the common prefix of two runs of bytes, at most `most`. */
 static size_t common(const uint8_t *a, const uint8_t *b, size_t most) {
     size_t count = 0;
     while (most - count >= 8) {
@@ -96,7 +96,7 @@ static size_t common(const uint8_t *a, const uint8_t *b, size_t most) {
     return count;
 }
 
-/* How many bytes two runs, given by their ends, have in common before those. */
+/* Returns the length of the common suffix of two runs of bytes, at most `most`. `a` and `b` are the ends of the runs. */
 static size_t common_before(const uint8_t *a, const uint8_t *b, size_t most) {
     size_t count = 0;
     while (most - count >= 8 && eight(a - count - 8) == eight(b - count - 8)) count += 8;
@@ -104,13 +104,13 @@ static size_t common_before(const uint8_t *a, const uint8_t *b, size_t most) {
     return count;
 }
 
-/* Operations as they are written; `at` is NULL once they had no room. */
+/* Writes operations. `at` becomes NULL if the room is too small; further operations are then discarded. */
 typedef struct {
     uint8_t *at, *end;
     const uint8_t *value;
-    size_t base_end;  /* of the copy before, in the base */
-    size_t value_end; /* up to here the value is made */
-    size_t literals;  /* in all */
+    size_t base_end;  /* where the previous copy ends in the base */
+    size_t value_end; /* the operations so far make the value up to here */
+    size_t literals;  /* bytes of all literals so far */
 } writer;
 
 static void write_number(writer *w, uint64_t number) {
@@ -130,7 +130,8 @@ static void write_literals(writer *w, size_t until) {
     w->value_end = until;
 }
 
-/* The bytes of the value from `at` on are those of the base from `where` on. */
+/* Writes a copy: the `length` bytes of the value from `at` equal those of the base from `where`. The bytes before `at` that have no
+   operation yet become literals. */
 static void write_copy(writer *w, size_t at, size_t where, size_t length) {
     write_literals(w, at);
     write_number(w, (uint64_t)length << 1 | 1);
@@ -139,7 +140,7 @@ static void write_copy(writer *w, size_t at, size_t where, size_t length) {
     w->value_end = at + length;
 }
 
-/* Places of blocks of the base plus one, by their hash; 0: none. The first of several equal blocks is found. */
+/* Maps the hash of a block of the base to the offset of the block plus one; 0 means no block. Of equal blocks it holds the first. */
 typedef struct { uint32_t *places; unsigned bits; } block_index;
 
 static int make_index(block_index *index, const uint8_t *base, size_t size) {
@@ -158,13 +159,14 @@ static int make_index(block_index *index, const uint8_t *base, size_t size) {
     return 1;
 }
 
-/* Finds copies for the value between `start` and `end`. Returns 0 when nothing was found in so much that nothing will be. */
+/* Finds and writes copies for the value between `start` and `end`. Returns 0 if the room is too small, or if SEARCHED bytes have no match
+   and nothing else is in common (`is_alike`). */
 static int find_copies(writer *w, const block_index *index, const uint8_t *base, size_t base_size, size_t start, size_t end, int is_alike) {
     const uint8_t *value = w->value;
     size_t at = start;
     while (end - at >= BLOCK) {
         size_t where = SIZE_MAX, length = 0;
-        /* What was replaced by as many bytes goes on where it would have. */
+        /* If bytes were replaced by equally many, the base continues at the same distance. */
         size_t beside = w->base_end + (at - w->value_end);
         if (beside < base_size && base_size - beside >= SHORTEST && eight(base + beside) == eight(value + at)) {
             size_t most = base_size - beside < end - at ? base_size - beside : end - at;
@@ -195,7 +197,7 @@ static int find_copies(writer *w, const block_index *index, const uint8_t *base,
 
 size_t llvs_shim_difference_make(const void *from, size_t base_size, const void *to, size_t size, void *out, size_t capacity) {
     const uint8_t *base = from, *value = to;
-    enum { NUMBER = 5 }; /* room for how many bytes the operations have, which stands before them */
+    enum { NUMBER = 5 }; /* room for the size of the operations, which precedes them */
     if (size == 0 || base_size == 0 || base_size > INT32_MAX || size > INT32_MAX || capacity <= NUMBER) return 0;
     if (capacity > INT32_MAX) capacity = INT32_MAX;
     uint8_t *first = out, *operations = first + NUMBER;
@@ -221,7 +223,7 @@ size_t llvs_shim_difference_make(const void *from, size_t base_size, const void 
     write_number(&number, count);
     if (!number.at || w.literals > capacity - (size_t)(number.at - first) - count) return 0;
     memmove(number.at, operations, count);
-    /* The literals follow from the operations. */
+    /* Collect the literals by reading the operations again. */
     const uint8_t *at = number.at, *operations_end = at + count;
     uint8_t *literals = number.at + count;
     size_t made = 0;

@@ -1,4 +1,4 @@
-"""Values as differences: the plain reader and writer of value_differences.py, the vectors, and the example of docs/format.md."""
+"""Tests values as differences: the simple reader and writer of value_differences.py, the vectors, and the example of docs/format.md."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_what_is_made_comes_back(seed: int) -> None:
         if not value or len(stored) > len(value) + 256:
             continue
         assert d.apply(stored, len(value), base) == value
-        # A changed byte is damage, or in what nobody looks at: never another value.
+        # A changed byte is reported, or is in a field that `apply` does not use. It never gives another value.
         place = draw.randrange(len(stored))
         wrong = stored[:place] + bytes([stored[place] ^ 1 << draw.randrange(8)]) + stored[place + 1 :]
         try:
@@ -59,7 +59,7 @@ def test_places() -> None:
     for before in range(255):
         place, on = d.place_of(before)
         assert place == before + 1 and on < place
-        # What it stands on is on the way of the one before.
+        # The base is on the way of the previous value.
         way = [before]
         while way[-1]:
             way.append(stands_on[way[-1]])

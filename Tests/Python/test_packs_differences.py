@@ -1,5 +1,5 @@
-"""Values of packs that are differences: what the library writes is read from docs/pack-format.md alone, and what breaks a rule of the page
-is refused by both, version by version."""
+"""Tests values of packs that are differences. A reader that is written only from docs/pack-format.md reads the packs of the library. If a
+version breaks a rule of the page, both the reader and the library refuse that version alone."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def note(store: llvs.Store, id: str) -> bytes:
 
 
 def packs_of(place: Path) -> list[tuple[int, reader.Pack]]:
-    """All packs, each read by itself."""
+    """Returns all packs. Each is read by itself."""
     roots = [reader.read_root(f"pack1/{file.name}", file.read_bytes())[0] for file in (place / "pack1").glob("root-*")]
     found = []
     for kind in ("log", "base"):
@@ -54,7 +54,7 @@ def packs_of(place: Path) -> list[tuple[int, reader.Pack]]:
 
 
 def differences_in(pack: reader.Pack) -> dict[str, bytes]:
-    """The stored bytes of the values that are differences, by version."""
+    """Returns the stored bytes of the values that are differences, by version."""
     found = {}
     for id, version in pack.versions.items():
         assert version.record is not None
@@ -79,7 +79,7 @@ def test_each_pack_of_a_place_is_read_by_itself(tmp_path: Path, differences: Lit
         for id, version in pack.versions.items():
             record = version.record
             assert record is not None and reader.value(record, record.changes[b"note"]) == saved[id]
-        # The first version of the pack is whole, and so are those that are too far from a whole one.
+        # The first value of the pack is whole. So is a value if its way would have too many stored bytes.
         made = differences_in(pack)
         assert len(pack.versions) - len(made) <= 2 if kind == BASE else len(made) == 4
         size = sum(map(len, made.values()))
@@ -114,7 +114,7 @@ def test_a_root_without_the_member_stays_as_it_is(tmp_path: Path) -> None:
 
 
 def test_no_difference_is_made_on_a_version_with_an_id_of_the_caller(tmp_path: Path) -> None:
-    """Somebody else may have recorded another value under it."""
+    """Another device may have recorded another value under the id."""
     place = tmp_path / "place"
     with llvs.Store(tmp_path / "one") as one, llvs.Store(tmp_path / "two") as two:
         one.make_version(insert={"note": TEXT}, id="named")
@@ -136,7 +136,7 @@ def test_an_encrypted_place(tmp_path: Path) -> None:
         saved = dict(edits(one, 50))
         with llvs.Exchange(one, remote) as exchange:
             exchange.send()
-        # A value is hexadecimal digits: half of it, whole.
+        # A value consists of hexadecimal digits, so compression halves a whole value.
         size = sum(file.stat().st_size for file in (place / "pack1" / "log").iterdir())
         assert size < 5 * len(TEXT)
         with llvs.Exchange(two, remote) as exchange:
@@ -144,14 +144,14 @@ def test_an_encrypted_place(tmp_path: Path) -> None:
         assert {id: note(two, id) for id in saved} == saved
 
 
-# What another one wrote.
+# Packs of another writer.
 
 
 def version(id: str, before: Optional[str], value: bytes, made: Optional[Difference] = None) -> Made:
     data = records.record(
         id, [before] if before else [], float(ord(id[0])), {} if made else {b"note": value}, differences={b"note": made} if made else {}
     )
-    # The identity is that of the values, however they are stored.
+    # The identity digest is computed from the values, not from the stored bytes.
     whole = records.made(records.record(id, [before] if before else [], float(ord(id[0])), {b"note": value}))
     return records.made(data, identity8=whole.identity8)
 
@@ -189,7 +189,7 @@ def changed(made: Difference, change: Callable[[bytes], bytes]) -> Difference:
 
 
 def refused() -> dict[str, tuple[Difference, ErrorCode]]:
-    """What version C may not be: the pack holds A, B, C and D, the store A and X."""
+    """Returns forms of version C that are refused. The pack holds A, B, C and D. The store holds A and X."""
     a, b, c = VALUES[:3]
     good, damaged = difference(b, c, "B", place=2), ErrorCode.DAMAGED
     return {
@@ -236,7 +236,7 @@ def test_the_differences_of_a_version_make_at_most_64_mib(memory: llvs.Store) ->
 
 
 def test_the_differences_of_a_pack_make_at_most_4_gib(memory: llvs.Store) -> None:
-    """What they would make is counted before any is made."""
+    """The library counts the bytes that the differences would make before it makes any value."""
     claims = [
         records.made(
             records.record(f"M{number:02}", ["A"], 2.0, differences={b"note": Difference(64 << 20, b"\0" * 40)}), identity8=b"identity"
@@ -250,7 +250,7 @@ def test_the_differences_of_a_pack_make_at_most_4_gib(memory: llvs.Store) -> Non
 
 @pytest.mark.parametrize("between", [0, 1_000])
 def test_a_version_waits_with_its_base(memory: llvs.Store, between: int) -> None:
-    """B waits for A, and C is made on the value of B, which is not in memory any more if there is much between them."""
+    """B waits for A. The value of C is based on that of B. If many versions are between B and C, the value of B is no longer in memory."""
     a, _, c, _ = chain()
     b = version("B", "A", VALUES[1])
     others = [records.simple(f"Z{number:04}") for number in range(between)]

@@ -1,4 +1,4 @@
-"""Values as differences in pure Python, written from docs/format.md, "Values as differences", alone."""
+"""Reads and writes values as differences in pure Python. Written only from docs/format.md, "Values as differences"."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Operation = Union[tuple[int, int], bytes]
 
 
 class Difference(NamedTuple):
-    """The stored bytes, decoded."""
+    """The decoded stored bytes of a difference."""
 
     place: int
-    #: Stored bytes of all differences on the way, this one included.
+    #: The stored bytes of all differences on the way, this one included.
     way: int
     base: str
     base_size: int
-    #: Where the body of the base begins in its record; 0: not told.
+    #: A hint: where the body of the base begins in its record. 0 if there is no hint.
     base_body: int
     base_checksum: int
     checksum: int
@@ -85,7 +85,7 @@ def _operations(streams: bytes, size: int, base_size: int) -> Iterator[Operation
 
 
 def apply(stored: bytes, size: int, base: bytes) -> bytes:
-    """The value; raises Damage, NewerFormat."""
+    """Returns the value; raises Damage, NewerFormat."""
     difference = parse(stored, size)
     if len(base) != difference.base_size or checksum(base) != difference.base_checksum:
         raise Damage("another base")
@@ -96,7 +96,7 @@ def apply(stored: bytes, size: int, base: bytes) -> bytes:
 
 
 def has_content_form(id: str) -> bool:
-    """Whether a version id has the form of those that are computed from what versions hold."""
+    """Returns whether a version id has the form of the ids that are computed from the contents of versions."""
     return re.fullmatch(r"[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-8[0-9A-Fa-f]{3}-[89ABab][0-9A-Fa-f]{3}-[0-9A-Fa-f]{12}", id) is not None
 
 
@@ -134,7 +134,7 @@ def encode(
     base: bytes, value: bytes, operations: Sequence[Operation], version: str, *, place: int = 1, way_before: int = 0, body: int = 0,
     deflates: bool = False,
 ) -> bytes:
-    """The stored bytes. `way_before`: those of the differences on the way of the base."""
+    """Returns the stored bytes of a difference. `way_before`: the stored bytes of the differences on the way of the base."""
     streams = streams_of(operations)
     if deflates:
         deflating = zlib.compressobj(9, zlib.DEFLATED, -15)
@@ -149,7 +149,8 @@ def encode(
 
 
 def find_operations(base: bytes, value: bytes, block: int = 8) -> list[Operation]:
-    """Operations by a plain search: the first place of each block of the base, and what follows it."""
+    """Returns operations that a simple search finds. A copy begins at the first occurrence of a block in the base, and is as long as
+    possible."""
     places: dict[bytes, int] = {}
     for at in range(len(base) - block, -1, -1):
         places[base[at : at + block]] = at
@@ -173,7 +174,7 @@ def find_operations(base: bytes, value: bytes, block: int = 8) -> list[Operation
 
 
 def place_of(before: int) -> tuple[int, int]:
-    """The place of a value behind one of place `before`, and the place of what it stands on."""
+    """Returns the place of a value if the previous value has place `before`, and the place of its base."""
     place = before + 1
     if place > 255:
         return 0, 0

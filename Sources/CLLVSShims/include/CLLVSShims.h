@@ -23,47 +23,47 @@ void llvs_shim_sha256_init(llvs_shim_sha256 *context);
 void llvs_shim_sha256_update(llvs_shim_sha256 *context, const void *data, size_t size);
 void llvs_shim_sha256_final(llvs_shim_sha256 *context, uint8_t digest[32]);
 
-/* Whether deflate may make the bytes smaller, told by looking at parts of them: no when in those hardly anything is
-   repeated and all bytes come about equally often, as in what is compressed or encrypted already. The same bytes get the
-   same answer everywhere. Takes a small part of the time that trying takes. */
+/* Returns whether deflate may make the bytes smaller. It samples parts of them, and returns 0 if these have hardly any repetition and all
+   byte values are about equally frequent, as in compressed or encrypted data. The result depends on the bytes alone, not on the machine.
+   Takes a small part of the time of compressing. */
 int llvs_shim_may_deflate(const void *data, size_t size);
 
-/* Raw deflate (RFC 1951) at level 6. Writes at most `capacity` bytes and returns how many, or 0 when
-   the result would not fit or memory is short. Up to 512 bytes are deflated with the code that deflate knows beforehand,
-   which is quick to inflate. If the system has libdeflate, it deflates what is larger: which bytes come out depends on the machine, and
-   what they inflate to does not. Keeps its states per thread. */
+/* Compresses with raw deflate (RFC 1951) at level 6. Writes at most `capacity` bytes and returns how many; 0 if the result does not fit or
+   memory is short. Up to 512 bytes are compressed with deflate's fixed Huffman code, which is quick to inflate. Larger input is compressed
+   by libdeflate if the system has it, so the compressed bytes depend on the machine. They inflate to the same bytes everywhere. Retains its
+   states per thread. */
 size_t llvs_shim_deflate(const void *data, size_t size, void *out, size_t capacity);
-/* The same at level 1: a third of the time, and some more bytes. */
+/* Compresses like `llvs_shim_deflate`, but at level 1: it takes a third of the time, and the result is somewhat larger. */
 size_t llvs_shim_deflate_fast(const void *data, size_t size, void *out, size_t capacity);
-/* The same in pieces, always by zlib, so that doing it again gives the same bytes: begins (1, or 0 when memory is short), then fills `out`
-   and returns how much, with `done` set once that was the last; 0 without it when something failed. On one thread, which deflates
-   nothing else meanwhile. */
+/* Compresses in pieces, always with zlib, so that a second pass gives the same bytes. `begin` returns 1, or 0 if memory is short. Each call
+   of `more` then fills `out`, returns how many bytes it wrote, and sets `done` after the last piece. If it returns 0 without `done`, it
+   failed. All calls are on one thread, and the thread compresses nothing else until the end. */
 int llvs_shim_deflate_begin(const void *data, size_t size);
 size_t llvs_shim_deflate_more(void *out, size_t capacity, int *done);
-/* Raw inflate of exactly `out_size` bytes. Returns 1 when the input gives exactly that, else 0. By libdeflate if the system has it; zlib
-   inflates the rest, and what libdeflate refuses. Keeps its state per thread. */
+/* Inflates raw deflate. Returns 1 if the whole input inflates to exactly `out_size` bytes, else 0. Uses libdeflate if the system has it.
+   Uses zlib for small values in the fixed Huffman code, and for input that libdeflate rejects. Retains its states per thread. */
 int llvs_shim_inflate(const void *data, size_t size, void *out, size_t out_size);
-/* Whether this thread uses libdeflate. The library is opened at the first use, unless the environment has LLVS_DEFLATE=zlib. */
+/* Returns whether this thread uses libdeflate. The first use opens the library, unless the environment has LLVS_DEFLATE=zlib. */
 int llvs_shim_has_libdeflate(void);
-/* For tests: 1 has this thread use zlib alone, 0 ends that. Returns what it was. */
+/* Makes this thread use only zlib (1), or ends that (0). Returns the previous setting. For tests. */
 int llvs_shim_deflate_by_zlib(int alone);
-/* CRC-32 as zip has it. */
+/* Returns the CRC-32 that zip uses. */
 uint32_t llvs_shim_crc32(const void *data, size_t size);
-/* The same in pieces. The state is memory of its own, NULL when there is none, and is freed by the caller. */
+/* Inflates in pieces. `make` returns a new state, or NULL if memory is short. The caller frees it. */
 typedef struct llvs_shim_inflater llvs_shim_inflater;
 llvs_shim_inflater *llvs_shim_inflater_make(void);
 void llvs_shim_inflater_free(llvs_shim_inflater *inflater);
-/* Takes of `data`, and fills `out`, as far as both reach; says how many bytes it took, and returns how many it gave, or
-   -1 when the input is none. `done` is set when the input is at its end. */
+/* Inflates from `data` into `out` until one of them is used up or the stream ends. Sets `taken` to how many bytes it read, and `done` if
+   the stream ended. Returns how many bytes it wrote, or -1 if the input is not deflate. */
 int64_t llvs_shim_inflate_more(llvs_shim_inflater *inflater, const void *data, size_t size, size_t *taken, void *out, size_t capacity,
                                int *done);
 
-/* Differences of values: the streams of docs/format.md, "Values as differences", as they are before they are deflated. */
-/* Makes `out`, of exactly `size` bytes, from the base. Returns 1; 0 when the streams do not say how, or not exactly that, and then nothing
-   in `out` may be used. Reads and writes nothing but what it is given, whatever the streams hold. */
+/* Differences of values. The streams are those of docs/format.md, "Values as differences", before compression. */
+/* Makes a value of exactly `size` bytes in `out` from the base, and returns 1. Returns 0 if the streams are invalid or make another size;
+   `out` is then undefined. Never reads or writes outside the given memory, whatever the streams hold. */
 int llvs_shim_difference_apply(const void *streams, size_t streams_size, const void *base, size_t base_size, void *out, size_t size);
-/* Writes the streams that make a value of `size` bytes from the base, and returns how many bytes they are; 0 when they would be more than
-   `capacity`, the two have nothing in common, or memory is short. What is in `out` behind the result is lost. */
+/* Writes the streams that make the value, of `size` bytes, from the base. Returns how many bytes they have; 0 if they have more than
+   `capacity`, the two have nothing in common, or memory is short. It may overwrite all of `out`, also behind the result. */
 size_t llvs_shim_difference_make(const void *base, size_t base_size, const void *value, size_t size, void *out, size_t capacity);
 
 /* Atomic operations on memory of the caller's, for what many threads read without a lock. Swift's own atomics

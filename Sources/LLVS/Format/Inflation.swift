@@ -1,15 +1,15 @@
 import CLLVSShims
 
-/// Raw deflate (RFC 1951) taken back, as a whole.
+/// Inflates raw deflate (RFC 1951) in one call.
 enum Inflated {
-    /// Fills `size` bytes at `target`; false when the deflated bytes do not make exactly so many.
+    /// Inflates to `size` bytes at `target`. Returns false if the deflated bytes do not inflate to exactly that size.
     @inline(__always)
     static func fill(_ target: UnsafeMutableRawPointer?, size: Int, from deflated: UnsafeRawBufferPointer) -> Bool {
         guard let target, let from = deflated.baseAddress else { return false }
         return llvs_shim_inflate(from, deflated.count, target, size) == 1
     }
 
-    /// The same as an array; nil when they do not make exactly `size` bytes. Where these may be many, ask `Memory.expect` before.
+    /// Returns the inflated bytes; nil if there are not exactly `size` of them. If `size` may be large, call `Memory.expect` first.
     static func bytes(_ size: Int, from deflated: UnsafeRawBufferPointer) -> [UInt8]? {
         var isWhole = false
         let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, filled in
@@ -20,7 +20,7 @@ enum Inflated {
     }
 }
 
-/// The same piece by piece. Used by one thread at a time.
+/// Inflates raw deflate piece by piece. Used by one thread at a time.
 final class Inflation {
     private let state: OpaquePointer
     private var isDone = false
@@ -34,8 +34,8 @@ final class Inflation {
     }
     deinit { llvs_shim_inflater_free(state) }
 
-    /// Takes of `piece`, and writes to `target`, as far as both reach. Answers how many bytes were taken and made; nil when
-    /// the bytes are not what deflate makes.
+    /// Inflates from `piece` into `target` until one of them is used up, or the stream ends. Returns how many bytes it read and wrote; nil
+    /// if the bytes are not valid deflate.
     func take(_ piece: UnsafeRawBufferPointer, into target: UnsafeMutableRawBufferPointer) -> (taken: Int, made: Int)? {
         guard !isDone else { return (0, 0) }
         var taken = 0, done: Int32 = 0
@@ -44,14 +44,14 @@ final class Inflation {
         return made < 0 ? nil : (taken, Int(made))
     }
 
-    /// Whether the deflated bytes have come to their end, and nothing more comes of them: the last bits may still be in
-    /// the state, with all bytes taken.
+    /// Returns whether the deflate stream has ended. After all bytes were read, the last bits may still be in the state; this reads them.
     func isAtEnd() -> Bool {
         let none = UnsafeMutableRawBufferPointer(start: nil, count: 0)
         return isDone || (take(UnsafeRawBufferPointer(none), into: none) != nil && isDone)
     }
 
-    /// Takes all of `piece` and counts what was made of it; false when it is wrong or has no room.
+    /// Inflates all of `piece` into `target`, and adds the number of written bytes to `made`. Returns false if `piece` is not valid
+    /// deflate, or `target` is too small.
     func append(_ piece: UnsafeRawBufferPointer, to target: UnsafeMutableRawBufferPointer, _ made: inout Int) -> Bool {
         var at = 0, filled = 0
         while at < piece.count {

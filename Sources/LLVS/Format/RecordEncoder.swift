@@ -2,33 +2,33 @@ import CLLVSShims
 
 /// Makes a record from a version and its changes.
 ///
-/// In two passes, so that no record is ever in memory as a whole, however large: the first finds the sizes and
-/// checksums, which stand before what they are of; the second gives the bytes, piece by piece. What is small is kept
-/// from the first pass for the second: small records, tables, deflated values. Of the rest sixteen bytes are kept
-/// for each change, and the values are where the caller has them.
+/// It works in two passes, so that a large record is never completely in memory. The first pass computes sizes and checksums, because these
+/// precede the bytes that they describe. The second pass returns the bytes, piece by piece. The encoder retains small results of the first
+/// pass for the second: small records, tables and deflated values. Otherwise it retains sixteen bytes for each change, and reads the values
+/// again from the caller's memory.
 ///
-/// An encoder makes one record at a time and can be used again, keeping its buffers. Used by one thread at a time.
+/// An encoder makes one record at a time. It can be used again, and then reuses its buffers. Used by one thread at a time.
 final class RecordEncoder {
-    /// What the first pass found out of the body of a change.
+    /// The result of the first pass for the body of a change.
     struct Body {
         private static let deflated: UInt32 = 1 << 31
-        /// Beside `deflated`, whose bytes are fewer than 1 GiB: a difference, and one that carries its digest.
+        /// Flags that are set together with `deflated`, whose sizes are below 1 GiB: the body is a difference; its entry has a digest.
         private static let difference: UInt32 = 1 << 30, digest: UInt32 = 1 << 29
         private static let none = UInt32.max
         private var sizeField = Body.none
         let checksum: UInt32
-        /// The value, where the caller has it.
+        /// The value in the caller's memory.
         let data: UnsafeRawPointer?
 
-        /// It has no body in the record.
+        /// Creates the result for a change without a body in the record.
         init() { checksum = 0; data = nil }
-        /// `size` bytes are stored for `data`: the value as it is, or deflated.
+        /// Creates the result for a value that is stored in `size` bytes, as it is or deflated.
         init(checksum: UInt32, size: Int, isDeflated: Bool, of data: UnsafeRawBufferPointer) {
             self.checksum = checksum
             sizeField = UInt32(truncatingIfNeeded: size) | (isDeflated ? Body.deflated : 0)
             self.data = data.baseAddress
         }
-        /// A difference of `size` bytes is stored.
+        /// Creates the result for a difference of `size` stored bytes.
         init(checksum: UInt32, difference size: Int, hasDigest: Bool) {
             self.checksum = checksum
             sizeField = UInt32(truncatingIfNeeded: size) | Body.deflated | Body.difference | (hasDigest ? Body.digest : 0)
@@ -36,22 +36,22 @@ final class RecordEncoder {
         }
         var isNone: Bool { sizeField == Body.none }
         var isDifference: Bool { !isNone && sizeField & (Body.deflated | Body.difference) == Body.deflated | Body.difference }
-        /// It carries its digest though it is small.
+        /// Whether the entry has a digest although the value is small.
         var hasDigest: Bool { isDifference && sizeField & Body.digest != 0 }
-        /// What is stored is kept by the encoder: it is deflated, or a difference.
+        /// Whether the encoder retains the stored bytes, because they are deflated or a difference.
         var isDeflated: Bool { !isNone && sizeField & Body.deflated != 0 }
-        /// Of the stored bytes: at most 1 GiB.
+        /// The number of stored bytes, at most 1 GiB.
         var size: Int {
             if isNone { return 0 }
             return Int(sizeField & ~(isDifference ? Body.deflated | Body.difference | Body.digest : Body.deflated))
         }
-        /// As the body in the record has it.
+        /// The size field of the body in the record.
         var storedField: UInt32 { UInt32(truncatingIfNeeded: size) | (isDifference ? RecordTable.differenceBit : 0) }
-        /// With what stands before them.
+        /// The size of the body in the record, with its header.
         var sizeInRecord: Int { isNone ? 0 : RecordTable.bodyHeaderSize + size }
     }
 
-    /// Where the table, or the bodies, have been written to.
+    /// How far the table, or the bodies, have been written.
     struct Cursor {
         var bodies = 0
         var blob = 0
@@ -59,42 +59,42 @@ final class RecordEncoder {
         var deflated = 0
     }
 
-    /// How much is held in memory, in bytes.
+    /// How much the encoder holds in memory, in bytes.
     struct Sizes {
-        /// What is handed on at once, about.
+        /// The approximate size of a piece.
         var piece = 256 << 10
-        /// A value larger than this is handed on from where it is.
+        /// A value larger than this is passed from the caller's memory without a copy.
         var largeValue = 32 << 10
-        /// A record whose table and bodies are each no larger is kept whole.
+        /// A record is retained whole if its table and its bodies each have at most this size.
         var whole = 64 << 10
-        /// A larger table is made again in the second pass.
+        /// A larger table is rebuilt in the second pass.
         var table = 8 << 20
-        /// Deflated values behind these are deflated again in the second pass.
+        /// Deflated values beyond this total are deflated again in the second pass.
         var deflated = 8 << 20
     }
     let sizes: Sizes
 
-    /// The prelude and the header, and of a record that is kept whole the rest, too.
+    /// The prelude and the header. If the record is retained whole, also the rest of it.
     var head = RecordBuffer()
     var table = RecordBuffer()
-    /// What is on its way: bodies, or in the second pass whatever comes next.
+    /// The current piece: bodies in the first pass, any part of the record in the second.
     var piece = RecordBuffer()
     var deflated = RecordBuffer()
-    /// The changes before this one have their deflated bytes in `deflated`.
+    /// The deflated bytes of the changes before this index are in `deflated`.
     private(set) var deflatedEnd = Int.max
     private(set) var bodies: [Body] = []
-    /// Those that the record prepared last names.
+    /// The blobs that the last prepared record names.
     private(set) var blobs: [BlobID] = []
-    /// SHA-256 of the values that carry it, one after another.
+    /// The SHA-256 of each value whose entry has one, one after another.
     private var digests: [UInt8] = []
-    /// Those that were known before, and how much of them was taken.
+    /// The digests that the caller gave, and how many of their bytes were used.
     private var known: [UInt8] = []
     private var knownTaken = 0
     private var dependencies: [VersionID] = []
     private var dependencyIndex: [VersionID: Int] = [:]
     /// Where each page begins in the table.
     var directory: [UInt64] = []
-    /// The text of the version's id, which the checksum of each body covers.
+    /// The text of the version id. The checksum of each body covers it.
     private var versionText = RecordBuffer()
 
     /// Whether a value of the record is a difference.
@@ -105,15 +105,15 @@ final class RecordEncoder {
     private var bodiesSize = 0
     private var tableChecksum: UInt32 = 0
     private var bodiesChecksum: UInt32 = 0
-    /// Where the bodies begin in the record prepared last.
+    /// The offset of the bodies in the last prepared record.
     private(set) var bodiesStart = 0
-    /// The checksum of the header prepared last.
+    /// The checksum of the last prepared header.
     private(set) var checksum: UInt32 = 0
-    /// Of all bytes of the record prepared last; nil when it is kept whole.
+    /// The checksum of all bytes of the last prepared record; nil if the record is retained whole.
     private(set) var recordChecksum: UInt32?
-    /// Bytes of the record prepared last.
+    /// The size of the last prepared record in bytes.
     var recordSize: Int { bodiesStart + bodiesSize }
-    /// Bytes that its buffers keep, about.
+    /// The approximate size of the retained buffers in bytes.
     var memory: Int {
         head.capacity + table.capacity + piece.capacity + deflated.capacity + bodies.capacity * 16 + blobs.capacity * 16 + digests.capacity
             + directory.capacity * 8
@@ -124,10 +124,10 @@ final class RecordEncoder {
     /// Prepares the record of `version`. `changes` are sorted by id bytes and valid. `blobThreshold` and
     /// `storeBlob` are the storage's.
     /// - Parameters:
-    ///   - startsStore: the record says that versions behind it may have differences.
+    ///   - startsStore: whether the record says that descendants may have differences.
     ///   - difference: makes differences.
-    /// - Parameter given: digests of the values of more than `RecordTable.digestThreshold` bytes that have no file yet, in order; none when
-    ///   they are not known.
+    /// - Parameter given: the digests of the values above `RecordTable.digestThreshold` that have no file yet, in order; empty if they are
+    ///   not known.
     func encode(
         _ version: Version, _ changes: RecordChanges, digests given: [UInt8] = [], storedAt: Double? = nil, blobThreshold: Int?,
         startsStore: Bool = false, difference: MakingDifferences = { _, _, _, _ in nil },
@@ -258,15 +258,15 @@ final class RecordEncoder {
         head.integer(storedAt.bitPattern)
     }
 
-    /// The stored bytes of the value of a change, by its index, as a difference (`ValueDifference`), and whether it has to carry its
-    /// digest; nil where it is to be stored whole.
+    /// Returns the stored bytes of the value as a difference (`ValueDifference`), and whether its entry needs a digest; nil if the value is
+    /// to be stored whole. `index` is the index of the change.
     typealias MakingDifferences = (
         _ kind: Value.Change.Kind, _ id: UnsafeRawBufferPointer, _ data: UnsafeRawBufferPointer, _ index: Int
     ) throws -> (stored: [UInt8], hasDigest: Bool)?
 
     // MARK: The table
 
-    /// Appends one page: the changes from `first` on, whose bodies are prepared.
+    /// Appends one page with the changes from index `first`. Their bodies are prepared.
     func writePage(
         _ changes: RecordChanges, _ page: UnsafeBufferPointer<BorrowedChange.Bytes>, _ first: Int, _ cursor: inout Cursor,
         into out: inout RecordBuffer
@@ -292,7 +292,7 @@ final class RecordEncoder {
         out.patch(Bytes.crc32c(UnsafeRawBufferPointer(rebasing: out.bytes[(start + 4)...])), at: start)
     }
 
-    /// The entry of a change that stores a value of `size` bytes.
+    /// Appends the entry of a change that stores a value of `size` bytes.
     @inline(__always)
     private func writeEntry(
         _ kind: Value.Change.Kind, _ id: UnsafeRawBufferPointer, _ size: Int, _ body: Body, _ cursor: inout Cursor,
@@ -319,14 +319,14 @@ final class RecordEncoder {
         }
     }
 
-    /// Appends where the pages begin, when there are two or more.
+    /// Appends the offsets of the pages, if there are two or more.
     func writeDirectory(into out: inout RecordBuffer) throws {
         guard directory.count > 1 else { return }
         try out.reserve(8 * directory.count)
         for offset in directory { out.integer(offset) }
     }
 
-    /// A value that is in a blob already.
+    /// Adds a value that is already stored in a blob.
     private func take(_ written: WrittenValue) throws {
         blobs.append(written.blob)
         digests.append(contentsOf: written.digest)
@@ -343,7 +343,7 @@ final class RecordEncoder {
         if data.count > RecordTable.digestThreshold { digests.append(contentsOf: digest(data)) }
     }
 
-    /// The next of those that are known, or computed.
+    /// Returns the next of the given digests, or computes the digest if none is given.
     private func digest(_ data: UnsafeRawBufferPointer) -> [UInt8] {
         guard data.count > RecordTable.digestThreshold, known.count - knownTaken >= 32 else { return SHA256.digest(data) }
         knownTaken += 32
@@ -380,7 +380,7 @@ final class RecordEncoder {
         try prepare(Body(checksum: checksum, size: data.count, isDeflated: false, of: data), data)
     }
 
-    /// False when the value is not smaller deflated, or not enough.
+    /// Prepares a value as deflated bytes. Returns false if deflate does not make it sufficiently smaller.
     private func prepareDeflated(_ id: UnsafeRawBufferPointer, _ data: UnsafeRawBufferPointer) throws -> Bool {
         guard let source = data.baseAddress, llvs_shim_may_deflate(source, data.count) == 1 else { return false }
         let room = RecordTable.deflatedRoom(data.count)
@@ -413,8 +413,8 @@ final class RecordEncoder {
         return true
     }
 
-    /// Calls with the deflated bytes, in pieces that lie in `piece`, which is to be empty, until it answers false.
-    /// Whether it was called with all of them.
+    /// Calls with the deflated bytes, piece by piece, until the body returns false. Each piece is in `piece`, which must be empty at first.
+    /// - Returns: whether the body was called with all bytes, and never returned false.
     func forEachDeflated(_ data: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) throws -> Bool) throws -> Bool {
         guard llvs_shim_deflate_begin(data.baseAddress, data.count) == 1 else { return false }
         try piece.reserve(sizes.piece)
@@ -432,7 +432,7 @@ final class RecordEncoder {
         RecordTable.bodyChecksum(sizeField: UInt32(truncatingIfNeeded: size), id: id, versionText: versionText.bytes, stored: stored)
     }
 
-    /// Takes a body up, whose stored bytes are these, or follow.
+    /// Adds a body. `stored` has its stored bytes, or is empty if they are added later.
     private func prepare(_ body: Body, _ stored: UnsafeRawBufferPointer) throws {
         bodies.append(body)
         let size = RecordTable.bodyHeaderSize + stored.count

@@ -1,22 +1,22 @@
-/// The version header of a record: all that history needs, without the changes.
+/// The version header of a record. It has everything that the history needs, but not the changes.
 ///
 ///     record  = prelude (28) · version header · change table · bodies
 ///     prelude = format u8 (1) · flags u8 · more flags u16 (0) · size of version header u32
 ///             · size of change table u64 · size of bodies u64 · checksum u32
 ///
-/// The checksum is CRC-32C over the 24 bytes before it and the version header. docs/format.md is normative.
+/// The checksum is the CRC-32C of the 24 bytes before it and of the version header. docs/format.md is normative.
 struct RecordHeader {
     static let preludeSize = 28
     static let format: UInt8 = 1
-    /// Extensions stand behind the metadata.
+    /// The header has extensions behind the metadata.
     static let hasExtensions: UInt8 = 0x10
-    /// Values of the record are differences from earlier ones.
+    /// The record has values that are differences from earlier values.
     static let hasDifferencesFlag: UInt8 = 0x02
-    /// Versions behind the record may have such values. It can be passed over.
+    /// Descendants of the version may have values that are differences. Readers may ignore this flag.
     static let mayHaveDifferencesFlag: UInt8 = 0x40
-    /// Flags that a reader must know and this one does not; all others it may pass over.
+    /// Critical flags that this library does not know. It ignores all other unknown flags.
     static let criticalFlags: UInt8 = 0x0D
-    /// The tag of the extension that says what this device's clock showed.
+    /// The tag of the extension with the clock time at which the device stored the record.
     static let storedAtTag: UInt64 = 1
 
     var id: VersionID
@@ -27,39 +27,40 @@ struct RecordHeader {
     var changeCount: Int
     /// How many pages the change table has.
     var pageCount: Int
-    /// Distinct versions that preserves name, in order of first use.
+    /// The distinct versions that preserves name, in order of first use.
     var dependencies: [VersionID]
-    /// Blobs that the changes name.
+    /// The blobs that the changes name.
     var blobs: [BlobID]
     var metadata: Metadata
-    /// What the clock of the device showed when it stored the record, in seconds since 2001; only where that bounds when the version, or an
+    /// The clock time at which the device stored the record, in seconds since 2001. It is only present if it limits when the version, or an
     /// ancestor, was made.
     var storedAt: Double?
-    /// Whether values of the record may be differences.
+    /// Whether the record may have values that are differences.
     var hasDifferences = false
-    /// Whether that goes for versions behind it.
+    /// Whether descendants of the version may have values that are differences.
     var mayHaveDifferences = false
 
-    /// Bytes from the start of the record to the change table.
+    /// The offset of the change table in the record.
     var tableOffset: Int
     var tableSize: Int
     var bodiesOffset: Int { tableOffset + tableSize }
     var bodiesSize: Int
-    /// The whole record.
+    /// The size of the whole record.
     var recordSize: Int { bodiesOffset + bodiesSize }
-    /// As stored: together with the size it tells apart records of one version cheaply.
+    /// The stored checksum. Together with the size it cheaply distinguishes records of one version.
     var checksum: UInt32
 
     enum Reading {
         case whole(RecordHeader)
-        /// The header goes on behind the bytes given: this many are needed.
+        /// The header continues behind the given bytes; this many bytes are needed.
         case needs(Int)
-        /// Made by a newer version of this library: the version that it names, where that can be told, and what is new.
+        /// A newer version of this library made the record. Has the id of the version, if it can be read, and what is new.
         case newer(VersionID?, String)
         case damaged(String)
     }
 
-    /// Reads from the first bytes of a record whose length is `recordLength` (nil: not known, not checked).
+    /// Reads a header from the first bytes of a record.
+    /// - Parameter recordLength: the length of the record; nil if it is not known, and then it is not checked.
     static func read(_ bytes: UnsafeRawBufferPointer, recordLength: UInt64?) -> Reading {
         var reader = ByteReader(bytes)
         guard let format = reader.integer(UInt8.self), let flags = reader.integer(UInt8.self),
@@ -130,7 +131,7 @@ struct RecordHeader {
 
     private enum Extensions { case known(storedAt: Double?), critical(UInt64), damaged }
 
-    /// Passes over those that are not known and need not be.
+    /// Reads the extensions, and skips unknown ones that are not critical.
     private static func readExtensions(_ reader: inout ByteReader, areThere: Bool) -> Extensions {
         guard areThere || reader.remaining == 0 else { return .damaged }
         var last: UInt64?, critical: UInt64?, storedAt: Double?

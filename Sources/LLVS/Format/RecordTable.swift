@@ -1,4 +1,4 @@
-/// The change table of a record: its changes in order of their ids, in pages that can be read one by one.
+/// The change table of a record. It has the changes in order of their ids, in pages that can be read one by one.
 ///
 ///     table     = page · page ... · directory
 ///     page      = checksum u32 · size u32 · page number varint · offset of its first body varint · entry ...
@@ -9,41 +9,41 @@
 ///         preserve         index into the header's dependencies varint
 ///         remove, preserveRemoval   nothing
 ///     tag       = kind (bits 0-2) · encoding (bits 3-4: 0 as is, 1 deflated, 2 blob) · digest (bit 5) · ignorable (bit 6)
-///               · difference (bit 7; only in a record whose header says that there are some)
+///               · difference (bit 7; only in a record with the flag for differences)
 ///     body      = checksum u32 · stored size u32, bit 31 set: a difference · the stored bytes
 ///
-/// A page's checksum covers all of the page behind it; a body's covers its stored size field, the value id,
-/// the text of the version id and the stored bytes: bytes of another value are never taken for these.
+/// The checksum of a page covers all bytes of the page behind it. The checksum of a body covers its stored size field, the value id, the
+/// text of the version id and the stored bytes. So the body of another value does not match.
 enum RecordTable {
     static let changesPerPage = 64
     static let pageHeaderSize = 8
     static let bodyHeaderSize = 8
-    /// Values larger than this are deflated when they look as if that made them smaller, and it does.
+    /// Values up to this size are never deflated. A larger value is deflated if a sample looks compressible and the result is smaller.
     static let deflateThreshold = 256
-    /// Of values up to this size deflate must take an eighth away: to inflate one takes longer than all else that is done to read it.
+    /// Up to this size, deflate must make a value an eighth smaller, because inflating takes longer than the rest of reading it.
     static let smallValue = 512
-    /// How many bytes a value of that size may have deflated at most.
+    /// Returns the most bytes that a deflated value of `size` bytes may have.
     static func deflatedRoom(_ size: Int) -> Int { size <= smallValue ? size - size / 8 : size - 1 }
-    /// Bytes that one deflated byte stands for at most: a quarter of it is a match of 258 bytes. Who claims more would have
-    /// memory reserved for what never comes.
+    /// The most bytes that one deflated byte can inflate to: a match of 258 bytes takes at least two bits. A reader rejects a larger claim
+    /// before it reserves memory.
     static let deflateRatio = 1032
-    /// Values larger than this carry their SHA-256, so that equal ones are found without reading them. So do all in blobs.
+    /// Values larger than this have their SHA-256 in the table, so that equal values are found without reading them. So have all blobs.
     static let digestThreshold = 64 << 10
 
     static func pages(forChanges count: Int) -> Int { (count + changesPerPage - 1) / changesPerPage }
 
     enum Encoding: UInt8 { case raw = 0, deflate, blob }
 
-    /// One change as the table has it; pointers are good as long as the table's bytes are.
+    /// One change of the table. Its pointers are valid as long as the table's bytes are.
     struct Entry {
         var kind: Value.Change.Kind
         var id: UnsafeRawBufferPointer
         var encoding = Encoding.raw
         var size = 0
         var storedSize = 0
-        /// The body is a difference from an earlier value of the same id: `ValueDifference`.
+        /// Whether the body is a difference from an earlier value of the same id: `ValueDifference`.
         var isDifference = false
-        /// Where the body begins, from the start of the record; 0 when there is none.
+        /// The offset of the body in the record; 0 if there is no body.
         var bodyOffset = 0
         var blob: BlobID?
         var digest: UnsafeRawBufferPointer?
@@ -64,8 +64,8 @@ enum RecordTable {
         return Bytes.crc32c(stored, from: crc)
     }
 
-    /// The stored bytes of the body that the buffer begins with, of a value of `size` bytes; nil when they are not what its
-    /// checksum says, or not all in the buffer. They are deflated when they are fewer than `size`.
+    /// Returns the stored bytes of the body at the start of the buffer, for a value of `size` bytes. They are deflated if they are fewer
+    /// than `size`. Returns nil if they do not match their checksum, or are not completely in the buffer.
     @inline(__always)
     static func body(_ buffer: UnsafeRawBufferPointer, size: Int, id: UnsafeRawBufferPointer, version: VersionID) -> UnsafeRawBufferPointer?
     {
@@ -85,16 +85,17 @@ enum RecordTable {
         return bodyChecksum(sizeField: sizeField, id: id, versionText: versionText, stored: bytes) == checksum ? bytes : nil
     }
 
-    /// Bit 31 of the stored size: the body is a difference.
+    /// Bit 31 of the stored size field. It is set if the body is a difference.
     static let differenceBit: UInt32 = 1 << 31
-    /// How many bytes a body says that it stores, and whether they are a difference; nil when bit 30 says what nobody knows.
+    /// Returns the number of stored bytes by the size field of a body, and whether they are a difference. Returns nil if the unknown bit 30
+    /// of a difference is set.
     static func storedSize(ofField field: UInt32) -> (size: Int, isDifference: Bool)? {
         guard field & differenceBit != 0 else { return (Int(field), false) }
         return field & 1 << 30 == 0 ? (Int(field & ~differenceBit), true) : nil
     }
 
-    /// The stored bytes of a difference whose body the buffer begins with; nil when it is none, they are not what its checksum says, or not
-    /// all in the buffer.
+    /// Returns the stored bytes of the difference whose body is at the start of the buffer. Returns nil if the body is no difference, or
+    /// the bytes do not match their checksum or are not completely in the buffer.
     static func difference(_ buffer: UnsafeRawBufferPointer, size: Int, id: UnsafeRawBufferPointer, version: VersionID)
         -> UnsafeRawBufferPointer?
     {
@@ -108,19 +109,20 @@ enum RecordTable {
         return bodyChecksum(sizeField: field, id: id, version: version, stored: bytes) == checksum ? bytes : nil
     }
 
-    /// Bytes that a page may have at most: what claims more is damaged.
+    /// The most bytes of a page. A page that claims more is damaged.
     static let pageSizeMax = changesPerPage * (Limits.valueIDSize + 128) + 64
 
-    /// One page, whose bytes match their checksum, and its entries one after another.
+    /// Reads the entries of one page, whose bytes match their checksum, one after another.
     struct Page {
         private var reader: ByteReader
         private var bodyOffset: Int
         private var left: Int
         private var last: UnsafeRawBufferPointer?
-        /// Bytes of the page.
+        /// The size of the page in bytes.
         let size: Int
 
-        /// The page that begins at the front of `bytes`; nil when it is damaged. `needs` is set when it goes on behind them.
+        /// Reads the page at the start of `bytes`. Returns nil if it is damaged. If the page continues behind `bytes`, returns nil and sets
+        /// `needs` to how many bytes are needed.
         init?(_ bytes: UnsafeRawBufferPointer, number: Int, of header: RecordHeader, needs: inout Int?) {
             Work.pages.count()
             var frame = ByteReader(bytes)
@@ -139,8 +141,8 @@ enum RecordTable {
             self.size = total
         }
 
-        /// The next entry; nil at the end, or where the page is damaged (then `isAtEnd` is false). The ids must ascend: maps
-        /// are built from them as they come, and one that is there twice would make them nest without an end.
+        /// Returns the next entry; nil at the end, or if the page is damaged (then `isAtEnd` is false). The ids must ascend, because maps
+        /// are built from them in this order, and an id that occurs twice would make a map nest without end.
         @inline(__always)
         mutating func next(_ header: RecordHeader) -> Entry? {
             guard left > 0, let entry = readEntry(&reader, header, &bodyOffset) else { return nil }
@@ -150,14 +152,14 @@ enum RecordTable {
             return entry
         }
 
-        /// Whether all entries were read, and nothing is behind them.
+        /// Whether all entries were read, and no bytes are left.
         var isAtEnd: Bool { left == 0 && reader.remaining == 0 }
-        /// Where the bodies of this page end, from the start of the bodies, once all entries were read.
+        /// The offset at which the bodies of this page end, from the start of all bodies. Valid after all entries were read.
         var bodiesEnd: Int { bodyOffset }
     }
 
-    /// Reads one page that begins at the front of `bytes`. Answers how many bytes the page has and where its bodies end, or nil
-    /// when it is damaged; `needs` is set when the page goes on behind the bytes.
+    /// Reads the page at the start of `bytes`, and calls with each entry. Returns the size of the page and where its bodies end; nil if it
+    /// is damaged. If the page continues behind `bytes`, returns nil and sets `needs` to how many bytes are needed.
     static func readPage(
         _ bytes: UnsafeRawBufferPointer, number: Int, of header: RecordHeader, needs: inout Int?, _ body: (Entry) throws -> Void
     ) throws -> (size: Int, bodiesEnd: Int)? {
@@ -166,8 +168,8 @@ enum RecordTable {
         return page.isAtEnd ? (page.size, page.bodiesEnd) : nil
     }
 
-    /// The id that the page at the front of `bytes` begins with, as it is there: its checksum is not looked at. Nil when
-    /// they do not begin like that page; `needs` is set when the id goes on behind them.
+    /// Returns the first id of the page at the start of `bytes`, without checking the page's checksum. Returns nil if the bytes do not
+    /// begin like that page. If the id continues behind `bytes`, returns nil and sets `needs` to how many bytes are needed.
     static func firstID(_ bytes: UnsafeRawBufferPointer, number: Int, of header: RecordHeader, needs: inout Int?) -> UnsafeRawBufferPointer?
     {
         var reader = ByteReader(bytes)
@@ -177,7 +179,7 @@ enum RecordTable {
         if reader.remaining < size { needs = reader.position + size }
         return reader.take(size)
     }
-    /// Enough bytes of a page for `firstID`, unless the id is long.
+    /// How many bytes of a page are enough for `firstID`, unless the id is long.
     static let firstIDSize = pageHeaderSize + 10 + 10 + 1 + 2 + 64
 
     @inline(__always)

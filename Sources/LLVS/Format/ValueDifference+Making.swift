@@ -1,38 +1,38 @@
 import CLLVSShims
 
-/// Making differences.
+/// Makes differences.
 extension ValueDifference {
-    /// What a new difference stands on.
+    /// What a new difference records about its base and its way.
     struct Link {
         /// The version that stored the base.
         var version: VersionID
-        /// Where the body of the base begins in its record; 0: not told.
+        /// Where the body of the base begins in its record; 0 if the difference is to have no hint.
         var body: Int
-        /// Of the new value.
+        /// The place of the new value.
         var place: Int
-        /// Stored bytes of the differences on the way of the base, the base's included; 0 if it is stored whole.
+        /// The stored bytes of the differences on the way of the base, the base included; 0 if the base is stored whole.
         var wayBefore: Int
     }
 
-    /// Streams of more bytes are deflated where that makes them smaller.
+    /// Streams of at most this many bytes are stored as they are.
     private static let deflateThreshold = 256
 
-    /// The stored bytes of a value as its difference from a base; nil when they would be more than `room`, or the two have too little in
-    /// common.
-    /// - Parameter deflates: whether larger streams are deflated if that makes them smaller.
+    /// Returns the stored bytes of a value as its difference from a base; nil if they have more than `room` bytes, or the two have too
+    /// little in common.
+    /// - Parameter deflates: whether streams above the threshold are deflated if that makes them smaller.
     /// - Throws: `.outOfMemory`.
     static func make(
         _ value: UnsafeRawBufferPointer, checksum: UInt32, from base: UnsafeRawBufferPointer, checksum baseChecksum: UInt32, link: Link,
         room: Int, deflates: Bool = true
     ) throws -> [UInt8]? {
-        // A deflated stream of so many bytes at most fits, however well it is deflated.
+        // Larger streams are not tried: deflate is assumed to make them at most four times smaller.
         let raw = min(value.count, max(room, 0) * (deflates ? 4 : 1))
         guard raw > 0 else { return nil }
         return try withScratch(raw) { scratch in
             let count = llvs_shim_difference_make(base.baseAddress, base.count, value.baseAddress, value.count, scratch.baseAddress, raw)
             guard count > 0 else { return nil }
             let streams = UnsafeRawBufferPointer(rebasing: scratch[..<count])
-            // What does not come back is not stored so: a caller may have changed the value meanwhile.
+            // Check that the difference makes the value: a caller may have changed the value meanwhile.
             let comesBack = try withScratch(value.count) { target in
                 llvs_shim_difference_apply(streams.baseAddress, count, base.baseAddress, base.count, target.baseAddress, target.count) == 1
                     && Bytes.crc32c(UnsafeRawBufferPointer(target)) == checksum
@@ -51,8 +51,8 @@ extension ValueDifference {
         }
     }
 
-    /// The stored bytes with these streams.
-    /// - Parameter deflated: the streams deflated; empty if they are stored as they are.
+    /// Returns the stored bytes of a difference with these streams.
+    /// - Parameter deflated: the deflated streams; empty if the streams are stored as they are.
     static func stored(
         _ streams: UnsafeRawBufferPointer, deflated: [UInt8] = [], link: Link, baseSize: Int, baseChecksum: UInt32, checksum: UInt32
     ) -> [UInt8] {

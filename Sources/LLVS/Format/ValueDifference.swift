@@ -1,42 +1,42 @@
 import CLLVSShims
 
-/// The stored bytes of a value that is a difference from an earlier value of the same id, its *base*: docs/format.md, "Values as
-/// differences". Pointers are good as long as the stored bytes are.
+/// The decoded stored bytes of a value that is a difference from an earlier value of the same id, its *base*: docs/format.md, "Values as
+/// differences". Its pointers are valid as long as the stored bytes are.
 struct ValueDifference {
-    /// Bytes of the largest value that is read as a difference.
+    /// The size in bytes of the largest value that a reader accepts as a difference.
     static let largestValue = 64 << 20
-    /// The largest place that is read.
+    /// The largest place that a reader accepts.
     static let largestPlace = 1_023
-    /// How many differences lead to the value that is stored whole, at most.
+    /// The most differences on a way that a reader accepts.
     static let mostSteps = 16
 
-    /// Of the value: a base has a smaller one, and 0 if it is stored whole.
+    /// The place of the value. Writers base it on a value with a smaller place. A whole value has place 0.
     var place: Int
-    /// Stored bytes of all differences on the way to the value that is stored whole, this one included.
+    /// The stored bytes of all differences on the way, this one included.
     var waySize: Int
     /// The version that stored the base.
     var base: VersionID
     var baseSize: Int
-    /// Where the body of the base probably begins in its record; 0: not told.
+    /// A hint: where the body of the base begins in its record. 0 if the difference has no hint.
     var baseBody: Int
-    /// CRC-32C of the base's bytes.
+    /// The CRC-32C of the base's bytes.
     var baseChecksum: UInt32
-    /// CRC-32C of the value's bytes.
+    /// The CRC-32C of the value's bytes.
     var checksum: UInt32
-    /// Bytes of the streams once they are inflated.
+    /// The size of the inflated streams in bytes.
     var streamsSize: Int
     var isDeflated: Bool
     var streams: UnsafeRawBufferPointer
 
     enum Reading {
         case difference(ValueDifference)
-        /// Of a kind that this library does not know.
+        /// The difference is of a kind that this library does not know.
         case newer
         case damaged
     }
 
-    /// Reads the stored bytes of a value of `size` bytes. What they claim is within the limits of docs/format.md; only the base and the
-    /// streams themselves have not been looked at.
+    /// Reads the stored bytes of a value of `size` bytes. Checks them against the limits of docs/format.md, but does not check the base
+    /// and the contents of the streams.
     static func read(_ stored: UnsafeRawBufferPointer, size: Int) -> Reading {
         var reader = ByteReader(stored)
         guard let kind = reader.integer(UInt8.self), stored.count <= largestStored(of: size), size <= largestValue else { return .damaged }
@@ -61,15 +61,16 @@ struct ValueDifference {
                 checksum: checksum, streamsSize: streamsSize, isDeflated: kind == 1, streams: streams))
     }
 
-    /// How many bytes may be stored for a value of `size` bytes.
+    /// Returns the most bytes that may be stored for a value of `size` bytes.
     static func largestStored(of size: Int) -> Int { size + 256 }
-    /// How many bytes another value on the way of one of `size` bytes may have.
+    /// Returns the most bytes that another value on the way of a value of `size` bytes may have.
     static func largestBase(of size: Int) -> Int { 4 * size + 64 << 10 }
-    /// How many bytes the values on the way of one of `size` bytes, which is included, may have together.
+    /// Returns the most bytes that all values on the way of a value of `size` bytes may have together, this value included.
     static func largestWay(of size: Int) -> Int { 16 * size + 1 << 20 }
 
-    /// Fills the buffer, which has the size of the value, from the bytes of the base; false if they are not the base's, or the streams do
-    /// not make exactly the value. What is in the buffer then may not be used.
+    /// Makes the value in the buffer, which has its size, from the bytes of the base.
+    /// - Returns: false if the bytes are not those of the base, or the streams do not make exactly the value. The contents of the buffer
+    ///   are then undefined.
     /// - Throws: `.outOfMemory`.
     func apply(to base: UnsafeRawBufferPointer, into target: UnsafeMutableRawBufferPointer) throws -> Bool {
         guard base.count == baseSize, Bytes.crc32c(base) == baseChecksum else { return false }

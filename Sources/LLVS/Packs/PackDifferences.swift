@@ -1,14 +1,14 @@
-/// Makes the values of a pack differences from values that lie before them in the same pack: docs/pack-format.md, "Values as differences".
+/// Makes values of a pack differences from values before them in the same pack: docs/pack-format.md, "Values as differences".
 struct PackDifferences {
     /// A value of the pack.
     private struct Node {
         /// The place of the value; 0 if it is whole.
         var place: Int
         var size: Int
-        /// The stored bytes of the differences from the whole value up to here.
+        /// The stored bytes of the differences on its way, its own included; 0 if it is whole.
         var way: Int
         var checksum: UInt32
-        /// The version of its base; nil if it is whole.
+        /// The version that stored its base; nil if it is whole.
         var base: VersionID?
     }
     private struct Key: Hashable {
@@ -16,7 +16,7 @@ struct PackDifferences {
         var id: [UInt8]
     }
 
-    /// More values are not kept: then the next ones are whole.
+    /// The most values that are noted. If there are more, all are discarded, and the next values are whole.
     private static let mostNodes = 65_536
 
     private let store: Store
@@ -30,13 +30,13 @@ struct PackDifferences {
 
     init(_ store: Store) { self.store = store }
 
-    /// Whether no more differences go into the pack.
+    /// Whether the pack can have no more differences.
     var isFull: Bool { total >= PackFormat.writtenDifferences - PackFormat.recordLimit }
 
-    /// Begins a version. To be called before its payload is made.
+    /// Begins a version. Called before its payload is made.
     mutating func begin() { new = [] }
 
-    /// Keeps the values of the version, which is in the pack now.
+    /// Notes the values of the version. Called after the version is in the pack.
     mutating func keepValues(of version: VersionID) {
         if nodes.count + new.count > PackDifferences.mostNodes { (nodes, last) = ([:], [:]) }
         for (id, node) in new {
@@ -47,8 +47,8 @@ struct PackDifferences {
         new = []
     }
 
-    /// Returns the stored bytes of a value as a difference; nil if it is to be whole. Nothing that is wrong with earlier values keeps it
-    /// from being sent.
+    /// Returns the stored bytes of a value as a difference; nil if it is to be whole. If an earlier value cannot be read, the value is sent
+    /// whole as well.
     mutating func difference(_ entry: RecordTable.Entry, _ data: UnsafeRawBufferPointer, of record: PackRecord) throws
         -> [UInt8]?
     {
@@ -70,9 +70,9 @@ struct PackDifferences {
         guard let before = way.first, let whole = way.last, whole.node.place == 0 else { return nil }
         let place = before.node.place + 1
         guard place <= Differencing.largestPlace else { return nil }
-        /// Whether the value may stand on the one at an index of a way.
+        /// Returns the most stored bytes of a difference from the first value of a way; nil if that value may not be the base.
         func room(_ way: ArraySlice<(version: VersionID, node: Node)>) -> Int? {
-            // Under an id that is not computed the reader may have another value.
+            // If the id is not computed, the reader may have recorded another value under it.
             guard let base = way.first, base.version.hasContentForm, base.node.place < place,
                 Differencing.isWithinLimits(way.map(\.node.size), of: data.count),
                 case let room = min(whole.node.size / 2 - base.node.way, data.count - 64), room > 0
@@ -102,7 +102,7 @@ struct PackDifferences {
         return nil
     }
 
-    /// Returns the difference that the store has, with its streams plain, if its base is in the pack.
+    /// Returns the difference that the store has, with plain streams; nil if it has none, or its base is not in the pack.
     private func copied(
         _ id: [UInt8], _ entry: RecordTable.Entry, _ data: UnsafeRawBufferPointer, _ checksum: UInt32, of record: PackRecord, place: Int,
         _ room: (ArraySlice<(version: VersionID, node: Node)>) -> Int?
@@ -130,7 +130,7 @@ struct PackDifferences {
         } ?? nil
     }
 
-    /// Returns the version of the pack with the value that prevails at a predecessor.
+    /// Returns the version of the pack that stored the value that prevails at a predecessor; nil if the pack has no such version.
     private func nearest(_ id: [UInt8], of record: PackRecord) throws -> VersionID? {
         for predecessor in record.header.predecessors {
             if nodes[Key(version: predecessor, id: id)] != nil { return predecessor }
@@ -142,7 +142,7 @@ struct PackDifferences {
         return nil
     }
 
-    /// Returns a value and those on its way; the last one is whole.
+    /// Returns a value and the other values on its way, the whole value last. The array is empty if the pack does not have the value.
     private func way(_ version: VersionID, _ id: [UInt8]) -> [(version: VersionID, node: Node)] {
         var way: [(version: VersionID, node: Node)] = [], at: VersionID? = version
         while let version = at, let node = nodes[Key(version: version, id: id)], way.count <= Differencing.mostSteps {
@@ -152,7 +152,7 @@ struct PackDifferences {
         return way
     }
 
-    /// Calls with a value of the store.
+    /// Calls with a value of the store. Returns nil if the store does not have it, or has another size.
     private func withValue<R>(
         _ version: VersionID, _ node: Node, _ id: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) throws -> R?
     ) throws -> R? {

@@ -1,5 +1,5 @@
-/// The record of a stored version in the form of packs: values uncompressed, and large ones named by their content. It is created while
-/// the stored record is read, so that a large one is never completely in memory.
+/// Writes the record of a stored version in the form of packs. Values are uncompressed, and large values are named by their content. The
+/// record is created while the stored record is read, so that a large record is never completely in memory.
 struct PackRecord {
     let id: VersionID
     private let records: Records
@@ -8,7 +8,7 @@ struct PackRecord {
     /// The whole record if it is small, so that it is read only once.
     private let whole: [UInt8]?
     private static let small: UInt64 = 64 << 10
-    /// The blobs of the changes that have one, by index.
+    /// The blobs of the changes, by the index of the change.
     var blobs: [Int: BlobReference] = [:]
 
     init(_ id: VersionID, of store: Store) throws {
@@ -39,7 +39,7 @@ struct PackRecord {
         let found: R?? = try whole?.withUnsafeBytes { (bytes) -> R? in
             guard entry.bodyOffset > 0, entry.bodyOffset <= bytes.count else { return nil }
             let rest = UnsafeRawBufferPointer(rebasing: bytes[entry.bodyOffset...])
-            // Compressed or damaged values are read in the other way.
+            // Compressed values, differences and damaged values are read through `records`.
             guard let value = RecordTable.body(rest, size: entry.size, id: entry.id, version: id), value.count == entry.size else {
                 return nil
             }
@@ -65,13 +65,13 @@ struct PackRecord {
     /// Returns the first 8 bytes of the identity digest.
     func identity(_ control: PacedControl) throws -> UInt64 { try records.identityDigest(place, control).first8 }
 
-    /// The most bytes of the record without its changes.
+    /// The most bytes that the record has without its changes.
     var fixedSize: Int {
         let metadata = header.metadata.entries.reduce(0) { $0 + 20 + $1.key.count + $1.value.count }
         return 256 + 130 * (header.predecessors.count + header.dependencies.count) + metadata + 40 * header.pageCount
     }
 
-    /// Returns the most bytes of a change, in the record and after it.
+    /// Returns the most bytes that a change takes, in the record and after it.
     static func size(_ entry: RecordTable.Entry, isBlob: Bool) -> Int {
         let head = 16 + entry.id.count
         guard entry.kind == .insert || entry.kind == .update else { return head }
@@ -82,7 +82,7 @@ struct PackRecord {
     // MARK: The bytes
 
     /// Returns form 0 of the payload and the first 8 bytes of the identity digest, in one pass. For small records.
-    /// - Parameter differences: makes differences of values.
+    /// - Parameter differences: makes values differences; nil if all values are to be whole.
     func payload(_ differences: inout PackDifferences?) throws -> (payload: [UInt8], identity: UInt64) {
         var hasher: IdentityHasher? = IdentityHasher(.identity)
         hasher?.add(header.version, changeCount: header.changeCount)
@@ -90,7 +90,7 @@ struct PackRecord {
         return (payload, hasher?.finish().first8 ?? 0)
     }
 
-    /// Returns form 0 of the payload alone.
+    /// Returns form 0 of the payload, with whole values.
     func bytes() throws -> [UInt8] {
         var none: IdentityHasher?, whole: PackDifferences?
         return try payload(hashedBy: &none, &whole)
@@ -286,7 +286,7 @@ private struct PackTable {
         return page.bytes
     }
 
-    /// Where the pages begin, if there are two or more.
+    /// The offsets of the pages, if there are two or more; else empty.
     var directory: [UInt8] { changeCount > RecordTable.changesPerPage ? starts.bytes : [] }
 }
 

@@ -1,4 +1,4 @@
-/// Adds the versions of packs to a store, pack by pack: missing and damaged ones.
+/// Adds versions of packs to a store, pack by pack: the versions that are missing or damaged in the store.
 struct PackTaking {
     private let store: Store
     private let control: OperationControl
@@ -6,9 +6,9 @@ struct PackTaking {
     /// The pack in messages: "the pack".
     private let pack: String
     let blobs: SpooledBlobs
-    /// Limits what the source may cost.
+    /// Limits how many bytes the values from the source may take.
     let account = SourceAccount()
-    /// Fetches a large value into `blobs`. Nil if all that can be had is there already.
+    /// Fetches a large value into `blobs`. Nil if all available values are in `blobs` already.
     private let fetch: ((BlobReference, SpooledBlobs) throws -> BlobSource)?
     enum BlobSource {
         /// It is missing, or does not match its reference.
@@ -18,27 +18,27 @@ struct PackTaking {
         /// It was copied from a present version.
         case copied
     }
-    /// Returns the first large value of a version that is missing, before any is fetched; nil if none is known to be. The closure is nil
+    /// Returns the first missing large value of a version, before any is fetched; nil if none is known to be missing. The closure is nil
     /// if that cannot be known.
     private let look: (([BlobReference], SpooledBlobs) throws -> BlobReference?)?
-    /// Returns what is known of the missing file of a large value.
+    /// Returns the missing file of a large value, if it is known.
     private let missed: (BlobReference) -> MissedPart?
     private(set) var result = ExchangeResult()
     private(set) var furtherProblems = 0
-    /// What has been taken in already.
+    /// How many versions have been added.
     private(set) var progress = 0
 
     /// The result for one pack.
     struct Outcome {
-        /// Versions that are neither present nor could be added, and for which some of the pack wait.
+        /// Versions that are not present and could not be added, but for which versions of the pack wait.
         var waitingFor: Set<VersionID> = []
-        /// Whether a large value was missing.
+        /// Whether a large value was missing, or a base could not be read.
         var lacksBlobs = false
-        /// Versions that are not present, since one of their large values was missing.
+        /// Versions that were not added, because a large value was missing or a base could not be read.
         var incomplete: [VersionID] = []
-        /// Whether versions were left, since the source's budget is used up.
+        /// Whether versions were skipped because the budget of the source is used up.
         var isOverBudget = false
-        /// The bytes of values that are differences.
+        /// The bytes that the differences of the pack make.
         fileprivate var differenceBytes: UInt64 = 0
         /// Versions of the pack that are present and equal.
         var held: [VersionID] = []
@@ -46,7 +46,7 @@ struct PackTaking {
         var references: [(version: VersionID, blob: BlobReference)] = []
         /// All large values that were fetched.
         var fetched: [BlobReference] = []
-        /// Present versions of which a large value is missing in the pack's place, or damaged.
+        /// Present versions with a large value that is missing at the pack's place, or damaged there.
         var lost: [(version: VersionID, blob: BlobReference)] = []
     }
     /// A part of a large value that is missing, or does not match its name.
@@ -131,7 +131,7 @@ struct PackTaking {
                         return batch.value(version, id)
                     } unknown: { taking, predecessors, outcome in
                         guard try !taking.store.unknown(among: predecessors).isEmpty else { return [] }
-                        // They may be among those that are about to be added.
+                        // The predecessors may be in the batch, so add it first.
                         try taking.add(&batch, &outcome, isVerifying, tellsMissing)
                         return try taking.store.unknown(among: predecessors)
                     }
@@ -147,7 +147,7 @@ struct PackTaking {
                 outcome.waitingFor.formUnion(waiting.missing)
                 if tellsMissing, let missing = waiting.missing.first { lacks(missing, entry.id) }
             } catch let unreadable as UnreadableBase {
-                // It is read once the base is repaired.
+                // The version is read again after the base was repaired.
                 outcome.lacksBlobs = true
                 outcome.incomplete.append(entry.id)
                 problem(entry.id, unreadable.error)
@@ -167,10 +167,12 @@ struct PackTaking {
         if result.problems.count < ExchangeLimits.problemCount { result.problems.append(problem) } else { furtherProblems += 1 }
     }
 
-    /// Reads one version from its block or from a blob. Returns nil if it waits for another, so that its large values are not needed yet.
+    /// Reads one version from its block or from a blob. Returns nil if it waits for another version; its large values are then not needed
+    /// yet.
     /// - Parameters:
-    ///   - base: returns a value that was received already, if its version is before this one in the pack.
-    ///   - unknown: returns which of the given versions are missing.
+    ///   - base: returns a value of a version before this one in the pack, if the batch has it in memory. Throws if the version is not
+    ///     before this one.
+    ///   - unknown: returns the missing versions among the given versions.
     private mutating func received(
         _ entry: PackIndex.VersionEntry, _ raw: UnsafeRawBufferPointer, _ outcome: inout Outcome,
         base: (VersionID, UnsafeRawBufferPointer) throws -> [UInt8]?,
@@ -245,14 +247,14 @@ struct PackTaking {
     }
     private struct MissingBlob: Error { let blob: BlobReference }
     private struct OverBudget: Error {}
-    /// A value that is not here.
+    /// The store does not have the base of a difference.
     private struct MissingBase: Error { let version: VersionID }
-    /// A value on which one of the version is made is damaged here.
+    /// The base of a difference is damaged in the store.
     private struct UnreadableBase: Error { let error: StoreError }
     /// The version waits for others.
     private struct Waiting: Error { let missing: [VersionID] }
 
-    /// Counts the bytes of the values of a version that are differences.
+    /// Counts the bytes that the differences of a version make, and throws if they exceed a limit.
     private func spend(_ bytes: UInt64, on id: VersionID, _ outcome: inout Outcome) throws {
         guard bytes > 0 else { return }
         guard bytes <= PackFormat.versionDifferences else {
@@ -266,7 +268,8 @@ struct PackTaking {
         outcome.differenceBytes = sum
     }
 
-    /// Calls with a value of the store on which one of a version is made.
+    /// Calls with the base of a difference, read from the store.
+    /// - Throws: `MissingBase`, `UnreadableBase`, `PackFault`.
     private func withStoredBase(
         _ difference: ValueDifference, _ id: UnsafeRawBufferPointer, for version: VersionID,
         _ body: (UnsafeRawBufferPointer) throws -> Void

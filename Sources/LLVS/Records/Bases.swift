@@ -1,5 +1,5 @@
-/// Values on which others stand as differences, that were made or saved lately: the next value of an id is one step away from one of them.
-/// Safe from all threads.
+/// Caches values that are bases of differences and were read or saved lately. With one of them in memory, the next value of its id can be
+/// made in one step. Safe from all threads.
 final class Bases: @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
     private struct Kept {
@@ -8,10 +8,10 @@ final class Bases: @unchecked Sendable {
         var bytes: [UInt8]
         var checksum: UInt32
     }
-    /// How many values are kept.
+    /// The most values in the cache.
     private static let most = 8
     private let lock = Lock(.leaf)
-    /// The one that was used last is the last one.
+    /// The cached values, the most recently used one last.
     private var kept: [Kept] = []
     private var size = 0
     private let budget: Int
@@ -22,7 +22,7 @@ final class Bases: @unchecked Sendable {
         budget = account.bases
     }
 
-    /// The value that a version stored under an id, if it is the one of that size and checksum.
+    /// Returns the value that a version stored under an id; nil if it is not cached, or has another size or checksum.
     func find(_ version: VersionID, _ id: UnsafeRawBufferPointer, size: Int, checksum: UInt32) -> [UInt8]? {
         lock.withLock {
             guard
@@ -35,7 +35,8 @@ final class Bases: @unchecked Sendable {
         }
     }
 
-    /// Keeps the value that a version stored under an id, as far as there is room.
+    /// Caches the value that a version stored under an id. Evicts the least recently used values if needed. Does nothing if the value is
+    /// larger than the budget, or memory is short.
     func keep(_ version: VersionID, _ id: UnsafeRawBufferPointer, _ bytes: [UInt8], checksum: UInt32) {
         guard bytes.count + id.count <= budget, Memory.isAmple else { return }
         let gone = lock.withLock { () -> [Kept] in
@@ -57,7 +58,7 @@ final class Bases: @unchecked Sendable {
         withExtendedLifetime(gone) {}
     }
 
-    /// Lets go of all of them.
+    /// Evicts all values.
     func removeAll() {
         let gone = lock.withLock { () -> [Kept] in
             defer { kept = []; size = 0; account.note(bases: 0) }

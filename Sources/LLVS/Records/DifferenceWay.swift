@@ -1,5 +1,5 @@
 extension Records {
-    /// The version on whose value one that is stored as a difference stands; nil when that cannot be read.
+    /// Returns the version that stored the base of a value; nil if the value is not a difference, or cannot be read.
     func base(of entry: RecordTable.Entry, in place: RecordPlace, version: VersionID) throws -> VersionID? {
         let found: VersionID?? = try withStored(
             place, at: UInt64(entry.bodyOffset), size: entry.size, id: entry.id, stored: version, anew: true
@@ -12,17 +12,17 @@ extension Records {
     }
 }
 
-/// The way from a value that is a difference to the value that is stored whole: found step by step, checked against its limits before
-/// memory is asked for, and gone back to make the value. docs/format.md, "Values as differences".
+/// Makes a value that is stored as a difference. It follows the way from the value to the value that is stored whole, and checks the limits
+/// before it reserves memory. Then it applies the differences in the opposite order. docs/format.md, "Values as differences".
 struct DifferenceWay {
-    /// One value of the way, as it is stored.
+    /// One difference on the way, with its stored bytes.
     private struct Step {
         var version: VersionID
         var place: RecordPlace
         var size: Int
         var bytes: [UInt8]
     }
-    /// What a base is.
+    /// A base: the bytes of the value, or a further difference.
     private enum Base {
         case bytes([UInt8])
         case step(Step)
@@ -31,22 +31,23 @@ struct DifferenceWay {
     private let records: Records
     private let id: UnsafeRawBufferPointer
     private let size: Int
-    /// From the storage, whatever is in memory.
+    /// Whether to read from the storage, not from caches.
     private let isAnew: Bool
 
     /// - Parameters:
-    ///   - id: of all values on the way.
-    ///   - size: of the value that is wanted.
+    ///   - id: the id of all values on the way.
+    ///   - size: the size of the value to make.
+    ///   - anew: whether to read from the storage, not from caches.
     init(_ records: Records, id: UnsafeRawBufferPointer, size: Int, anew: Bool) {
         self.records = records; self.id = id; self.size = size; isAnew = anew
     }
 
-    /// Calls with the value.
+    /// Makes the value and calls with it.
     /// - Parameters:
-    ///   - stored: its stored bytes.
-    ///   - version: that stored it.
-    /// - Throws: `.damaged` when it cannot be made, which names the version on whose value it stands; `.newerFormat`, `.outOfMemory`, and
-    ///   what the body throws.
+    ///   - stored: the stored bytes of the value.
+    ///   - version: the version that stored the value.
+    /// - Throws: `.damaged` if the value cannot be made; if its base is damaged, the error names the version of the base. Also
+    ///   `.newerFormat`, `.outOfMemory`, and the errors of the body.
     func withValue(
         _ stored: UnsafeRawBufferPointer, of version: VersionID, in place: RecordPlace, _ body: (UnsafeRawBufferPointer) throws -> Void
     ) throws {
@@ -54,7 +55,7 @@ struct DifferenceWay {
         var total = size, base: [UInt8]?, isKept = isAnew
         while base == nil, let step = steps.last {
             let wanted = try step.bytes.withUnsafeBytes { Wanted(try read($0, step)) }
-            // Places are for writers. A version that was received once more may have another one than what stands on it was made for.
+            // Do not compare places: only writers need them. After a repair or a union a base may have another place than before.
             guard steps.count <= ValueDifference.mostSteps, wanted.size <= ValueDifference.largestBase(of: size),
                 total + wanted.size <= ValueDifference.largestWay(of: size)
             else { throw damage(step, "has a value that is a difference beyond the limits") }
@@ -70,7 +71,7 @@ struct DifferenceWay {
             }
         }
         guard var made = base else { throw StoreError(.internal, "A value that is a difference leads nowhere.") }
-        // Back from the base, which is not any of the steps: the last one stands on it.
+        // Apply the steps from the base to the value. The last step is based on the base, which is no step itself.
         while let step = steps.popLast() {
             let wanted = try step.bytes.withUnsafeBytes { Wanted(try read($0, step)) }
             if !isKept { records.bases.keep(wanted.version, id, made, checksum: wanted.checksum) }
@@ -91,7 +92,7 @@ struct DifferenceWay {
         throw StoreError(.internal, "A value that is a difference was not made.")
     }
 
-    /// What a difference says of its base.
+    /// The fields of a difference that describe its base.
     private struct Wanted {
         var version: VersionID
         var size: Int
@@ -126,7 +127,7 @@ struct DifferenceWay {
             return (try base.withUnsafeBytes { try difference.apply(to: $0, into: target) }, !difference.base.hasContentForm)
         }
         guard isMade else { throw damage(step, "has a value that is not what its difference says") }
-        // Two contents may be recorded under an id that is not computed.
+        // If the id of the base's version is not computed, two contents may be recorded under it. So compare the digest.
         guard needsDigest else { return }
         let digest = try records.findChange(step.place, id, anew: isAnew)?.body.digest
         guard let digest, digest == SHA256.digest(UnsafeRawBufferPointer(target)) else {
@@ -136,8 +137,8 @@ struct DifferenceWay {
 
     // MARK: The base
 
-    /// The value that a step stands on, whole, or as it is stored.
-    /// - Parameter version: that stored the value which is wanted.
+    /// Returns the base of a step, from any record of its version.
+    /// - Parameter version: the version of the value to make, for the error message.
     private func base(_ wanted: Wanted, of step: Step, for version: VersionID) throws -> Base {
         var failure: StoreError?
         for place in records.findVersion(wanted.version) {
@@ -146,7 +147,7 @@ struct DifferenceWay {
         guard var error = failure else {
             throw damage(step, "has a value that is a difference from that of version \(wanted.version), which is not here")
         }
-        // What is damaged is the base: it alone has to be repaired.
+        // Name the version of the base: it is damaged, and only it must be repaired.
         error.message =
             "The value of \"\(ValueID(unchecked: id))\" that version \(version) stored is a difference, and stands on that of version "
             + "\(wanted.version), which is damaged. \(error.message)"
@@ -155,7 +156,8 @@ struct DifferenceWay {
         throw error
     }
 
-    /// - Throws: also if the record holds another value than the wanted one: there may be another record of the version.
+    /// Returns the base from one record of its version.
+    /// - Throws: `.damaged` also if the record holds another value. Another record of the version may have the right one.
     private func base(_ wanted: Wanted, in place: RecordPlace) throws -> Base {
         if wanted.hint != 0, let found = try stored(wanted, in: place, at: wanted.hint, anew: isAnew) { return found }
         let another = "does not hold a value on which another one stands"
@@ -176,7 +178,7 @@ struct DifferenceWay {
         return base
     }
 
-    /// Returns nil if there is no such body at the offset, or it is of another value.
+    /// Returns the base from the body at an offset. Returns nil if there is no such body, or it is of another value.
     private func stored(_ wanted: Wanted, in place: RecordPlace, at offset: UInt64, anew: Bool) throws -> Base? {
         let found: Base?? = try records.withStored(place, at: offset, size: wanted.size, id: id, stored: wanted.version, anew: anew) {
             form in

@@ -1,23 +1,23 @@
-/// The body of a large value within its record, read piece by piece: no more of it than a piece is in memory, beside
-/// what the caller wants of it. Used by one thread at a time.
+/// Reads the body of a large value in its record, piece by piece. Only one piece is in memory, besides the caller's buffer. Used by one
+/// thread at a time.
 struct LargeBody {
-    /// Bytes that are read at once.
+    /// The size of a piece in bytes.
     private static let pieceSize = 256 << 10
 
     private let records: Records
     private let place: RecordPlace
     private let id: ValueID
     private let stored: VersionID
-    /// Where the stored bytes begin in the record.
+    /// The offset of the stored bytes in the record.
     private let start: UInt64
-    /// Of the value.
+    /// The size of the value.
     let size: Int
-    /// In the record; fewer than `size` when they are deflated.
+    /// The number of stored bytes; below `size` if they are deflated.
     let storedSize: Int
     var isDeflated: Bool { storedSize < size }
-    /// It is a difference, which is not read in pieces: the rest of this is not to be used.
+    /// Whether the body is a difference. A difference is not read in pieces, so the caller must not use the other members then.
     let isDifference: Bool
-    /// Of what stands before the stored bytes and is covered as well.
+    /// The checksum of the covered bytes that precede the stored bytes.
     private let checksumBefore: UInt32
     private let checksum: UInt32
 
@@ -46,17 +46,17 @@ struct LargeBody {
         guard storedSize <= size, UInt64(storedSize) <= place.length - start else { throw damage() }
     }
 
-    /// What to throw where the bytes are not those that were stored.
+    /// Returns the error to throw if the bytes differ from those that were stored.
     func damage(_ why: String = "has a damaged value") -> StoreError {
         id.bytes.withUnsafeBytes { records.damaged(place, why, version: stored, value: $0) }
     }
 
-    /// Fills the buffer with stored bytes from `offset` on, which are to be checked.
+    /// Fills the buffer with stored bytes from `offset`. Does not check them; the caller must.
     func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws {
         try records.read(place, at: start + UInt64(offset), into: buffer)
     }
 
-    /// Reads all stored bytes, calls with each piece before it is known whether they are whole, and throws when they are not.
+    /// Reads all stored bytes and calls with each piece. It compares the checksum after the last piece, and throws if it differs.
     func check(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
         var crc = checksumBefore
         try withScratch(min(storedSize, LargeBody.pieceSize)) { scratch in
@@ -72,12 +72,12 @@ struct LargeBody {
         guard crc == checksum else { throw damage() }
     }
 
-    /// Fills the buffer, of `size` bytes, with the value; when it throws, with nothing that may be used.
+    /// Fills the buffer, of `size` bytes, with the value. If it throws, the contents of the buffer are undefined.
     func read(whole target: UnsafeMutableRawBufferPointer) throws {
         if isDeflated {
             let inflation = try Inflation()
             var made = 0
-            // What is damaged is told as that, not as what came of inflating it.
+            // Read all pieces even if inflating fails, so that damage is reported as damage.
             var isWrong = false
             try check { piece in
                 if !isWrong { isWrong = !inflation.append(piece, to: UnsafeMutableRawBufferPointer(rebasing: target[made...]), &made) }

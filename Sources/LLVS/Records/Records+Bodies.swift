@@ -1,7 +1,7 @@
-/// The bytes of values, in records and in files of their own.
+/// Reads the bytes of values, in records and in blobs.
 extension Records {
     /// Calls with the bytes of a value that version `stored` recorded.
-    /// - Parameter anew: from the storage, whatever is in memory.
+    /// - Parameter anew: whether to read from the storage, not from caches.
     func withBody<R>(
         _ place: RecordPlace, _ entry: MapEntry, id: UnsafeRawBufferPointer, stored: VersionID, anew: Bool = false,
         _ body: (UnsafeRawBufferPointer) throws -> R
@@ -12,7 +12,7 @@ extension Records {
         return result
     }
 
-    /// As `withBody`. Not generic, so that all of it is in the library once.
+    /// Does the work of `withBody`. It is not generic, so that the library contains its code only once.
     private func readBody(
         _ place: RecordPlace, _ entry: MapEntry, id: UnsafeRawBufferPointer, stored: VersionID, anew: Bool,
         _ body: (UnsafeRawBufferPointer) throws -> Void
@@ -49,18 +49,18 @@ extension Records {
     enum StoredForm {
         case whole(UnsafeRawBufferPointer)
         case deflated(UnsafeRawBufferPointer)
-        /// What `ValueDifference` reads.
+        /// A difference, which `ValueDifference` reads.
         case difference(UnsafeRawBufferPointer)
     }
 
-    /// Bytes of a body that are read at first: more are only read of one that has more, which those that are deflated, and differences,
-    /// often have not.
+    /// How many bytes of a body the first read asks for. Deflated values and differences are often smaller; larger bodies need a second
+    /// read.
     private static let firstRead = 4 << 10
 
-    /// Calls with the stored bytes of the body at an offset of a record; nil if there is no such body of that value, or it is damaged.
+    /// Calls with the stored bytes of the body at an offset of a record. Returns nil if there is no body of that value, or it is damaged.
     /// - Parameters:
-    ///   - size: of the value.
-    ///   - anew: from the storage, whatever is in memory.
+    ///   - size: the size of the value.
+    ///   - anew: whether to read from the storage, not from caches.
     func withStored<R>(
         _ place: RecordPlace, at offset: UInt64, size: Int, id: UnsafeRawBufferPointer, stored: VersionID, anew: Bool,
         _ body: (StoredForm) throws -> R
@@ -70,7 +70,7 @@ extension Records {
         return result
     }
 
-    /// As `withStored`. Not generic, so that all of it is in the library once.
+    /// Does the work of `withStored`. It is not generic, so that the library contains its code only once.
     /// - Returns: whether the body was called.
     private func readStored(
         _ place: RecordPlace, at offset: UInt64, size: Int, id: UnsafeRawBufferPointer, stored: VersionID, anew: Bool,
@@ -93,7 +93,7 @@ extension Records {
                 throw error
             }
         }
-        /// Bytes of the body whose header this is, as far as they are in the record.
+        /// Returns the size of the body with this header; nil if the size is invalid or exceeds the record.
         func total(_ head: UnsafeRawBufferPointer) -> Int? {
             let field = UInt32(littleEndian: head.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
             guard let (count, isDifference) = RecordTable.storedSize(ofField: field),
@@ -121,19 +121,19 @@ extension Records {
         }
         if try look(anew: anew) { return true }
         if anew { return false }
-        // What is in memory may have been read before it was written, or is damaged itself.
+        // Read again from the storage: the cached bytes may have been read before the record was written, or may be damaged.
         blocks.forget(place, from: offset, count: min(header + ValueDifference.largestStored(of: size), available))
         return try look(anew: true)
     }
 
-    /// Where the record itself says that the bytes are, when that is not where an entry says: another record of the version
-    /// may be read since the map was made.
+    /// Returns an entry with the size and offset that the table of the record has; nil if they are the same as in the given entry, or the
+    /// table cannot be read. They differ if another record of the version is read since the map was made.
     func moved(_ entry: MapEntry, _ place: RecordPlace, _ id: UnsafeRawBufferPointer) -> MapEntry? {
         guard let found = try? findChange(place, id, anew: true), let moved = MapEntry(version: entry.version, found) else { return nil }
         return moved.bodyOffset != entry.bodyOffset || moved.size != entry.size ? moved : nil
     }
 
-    /// Calls with the body of a large value that is within its record.
+    /// Calls with the body of a large value that is in its record.
     func withLargeBody<R>(
         _ place: RecordPlace, _ entry: MapEntry, id: UnsafeRawBufferPointer, stored: VersionID, _ body: (LargeBody) throws -> R
     ) throws -> R {
@@ -145,7 +145,8 @@ extension Records {
         }
     }
 
-    /// An entry whose size or place the map does not tell, with its size, and its place where it is within the record.
+    /// Completes an entry for which the map has no size or offset. Returns it with the size, and with the offset if the body is in the
+    /// record.
     func located(_ entry: MapEntry, _ place: RecordPlace, id: UnsafeRawBufferPointer, stored: VersionID) throws -> MapEntry {
         guard let found = try findChange(place, id), let located = MapEntry(version: entry.version, found) else {
             throw damaged(place, "does not hold a value that another version says it does", version: stored, value: id)
@@ -153,15 +154,15 @@ extension Records {
         return located
     }
 
-    /// To be asked before there is memory for as much as a record claims: the blob must have it, and must be the one that the
-    /// change names.
+    /// Checks that a blob has the size that the record claims, and is the one that the change names. Callers do this before they reserve
+    /// memory for the value.
     func check(_ blob: BlobID, _ body: StoredBody, _ place: RecordPlace, id: UnsafeRawBufferPointer, stored: VersionID) throws {
         try readBlob(blob, at: body.size, into: UnsafeMutableRawBufferPointer(start: nil, count: 0), id: id, stored: stored)
         guard let digest = body.digest, let told = storage.blobTells(blob), !digest.starts(with: told) else { return }
         throw damaged(place, "names a file for a value in which another value is", version: stored, value: id)
     }
 
-    /// Fills the buffer from byte `offset` of the value on; an error says whose value it is.
+    /// Fills the buffer with bytes of the value from `offset`. Errors name the value and its version.
     func readBlob(_ blob: BlobID, at offset: Int, into buffer: UnsafeMutableRawBufferPointer, id: UnsafeRawBufferPointer, stored: VersionID)
         throws
     {
@@ -184,8 +185,8 @@ extension Records {
         }
     }
 
-    /// Calls with the bytes of a change.
-    /// - Throws: `.damaged` when they are not what was written; what reading throws.
+    /// Calls with the bytes of the value of a change, read from the storage.
+    /// - Throws: `.damaged` if they are not the bytes that were written; errors of reading; errors of the body.
     func withValue<R>(
         _ entry: RecordTable.Entry, in place: RecordPlace, of version: VersionID, _ body: (UnsafeRawBufferPointer) throws -> R
     ) throws -> R {

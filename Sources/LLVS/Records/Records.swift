@@ -1,34 +1,33 @@
-/// Finds and reads what records hold: their headers, their changes, the bytes of values. Whatever does not match its
-/// checksum is `.damaged`, never handed out.
+/// Reads records: their headers, their changes and the bytes of values. Bytes that do not match their checksum are never returned; reading
+/// them throws `.damaged`.
 ///
-/// It knows records by their places, and nothing of versions that are not in them. Callers hold no lock.
+/// It finds records by their locations (`RecordPlace`), and does not use the history. Callers hold no lock.
 ///
-/// Safe from all threads: what it holds is, and nothing of it changes but `whenGone` and `findVersion`, which are set before the store is
-/// used.
+/// Safe from all threads: its parts are, and only `whenGone` and `findVersion` change, which are set before the store is used.
 final class Records: @unchecked Sendable {
     // Sendable: `whenGone` and `findVersion` are set before the store is used; its parts have locks.
     let storage: any Storage
-    /// What was read of the records lately; half of the memory budget.
+    /// The blocks of records that were read lately. They take half of the memory budget.
     let blocks: StoreBlocks
-    /// Records that are in memory only.
+    /// The records that are only in memory.
     let provisional = ProvisionalRecords()
-    /// Met when reading or verifying what is here.
+    /// The damage that was found when reading or verifying.
     let knownDamage = KnownDamage()
-    /// Segments that are gone, whose records were looked for elsewhere.
+    /// The segments that are gone, and whose records were looked for elsewhere.
     let followed = Guarded<Set<UInt32>>([])
-    /// What was read of the tables of changes of records lately.
+    /// The change tables that were read lately.
     let tables: Pool<ChangeTables>
-    /// Values on which others stand.
+    /// The cached bases of differences.
     let bases: Bases
-    /// The records of a version, of which one may be read instead of another: where the bases of differences lie. Set before the store is
-    /// used. With no lock held.
+    /// Returns the locations of the records of a version, any of which may be read. Used to find the bases of differences. Set before the
+    /// store is used. Called without locks.
     var findVersion: @Sendable (VersionID) -> [RecordPlace] = { _ in [] }
-    /// Called when a segment is not what the storage reads by blocks any more: its records have moved. With no lock held.
+    /// Called if the storage no longer reads a segment by blocks, because its records have moved. Called without locks.
     var whenGone: @Sendable (_ segment: UInt32) -> Void = { _ in }
 
     /// - Parameters:
-    ///   - account: what memory there is.
-    ///   - readers: the store's lock.
+    ///   - account: the memory budgets.
+    ///   - readers: the lock of the store.
     init(_ storage: any Storage, _ account: MemoryAccount, readers: ReadWriteLock) {
         self.storage = storage
         blocks = StoreBlocks(storage, budget: account.blocks, readers: readers)
@@ -51,13 +50,13 @@ final class Records: @unchecked Sendable {
         try noting(place) { try storage.read(place, at: offset, into: buffer) }
     }
 
-    /// As `read`, but by way of the blocks in memory.
+    /// Fills the buffer with bytes of a record, through the cached blocks.
     func readBlocks(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
         if place.segment == ProvisionalRecords.segment { return try read(place, at: offset, into: buffer) }
         if try noting(place, { try !blocks.read(place, at: offset, into: buffer) }) { whenGone(place.segment) }
     }
 
-    /// Keeps in mind where the storage cannot give what was written.
+    /// Records the location as damaged if reading it finds damage.
     private func noting<R>(_ place: RecordPlace, _ read: () throws -> R) throws -> R {
         do { return try read() } catch let error as StoreError where error.code.isDamage {
             knownDamage.note(place)
@@ -65,14 +64,15 @@ final class Records: @unchecked Sendable {
         }
     }
 
-    /// - Parameter anew: from the storage, whatever is in memory.
+    /// Returns a reader for a record.
+    /// - Parameter anew: whether to read from the storage, not from caches.
     func reader(_ place: RecordPlace, anew: Bool = true) -> RecordReader {
         RecordReader(length: place.length) { [self] offset, buffer in
             if anew { try read(place, at: offset, into: buffer) } else { try readBlocks(place, at: offset, into: buffer) }
         }
     }
 
-    /// All of a record, from the storage.
+    /// Returns all bytes of a record, from the storage.
     func bytes(of place: RecordPlace) throws -> [UInt8] {
         let size = Int(clamping: place.length)
         try Memory.expect(size, "Reading a record")
@@ -84,7 +84,8 @@ final class Records: @unchecked Sendable {
 
     // MARK: Headers
 
-    /// - Parameter prefix: what the record begins with, where that was read already.
+    /// Returns the header of a record.
+    /// - Parameter prefix: the first bytes of the record, if they were read already.
     func header(_ place: RecordPlace, prefix: UnsafeRawBufferPointer? = nil) throws -> RecordHeader {
         if let prefix, case .whole(let header) = RecordHeader.read(prefix, recordLength: place.length) { return header }
         var reader = reader(place)

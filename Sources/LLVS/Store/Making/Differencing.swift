@@ -1,30 +1,30 @@
-/// What is known for storing values as differences: whether a store does, and the ways of values that were saved lately. Safe from all
+/// The state of storing values as differences: whether the store does it, and the ways of values that were saved lately. Safe from all
 /// threads.
 final class Differencing: @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
-    /// A value on the way from one to the value that is stored whole.
+    /// A value on a way.
     struct Node {
         var version: VersionID
-        /// 0: it is stored whole.
+        /// The place of the value; 0 if it is stored whole.
         var place: Int
-        /// Of the value.
+        /// The size of the value.
         var size: Int
-        /// Bytes that are stored for it.
+        /// How many bytes are stored for the value.
         var stored: Int
-        /// Stored bytes of the differences from the one that is stored whole up to here.
+        /// The stored bytes of the differences on its way, its own included; 0 if it is stored whole.
         var way: Int
-        /// Where its body begins in its record; 0: not known.
+        /// The offset of its body in its record; 0 if it is not known.
         var body: Int
-        /// Of its bytes; nil when that is not known.
+        /// The checksum of the value's bytes; nil if it is not known.
         var checksum: UInt32?
     }
-    /// A value that is about to be stored, and how.
+    /// A value that is about to be stored, and its way.
     struct New {
         var id: [UInt8]
         var index: Int
-        /// From this value on; those behind it are on the way.
+        /// This value, and then the other values on its way.
         var nodes: [Node]
-        /// Its bytes, where others will stand on it.
+        /// The bytes of the value, if it is to be cached as a base; else empty.
         var bytes: [UInt8] = []
     }
     private struct Known {
@@ -32,13 +32,13 @@ final class Differencing: @unchecked Sendable {
         var nodes: [Node]
     }
 
-    /// Sizes of values that are stored as differences.
+    /// The sizes of values that may be stored as differences.
     static let sizes = 1_024...(1 << 20)
-    /// The largest place that is given: the next value is stored whole.
+    /// The largest place that a writer gives. The next value is stored whole.
     static let largestPlace = 255
-    /// How many differences lead to the value that is stored whole, at most.
+    /// The most differences on a way that a writer makes.
     static let mostSteps = 4
-    /// Of versions with more changes nothing is kept in memory for the next ones.
+    /// If a version has more changes, neither the bytes of its values nor the ways of whole values are cached.
     static let mostKept = 16
     private static let mostKnown = 64, mostFailures = 64
 
@@ -56,7 +56,7 @@ final class Differencing: @unchecked Sendable {
     private let lock = Lock(.leaf)
     private var isOn: Bool, isMet: Bool
     private var known: [Known] = []
-    /// Of ids whose last values had nothing in common: how often, and how many saves are not tried.
+    /// The ids whose last values had nothing in common: how often this happened, and how many further saves to skip.
     private var failures: [[UInt8]: (count: Int, skipped: Int)] = [:]
     private var stored: (count: UInt64, stored: UInt64, whole: UInt64) = (0, 0, 0)
     private let choice: Store.Differences
@@ -67,11 +67,11 @@ final class Differencing: @unchecked Sendable {
         isMet = isOn
     }
 
-    /// Whether values are stored as differences.
+    /// Whether the store stores values as differences.
     var isUsed: Bool { lock.withLock { isOn } }
     /// Whether the store has differences, or may have.
     var mayBeMet: Bool { lock.withLock { isMet } }
-    /// The store has differences, or may have: with `auto` there will be more.
+    /// Notes that the store has differences, or may have. Unless the choice is `off`, it then stores values as differences.
     func note() {
         lock.withLock {
             isMet = true
@@ -79,7 +79,7 @@ final class Differencing: @unchecked Sendable {
         }
     }
 
-    /// The way of a value; nil when it is not known.
+    /// Returns the way of a value; nil if it is not known.
     func way(of version: VersionID, _ id: UnsafeRawBufferPointer) -> [Node]? {
         lock.withLock {
             guard let index = known.lastIndex(where: { $0.nodes[0].version == version && $0.id.elementsEqual(id) }) else { return nil }
@@ -87,10 +87,10 @@ final class Differencing: @unchecked Sendable {
         }
     }
 
-    /// Of values that were stored as differences: how many, the bytes stored for them, and their own bytes.
+    /// The values that were stored as differences: their number, their stored bytes, and the bytes of the values.
     var counts: (count: UInt64, stored: UInt64, whole: UInt64) { lock.withLock { stored } }
 
-    /// Keeps the way of a value that was stored, for the next one of its id.
+    /// Caches the way of a value that was stored, for the next value of its id.
     func keep(_ id: [UInt8], _ nodes: [Node]) {
         guard let node = nodes.first else { return }
         lock.withLock {
@@ -105,7 +105,7 @@ final class Differencing: @unchecked Sendable {
         }
     }
 
-    /// Whether a difference of the id's next value is to be looked for.
+    /// Returns whether to try a difference for the next value of an id. If not, it counts the save as skipped.
     func shouldTry(_ id: UnsafeRawBufferPointer) -> Bool {
         lock.withLock {
             guard !failures.isEmpty, let index = failures.index(forKey: Array(id)) else { return true }
@@ -115,7 +115,7 @@ final class Differencing: @unchecked Sendable {
         }
     }
 
-    /// Keeps in mind that the id's last two values had nothing in common, or had.
+    /// Notes whether a difference was made between the last two values of an id. After repeated failures the next saves are skipped.
     func note(_ id: UnsafeRawBufferPointer, isMade: Bool) {
         lock.withLock {
             if isMade {
@@ -129,14 +129,15 @@ final class Differencing: @unchecked Sendable {
     }
 }
 
-/// The versions that are stored together, of which some may build on others: their values are in memory, and their records nowhere yet.
+/// The versions that are stored together. Some may build on others, whose values are in memory but not yet in records.
 struct DifferenceBatch {
     private var drafts: [UInt32: Draft] = [:]
     private var ways: [UInt32: [[UInt8]: [Differencing.Node]]] = [:]
     /// The ordinals of the versions.
     private var ordinals: [VersionID: UInt32] = [:]
 
-    /// - Parameter items: of one alone, or of small values, nothing is kept.
+    /// Creates a batch.
+    /// - Parameter items: the versions. If there is only one, or all values are small, the batch stays empty.
     init(_ items: some Collection<Store.Storing>) {
         let smallest = UInt64(Differencing.sizes.lowerBound)
         guard items.count > 1, items.contains(where: { $0.draft.version.valueDataSize >= smallest }) else { return }
@@ -153,7 +154,7 @@ struct DifferenceBatch {
         guard !drafts.isEmpty else { return }
         for one in new { ways[ordinal, default: [:]][one.id] = one.nodes }
     }
-    /// The value that one of the versions stores, in memory.
+    /// Returns the value that one of the versions stores under an id, from memory; nil if there is none.
     func bytes(_ version: VersionID, _ id: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
         guard !drafts.isEmpty, let ordinal = ordinals[version], let change = drafts[ordinal]?.changes.change(of: id), change.written == nil,
             change.kind == .insert || change.kind == .update
@@ -163,10 +164,10 @@ struct DifferenceBatch {
 }
 
 extension Store {
-    /// The stored bytes of a value as its difference from an earlier one of its id, and what is known of its way; nil when it is stored
-    /// whole. Nothing that is wrong with earlier values keeps it from being stored.
+    /// Returns the stored bytes of a value as its difference from an earlier value of its id, and its way; nil if the value is to be stored
+    /// whole. If an earlier value cannot be read, the value is stored whole as well.
     /// - Parameters:
-    ///   - view: what prevails at the first predecessor, when that is at hand.
+    ///   - view: the map of the first predecessor, if it is in memory.
     ///   - batch: the versions that are stored with this one.
     func difference(
         _ id: UnsafeRawBufferPointer, _ data: UnsafeRawBufferPointer, of draft: Draft, _ view: DeltaChains.View?, _ batch: DifferenceBatch
@@ -181,7 +182,7 @@ extension Store {
             let wanted = Differencing.basePlace(of: place)
             guard let index = nodes.firstIndex(where: { $0.place <= wanted }) else { return nil }
             let way = nodes[index...], base = nodes[index]
-            // Under an id that is not computed another store may have recorded another value, and theirs may prevail after a union.
+            // If the id is not computed, another store may have recorded another value under it, which may prevail after a union.
             guard base.version.hasContentForm else { return nil }
             let room = min(last.stored / 2 - base.way, data.count - 1)
             guard room > 0, Differencing.isWithinLimits(way.map(\.size), of: data.count) else { return nil }
@@ -200,7 +201,7 @@ extension Store {
         } catch { return nil }
     }
 
-    /// Calls with the bytes of a value on which another one will stand, and their checksum.
+    /// Calls with the bytes of a value that will be a base, and their checksum.
     private func withBase<R>(
         _ node: Differencing.Node, _ id: UnsafeRawBufferPointer, _ batch: DifferenceBatch,
         _ body: (UnsafeRawBufferPointer, UInt32) throws -> R?
@@ -224,8 +225,8 @@ extension Store {
         }
     }
 
-    /// The value that prevails under an id at a version that others build on, and those on its way; nil when there is none, or it has a
-    /// file of its own.
+    /// Returns the value that prevails under an id at the predecessor `first`, and the other values on its way; nil if there is none, it is
+    /// a blob, or its way cannot be read.
     private func wayBefore(_ id: UnsafeRawBufferPointer, at first: UInt32, _ view: DeltaChains.View?, _ batch: DifferenceBatch) throws
         -> [Differencing.Node]?
     {
@@ -254,11 +255,11 @@ extension Store {
         return try readWay(id, version, place, size: Int(entryKnown.size), body: Int(clamping: entryKnown.bodyOffset))
     }
 
-    /// Reads how the values on a way are stored. One that is whole is kept as a base.
+    /// Reads how the values on a way are stored. Caches the whole value as a base.
     private func readWay(_ id: UnsafeRawBufferPointer, _ version: VersionID, _ place: RecordPlace, size: Int, body: Int) throws
         -> [Differencing.Node]?
     {
-        /// What was read of one value: how it is, and of a difference what it stands on.
+        /// What was read of one value: its node, and its base if it is a difference.
         struct Met {
             var node: Differencing.Node
             var base: (version: VersionID, size: Int, body: Int, checksum: UInt32)?
@@ -319,7 +320,7 @@ extension Store {
         return nil
     }
 
-    /// Keeps what the next values of the same ids stand on. To be called once the version is stored.
+    /// Caches the ways and bases for the next values of the same ids. Called after the version is stored.
     func keepWays(_ item: Storing) {
         for new in item.ways {
             differencing.keep(new.id, new.nodes)

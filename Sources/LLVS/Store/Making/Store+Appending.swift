@@ -1,36 +1,37 @@
-/// Storing versions: one way for one and for many.
+/// Stores versions. One version and many versions take the same steps:
 ///
-///     hidden in the history · record made and appended · synced · map and changes kept · published · told
+///     hidden in the history · record made and appended · synced · map and changes kept · published · observers notified
 extension Store {
     /// A version that is being stored. It is in the history already, but hidden.
     struct Storing {
         let ordinal: UInt32
         let draft: Draft
-        /// Where its record is, once it is appended.
+        /// The location of its record, after it was appended.
         var place = RecordPlace(segment: ProvisionalRecords.segment, offset: 0, length: 0)
-        /// Of the header of its record.
+        /// The checksum of the header of its record.
         var checksum: UInt32 = 0
-        /// What it does to the map; empty when it has too many changes.
+        /// How it changes the map; empty if it has too many changes.
         var mapped: [MapChange] = []
-        /// The values on which the next ones of their ids may stand.
+        /// The values that may become bases, and their ways.
         var ways: [Differencing.New] = []
 
         init(_ ordinal: UInt32, _ draft: Draft) { self.ordinal = ordinal; self.draft = draft }
     }
 
-    /// What is kept in memory of versions that are stored.
+    /// What the store caches of stored versions.
     enum Keeping {
-        /// What they recorded.
+        /// Their changes.
         case changes
-        /// That, and their maps, or what these are made of; `view` is what prevails at the first predecessor, when that is at hand.
+        /// Their changes, and their maps or delta chains. `view` is the map of the first predecessor, if it is in memory.
         case maps(view: DeltaChains.View?)
 
-        /// With more changes than this nothing is kept.
+        /// If a version has more changes, nothing is cached.
         var most: Int { if case .maps = self { MapPolicy.manyChanges - 1 } else { MapPolicy.longestKeptList } }
     }
 
-    /// Stores one draft and makes it live. On any error nothing is there, except with `.unknownOutcome`.
-    /// - Parameter view: what prevails at its first predecessor, when that is at hand.
+    /// Stores one draft and publishes the version. If it throws, nothing was stored. If it throws `.unknownOutcome`, the version may be
+    /// stored.
+    /// - Parameter view: the map of the first predecessor, if it is in memory.
     func commit(_ draft: inout Draft, _ view: DeltaChains.View? = nil) throws {
         let ordinal = try lock.withWrite { () -> UInt32 in
             try checkOpenLocked()
@@ -48,7 +49,7 @@ extension Store {
         }
     }
 
-    /// Stores drafts, already in the history but hidden, in order, as one batch and makes them live.
+    /// Stores drafts in order as one batch, and publishes the versions. They are in the history already, but hidden.
     func store(_ drafts: [(ordinal: UInt32, draft: Draft)]) throws {
         guard !drafts.isEmpty else { return }
         lock.withWrite { commits.unpublished.running += 1 }
@@ -56,9 +57,9 @@ extension Store {
         _ = try store(&items, keeping: .changes)
     }
 
-    /// Appends the records of versions as one batch, waits for the disk when the durability asks for it, and makes them live. The caller
-    /// has counted them in as running.
-    /// - Returns: whether versions wait for their ancestry, which these may be.
+    /// Appends the records of versions as one batch, waits for the disk if the durability requires it, and publishes the versions. The
+    /// caller has counted the batch as running.
+    /// - Returns: whether pending versions exist, which may wait for these.
     private func store<Items>(_ items: inout Items, keeping: Keeping) throws -> Bool
     where Items: MutableCollection & RandomAccessCollection, Items.Element == Storing, Items.Index == Int {
         do {
@@ -73,7 +74,7 @@ extension Store {
         }
         let (replaced, othersWait) = publish(items)
         for item in items { keepWays(item) }
-        // The lists name versions of the batch by their ordinals.
+        // The lists of changes contain ordinals of the batch. Cache none if ordinals were replaced.
         if replaced.isEmpty {
             for item in items { maps.keepChanges(item.ordinal, item.draft.changes, item.mapped) }
         } else {
@@ -82,8 +83,8 @@ extension Store {
         return othersWait
     }
 
-    /// Makes stored versions live. A scan may have met the same one meanwhile, made by another process: then theirs stands.
-    /// - Returns: the ordinals that stand instead of those of the items, and whether other versions wait for their ancestry.
+    /// Publishes stored versions. If a scan has found the same version of another process meanwhile, that one prevails.
+    /// - Returns: the ordinals that replace those of the items, and whether other versions are pending.
     private func publish(_ items: some Collection<Storing>) -> ([UInt32: UInt32], Bool) {
         var replaced: [UInt32: UInt32] = [:]
         let othersWait = lock.withWrite { () -> Bool in
@@ -114,7 +115,7 @@ extension Store {
         if items.count > 1, items.contains(where: { $0.draft.traits.contains(.preserves) }) {
             for item in items { own[item.draft.version.id] = item.ordinal }
         }
-        // Of many, small records are gathered; each large one stays with an encoder of its own, which makes it piece by piece.
+        // With several items, small records are gathered in one buffer. Each large record has its own encoder, which makes it in pieces.
         var gathered: [UInt8] = [], ends: [Int] = [], large: [Int: RecordEncoder] = [:]
         var blobs: [BlobID] = [], batch = DifferenceBatch(items)
         try commits.encoders.with { encoder in
@@ -158,17 +159,17 @@ extension Store {
         }
     }
 
-    /// Prepares the record of a version, stores its large values, and notes what the version does to the map.
+    /// Prepares the record of a version, stores its large values, and notes how the version changes the map.
     private func encode(
         _ item: inout Storing, by encoder: RecordEncoder, keeping: Keeping, beside own: [VersionID: UInt32],
         _ batch: inout DifferenceBatch, _ blobs: inout [BlobID]
     ) throws {
         let draft = item.draft, isKept = draft.changes.count <= keeping.most
-        // What is kept of the changes once they are stored must not fail.
+        // Check the memory for the caches now, because caching must not fail after the version is stored.
         if isKept, case .maps = keeping { try Memory.expect(draft.changes.count * 256, "Saving \(draft.changes.count) changes") }
         try Memory.check()
         defer { blobs += encoder.blobs }
-        // Values that are too small take the shortest way.
+        // If all values are too small for differences, skip the search for them.
         if draft.version.valueDataSize >= UInt64(Differencing.sizes.lowerBound), differencing.isUsed {
             item.ways = try encodeDifferences(draft, by: encoder, keeping: keeping, batch)
             batch.keep(item.ordinal, item.ways)
@@ -182,8 +183,8 @@ extension Store {
         item.mapped = draft.mapChanges(item.ordinal, in: encoder) { id in own[id] ?? lock.withRead { dag.ordinalIncludingStaged(of: id) } }
     }
 
-    /// Prepares the record of a version, in which values are differences where that pays.
-    /// - Returns: what is known of the ways of its values.
+    /// Prepares the record of a version. Values are differences if these are small enough.
+    /// - Returns: the values that may become bases, and their ways.
     private func encodeDifferences(_ draft: Draft, by encoder: RecordEncoder, keeping: Keeping, _ batch: DifferenceBatch) throws
         -> [Differencing.New]
     {
@@ -202,10 +203,10 @@ extension Store {
                         version: draft.version.id, place: 0, size: data.count, stored: 0, way: 0, body: 0,
                         checksum: made == nil ? Bytes.crc32c(data) : nil)
                     new.append(Differencing.New(id: Array(id), index: index, nodes: made?.nodes ?? [whole]))
-                    // In a batch they are where the batch is.
+                    // In a batch the bytes are in its drafts already. Values whose place is no multiple of 4 do not become bases.
                     let place = made?.nodes.first?.place ?? 0
                     if isKept, batch.isEmpty, place % 4 == 0 {
-                        // What is not kept in memory is read again.
+                        // If memory is short, the bytes are read again when they are needed.
                         new[new.count - 1].bytes = (try? Memory.copy(data, "Keeping a value")) ?? []
                     }
                 }
@@ -231,14 +232,14 @@ extension Store {
         return new
     }
 
-    /// Removes the blobs of records that are not there.
+    /// Removes the blobs of records that were not stored. If the outcome is unknown, it removes none.
     func removeBlobs(_ blobs: [BlobID], after error: any Error) {
         guard !blobs.isEmpty, (error as? StoreError)?.code != .unknownOutcome else { return }
         for blob in blobs { storage.removeBlob(blob) }
     }
 
-    /// Looks at the clock where the version, or an ancestor, says that it was made later than that shows. The caller holds the lock for
-    /// writing.
+    /// Adds a draft to the history, hidden, and returns its ordinal. If the version, or an ancestor, claims to be made later than the clock
+    /// shows, the draft records the clock time. The caller holds the lock for writing.
     func appendHidden(_ draft: inout Draft) -> UInt32 {
         lock.assertHeld("The history")
         let clock = MadeTime.clock(draft.version.metadata)
@@ -259,7 +260,7 @@ extension Store {
 
     // MARK: The disk
 
-    /// Waits for the disk, when the durability asks for it.
+    /// Waits until the records are on the disk, if the durability requires it.
     private func makeDurable(_ items: some BidirectionalCollection<Storing>) throws {
         guard commits.durability == .full else { return }
         let ticket = commits.group.ticket()
@@ -273,12 +274,12 @@ extension Store {
         }
     }
 
-    /// Appends; when nobody knows whether the versions are stored now, each can be made again as the same only.
+    /// Calls `append`. If its outcome is unknown, the versions are noted as uncertain: each can only be made again with the same contents.
     private func noting<R>(_ items: some BidirectionalCollection<Storing>, _ append: () throws -> R) throws -> R {
         do { return try append() } catch let error as StoreError where error.code == .unknownOutcome { throw unconfirmed(items, error) }
     }
 
-    /// Keeps in mind that the versions may be stored or not, and names the last of them in the error.
+    /// Notes that the versions may or may not be stored. Returns the error with the id of the last version.
     private func unconfirmed(_ items: some BidirectionalCollection<Storing>, _ error: StoreError) -> StoreError {
         let all = items.map {
             ($0.draft.version.id, (time: GivenTime($0.draft.version), digest: identityDigest($0.draft.version, $0.draft.changes)))
@@ -289,7 +290,7 @@ extension Store {
         return error
     }
 
-    /// Lets in the versions that were pending for these, and tells observers of all of them.
+    /// Admits the versions that were pending for these, and notifies the observers of all of them.
     func tellOfNew(_ ids: [VersionID]) {
         var all = ids
         let waiting = lock.withWrite { () -> [PendingVersions.Record] in
@@ -297,12 +298,13 @@ extension Store {
             for id in ids { pending.forget(id) }
             return ids.flatMap { pending.take(waitingFor: $0) }
         }
-        // What is short now is not at the next reload: until then the rest waits.
+        // If memory or descriptors are short, the other versions stay pending until the next reload.
         all += (try? admit(waiting)) ?? []
         tell(all)
     }
 
-    /// Tells observers of versions that are stored. An observer may make the same again, or wait for somebody who does.
+    /// Notifies the observers of stored versions. Before that it ends their marks as in flight, because an observer may make the same
+    /// version again, or wait for a thread that does.
     private func tell(_ ids: @autoclosure () -> [VersionID]) {
         guard !observers.isEmpty else { return }
         let ids = ids()
