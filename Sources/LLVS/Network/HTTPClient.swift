@@ -117,7 +117,7 @@ final class HTTPClient: @unchecked Sendable {
         var isSignedAnew = false
         /// The part of a file that earlier tries received.
         var begun: HTTPTransfer.Begun?
-        /// The most bytes of it that any try got.
+        /// The most bytes of the file that any try received.
         var furthest = 0
 
         /// Returns the next attempt, which continues after the received part. A connection that keeps breaking still ends the request,
