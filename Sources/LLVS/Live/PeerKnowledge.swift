@@ -3,7 +3,7 @@
 final class PeerKnowledge: Sendable {
     struct Known {
         var since: LiveFrame.Since
-        /// The rows and the live versions at that time, which tell whether versions were withdrawn since.
+        /// The rows and the live versions at that time. They show whether versions were withdrawn since.
         var rows: Int, live: Int
     }
     struct State {

@@ -210,8 +210,8 @@ struct PackedReading {
     /// The time for which a file has failed, as a power of two of seconds.
     private func age(_ since: Int64) -> Int { Int64.bitWidth - max(0, run.now &- since).leadingZeroBitCount }
 
-    /// Returns the packs to read: log packs by their numbers, then base packs. A new device reads all of them, the largest first. Also returns
-    /// the failed packs that are due.
+    /// Returns the packs to read: log packs by their numbers, then base packs. A new device reads all of them, the largest first. Also
+    /// returns the failed packs that are due.
     private mutating func order(_ listed: [PackName: Int]) throws -> (new: [Listed], failed: [Failed]) {
         var all: [Listed] = [], failed: [Failed] = []
         let paced = run.control.paced(.listing, doing: run.what)

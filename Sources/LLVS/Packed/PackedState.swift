@@ -137,7 +137,7 @@ struct PackedState {
     /// When `base/` was last listed; nil: never.
     var based: Int64?
     /// The unread packs of that listing, with sizes.
-    var wanted: [PackName: Int] = [:] // 0: the service does not tell
+    var wanted: [PackName: Int] = [:] // 0: the service reports no size
     var deletions: [PackName: Deletion] = [:]
     var bad: [PackName: Bad] = [:]
     /// Overflow of `bad`: digests of the names of files that were unusable since `passedSince`.

@@ -181,7 +181,7 @@ final class SyncerThread: @unchecked Sendable {
         }
     }
 
-    // MARK: A round for somebody who waits
+    // MARK: A round for a waiting caller
 
     /// Whether a call waits for a round.
     var isAwaited: Bool { lock.withLock { !ends.isEmpty } }
