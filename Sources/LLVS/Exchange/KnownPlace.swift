@@ -3,7 +3,7 @@ package protocol AddressedTransport: ExchangeTransport {
     /// Returns the name of the place, and its account if the address alone does not identify it. Returns nil if the place is not
     /// remembered.
     func placeAddress(in store: Store, _ check: @escaping () throws -> Void) throws -> (place: String, account: String?)?
-    /// Returns whether the caller allowed, since the last call, that the store joins any place.
+    /// Returns whether the caller said, since the last call, that the store joins the place whatever it contains.
     func takeJoin() -> Bool
 }
 

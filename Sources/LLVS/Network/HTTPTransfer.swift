@@ -107,7 +107,7 @@ final class HTTPTransfer {
     /// Adds headers that come from elsewhere.
     func add(_ more: [(name: String, value: String)]) { headers += more }
 
-    // MARK: What libcurl calls
+    // MARK: Called by libcurl
 
     /// Reads a header line, with its line end. Returns false to end the transfer.
     func takeHeader(_ line: UnsafeRawBufferPointer) -> Bool {

@@ -193,7 +193,7 @@ final class SFTPClient: @unchecked Sendable {
         }
     }
 
-    // MARK: What came of an attempt
+    // MARK: Results of attempts
 
     private func finish(
         _ attempt: Attempt, _ transfer: HTTPTransfer, _ end: CurlTransfers.End, _ run: inout Run, _ check: () throws -> Void

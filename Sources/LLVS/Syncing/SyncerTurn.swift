@@ -1,7 +1,7 @@
 /// The exchange of a round with one place, on a thread of its own. The round waits for it for a limited time, and then continues without
 /// it.
 final class SyncerTurn: @unchecked Sendable {
-    // Sendable: the syncer's lock guards what changes.
+    // Sendable: the syncer's lock guards all mutable state.
     let name: String
     let exchange: Exchange
     /// The round to which it belongs, and its number.
