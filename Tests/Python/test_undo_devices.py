@@ -1,4 +1,4 @@
-"""Undo on several devices: what is undone stays away, wherever and in whichever order, and what others did and stand by stays."""
+"""Undo on several devices: undone edits do not return, in any order and on any device. Other edits remain."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def data(value: Any) -> bytes:
 
 
 class Devices:
-    """Some devices over one exchange, each of which has what a device that is not among them saved first."""
+    """Several devices with one exchange. Each starts with a first save by another device."""
 
     def __init__(self, first: Optional[dict[str, Any]], count: int = 2, rules: Any = RULES) -> None:
         place = next(PLACES)
@@ -53,7 +53,7 @@ class Devices:
         return {id: json.loads(value) for id, value in self.all[device].items() if not id.startswith("__llvs")}
 
     def same(self) -> dict[str, Any]:
-        """What all of them have, once they are in step."""
+        """Syncs all devices, and returns their common state."""
         self.sync()
         states = [self.state(i) for i in range(len(self.all))]
         assert all(state == states[0] for state in states), states
@@ -67,7 +67,7 @@ def changed(**members: Any) -> dict[str, Any]:
     return {**FIRST, **members}
 
 
-#: What is there first, what each of two devices makes of it, and the rules.
+#: The first value, the values that each of two devices saves, and the rules.
 EDITS: dict[str, tuple[Any, Any, Any, Any]] = {
     "both create one object": (None, {"name": "A", "n": 2}, {"name": "B", "n": 1}, RULES),
     "one member": (FIRST, changed(name="A"), changed(name="B"), RULES),
@@ -101,7 +101,7 @@ def test_what_all_undid_is_away(what: str, is_swapped: bool, order: str) -> None
             if order != "beside each other":
                 devices.sync()
         assert devices.value() == first
-        # And both are back, when both do it again.
+        # If both redo, both edits return.
         for device in (0, 1):
             assert devices.all[device].redo() is not None
         again = devices.value()
@@ -114,7 +114,7 @@ def test_what_all_undid_is_away(what: str, is_swapped: bool, order: str) -> None
 @pytest.mark.parametrize("is_swapped", [False, True])
 @pytest.mark.parametrize("what", EDITS)
 def test_what_one_undid_is_as_the_other_left_it(what: str, is_swapped: bool) -> None:
-    """Equal edits as well: what the other device did stands, and the undo tells that it took nothing away."""
+    """This holds for equal edits as well: the other device's edit remains, and the undo reports that it changed nothing."""
     first, one, other, rules = EDITS[what]
     for undoing in (0, 1):
         with Devices(first, rules=rules) as devices:
@@ -136,7 +136,7 @@ def test_an_undo_that_changes_nothing_is_noted_and_redone() -> None:
         devices.sync()
         at = a.current_version
         done = a.undo()
-        # The version that notes it holds what was there.
+        # The version that records the undo has the same values.
         assert done is not None and (done.version, done.undone, done.superseded) == (None, (), ("d/1",)) and done.versions == (mine,)
         assert a.current_version != at and not list(a.store.changes(a.current_version))
         assert a.undo() is None and a.can_redo
@@ -152,8 +152,8 @@ def test_an_undo_that_changes_nothing_is_noted_and_redone() -> None:
 @pytest.mark.parametrize("is_newer", [False, True])
 @pytest.mark.parametrize("is_merged", [False, True])
 def test_the_last_save_is_undone_where_two_heads_have_one_state(is_newer: bool, is_merged: bool) -> None:
-    """Two devices come to one state by different histories. Whichever of the two heads is current, or a merge of both, what is undone is
-    the last save of the device."""
+    """Two devices reach one state by different histories. The undo reverts the last save of the device, whether one of the two heads or
+    their merge is current."""
     place = next(PLACES)
     with (
         llvs.Coordinator(storage="memory", exchange=place, device="a") as a,
@@ -184,7 +184,7 @@ def test_the_last_save_is_undone_where_two_heads_have_one_state(is_newer: bool, 
         assert found is not None and found.versions == (mine,)
         done = a.undo()
         assert done is not None and done.versions == (mine,) and a["y"] == b"1"
-        # What b saved stands, unless the save before, which was the later one, stands against it.
+        # The save of b prevails, unless the first save of a is newer.
         assert a["x"] == (b"1" if is_newer else b"2")
         for one in (a, b, a, b):
             one.sync()
@@ -221,7 +221,7 @@ def test_what_was_saved_over_an_edit_stays_when_that_is_undone_beside_it() -> No
 
 
 def test_an_edit_that_lost_against_one_that_was_undone_elsewhere_is_back() -> None:
-    """One device undoes; meanwhile another one merges what lost against that edit, and undid nothing itself."""
+    """One device undoes an edit. Meanwhile another device, which undoes nothing, merges an edit that lost against it."""
     with Devices(FIRST, 3) as devices:
         a, b, c = devices.all
         devices.save(2, changed(name="C"))
@@ -245,7 +245,7 @@ def test_two_devices_revert_one_save_once() -> None:
 
 
 def test_a_mark_that_names_the_empty_root_undoes_nothing() -> None:
-    """Anybody may write such a mark; the edit that carries it stands."""
+    """Any device may write such a mark. The edit that carries it prevails."""
     place = next(PLACES)
     schema = {"merge": 1, "ids": {"d/": "auto"}}
     with llvs.Coordinator(storage="memory", device="a", exchange=place, schema=schema) as a, \
@@ -293,15 +293,15 @@ def test_undos_count_after_the_stores_were_opened_again(tmp_path: Path, storage:
 
 
 class Drawn:
-    """A random history: devices save, undo, redo and sync as the draw says."""
+    """A random history: devices save, undo, redo and sync at random."""
 
     def __init__(self, seed: int, count: int, apart: bool) -> None:
-        """apart: each save adds something of its own, so that what stands tells which saves do."""
+        """apart: each save adds something unique, so that the state shows which saves prevail."""
         self.draw, self.apart = random.Random(seed), apart
         self.devices = Devices({**FIRST, "l": [1, 2], "items": []}, count)
         self.first = self.devices.same()
         self.saves: dict[str, tuple[str, int]] = {}
-        #: By device: saves that were not undone; those that undos took back; saves of which nothing was left to undo.
+        #: By device: the saves that are not undone, and those that are. In all: the saves of which nothing was left to undo.
         self.standing: list[list[str]] = [[] for _ in self.devices.all]
         self.undone: list[list[str]] = [[] for _ in self.devices.all]
         self.passed: set[str] = set()
@@ -359,7 +359,7 @@ class Drawn:
             assert self.passed.issuperset(standing)
             return False
         (version,) = done.versions
-        # The last save of this device, whatever else led here; but for those of which nothing was left when they were looked at.
+        # The undo chooses the last save of this device, except for saves of which nothing was left at an earlier undo.
         assert [one for one in standing if one not in self.passed or one == version][-1:] == [version]
         if notes.current_version == before:
             self.passed.add(version)
@@ -373,7 +373,7 @@ class Drawn:
             self.standing[device].append(self.undone[device].pop())
 
     def check(self) -> None:
-        """Where each save adds something of its own, what stands is all that was not undone, once."""
+        """If each save adds something unique, checks that the state contains every addition that is not undone, once."""
         state = self.devices.same()
         if not self.apart:
             return
@@ -409,7 +409,7 @@ class Drawn:
                 self.check()
         if draw.random() < 0.7:
             self.check()
-        # Everybody undoes everything.
+        # All devices undo all their saves.
         is_done = False
         while not is_done:
             is_done, left = True, list(range(count))
@@ -440,5 +440,5 @@ def drawn(request: pytest.FixtureRequest) -> Iterator[Drawn]:
     indirect=["drawn"],
 )
 def test_random_histories_of_undos(drawn: Drawn, steps: int) -> None:
-    """Replicas are equal; what others did and stand by is there, once; and when everybody undid everything, the first state is."""
+    """Replicas are equal. Edits that are not undone are present once. After all devices undid all saves, the first state is restored."""
     drawn.run(steps)

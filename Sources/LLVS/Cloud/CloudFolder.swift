@@ -34,9 +34,9 @@ package struct CloudFolder: Sendable {
     /// Uploads per second, scaled if another rate is given; nil: limited like requests.
     var uploadRate: Double? { service.uploadRate.map { $0 * rate / service.rate } }
 
-    /// For messages, and as the name of what is known of the place.
+    /// The name of the place in messages and in notes.
     var description: String { description(isElsewhere ? endpoint.shown : nil) }
-    /// The same of the usual spelling.
+    /// The name by the usual spelling of the address.
     var usualDescription: String {
         let there = endpoint.usual, own = try? HTTPAddress(service.endpoint)
         return description(isElsewhere && there != own?.usual ? there.shown : nil)

@@ -21,9 +21,9 @@ package struct CloudKitPlace: Sendable {
     /// Only zones of private and shared databases have feeds, except the default zone.
     var hasFeed: Bool { zone != nil }
 
-    /// For messages, and as the name of what is known of the place.
+    /// The name of the place in messages and in notes.
     var description: String { description(isElsewhere ? endpoint.shown : nil) }
-    /// The same of the usual spelling.
+    /// The name by the usual spelling of the address.
     var usualDescription: String {
         let there = endpoint.usual, own = try? HTTPAddress(CloudKitPlace.service)
         return description(isElsewhere && there != own?.usual ? there.shown : nil)

@@ -1,10 +1,10 @@
-/// The exchanges that are attached, and what goes through them.
+/// Attaches exchanges, and exchanges versions through them.
 extension StoreCoordinator {
-    /// Attaches an exchange. What it wants to remember is kept under its name (`[a-z0-9._-]{1,40}`).
+    /// Attaches an exchange. Its restoration state is stored under its name (`[a-z0-9._-]{1,40}`).
     /// - Parameters:
-    ///   - exchange: one of this coordinator's store.
-    ///   - name: unlike that of any other that is attached.
-    ///   - place: what results call it; nil: its name.
+    ///   - exchange: an exchange of this coordinator's store.
+    ///   - name: a name that no other attached exchange has.
+    ///   - place: the name of the place in results; nil for `name`.
     public func attach(_ exchange: Exchange, name: String, place: String? = nil) throws {
         guard (1...40).contains(name.utf8.count), name.utf8.allSatisfy(CoordinatorName.isNameByte) else {
             throw StoreError(.invalidArgument, "\"\(name)\" cannot name an exchange: 1 to 40 of a-z, 0-9, dot, underscore and hyphen can.")
@@ -29,14 +29,14 @@ extension StoreCoordinator {
         attachments.tell(())
     }
 
-    /// Attaches an exchange with the place of a URL. Results call it by the URL; what it wants to remember is kept under a name that is
-    /// made of the URL.
+    /// Attaches an exchange with the place of a URL. Results name the place by the URL. Its restoration state is stored under a name that
+    /// is derived from the URL.
     /// - Parameters:
     ///   - url: as for `Exchange.init(store:url:place:options:)`.
-    ///   - place: what the URL cannot say.
-    ///   - options: how the exchange goes about it.
+    ///   - place: options that the URL cannot contain.
+    ///   - options: the options of the exchange.
     /// - Returns: the exchange, which is closed with the coordinator.
-    /// - Throws: what opening the exchange throws; `.invalidArgument` when one of that URL is attached.
+    /// - Throws: errors from opening the exchange; `.invalidArgument` if an exchange with that URL is attached.
     @discardableResult
     public func attach(
         url: String, place: Exchange.URLOptions = Exchange.URLOptions(), options: Exchange.Options = Exchange.Options()
@@ -49,29 +49,29 @@ extension StoreCoordinator {
         return exchange
     }
 
-    /// Lets go of an exchange, without closing it; nil when none has the name.
+    /// Detaches an exchange without closing it. Returns nil if none has the name.
     public func detach(_ name: String) -> Exchange? {
         defer { attachments.tell(()) }
         lock.withLock { _ = unreachable.remove(name) }
         return lock.withLock { attached.firstIndex { $0.name == name }.map { attached.remove(at: $0).exchange } }
     }
 
-    /// Those attached, in the order of attaching.
+    /// The attached exchanges, in the order of attaching.
     public var exchanges: [(name: String, exchange: Exchange)] { lock.withLock { attached.map { ($0.name, $0.exchange) } } }
 
-    /// The same with what results call them.
+    /// The attached exchanges with the names of their places.
     var attachedPlaces: [(name: String, exchange: Exchange, place: String)] { lock.withLock { attached } }
 
-    /// Calls back, on a thread of the library and one call at a time, whenever the other side of an exchange that is attached now has
-    /// gained versions, or may have, until the observation is cancelled or let go; nil when no exchange can tell. The callback may
-    /// exchange.
+    /// Calls a closure whenever the other side of an attached exchange has gained versions, or may have. The calls come on a thread of the
+    /// library, one at a time, until the observation is cancelled or released. Exchanges attached later are not observed. The closure may
+    /// exchange. Returns nil if no exchange can be observed.
     public func observeExchanges(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? {
         let teller = OneAtATime(changed)
         let observations = try exchanges.compactMap { try $0.exchange.observe { teller.tell() } }
         return observations.isEmpty ? nil : JoinedObservation(observations)
     }
 
-    /// Calls one at a time, with no lock held: what comes meanwhile is told by one more call, on the thread of the running one.
+    /// Makes calls one at a time, without a lock. News during a call leads to one more call, on the same thread.
     private final class OneAtATime: Sendable {
         private let call: @Sendable () -> Void
         private let state = Guarded((isCalling: false, isDue: false))
@@ -102,65 +102,65 @@ extension StoreCoordinator {
         func cancel() { for observation in observations { observation.cancel() } }
     }
 
-    /// What became of one exchange.
+    /// The result of one exchange.
     public struct Exchanged: Sendable {
-        /// Under which it was attached.
+        /// The name under which it was attached.
         public var name: String
-        /// What it was called as it was attached.
+        /// The name of the place when it was attached.
         public var place: String
-        /// What came from the other side, and what could not be taken.
+        /// The versions that were received, and the problems with others.
         public var retrieved = ExchangeResult()
-        /// What went to the other side, and what could not be sent.
+        /// The versions that were sent, and the problems with others.
         public var sent = ExchangeResult()
-        /// What ended it; what was done before stands.
+        /// The error that ended it. Earlier results remain valid.
         public var failure: (any Error)?
-        /// Whether retrieving, and sending, came to its end.
+        /// Whether receiving, and sending, was completed.
         var hasRetrieved = false, hasSent = false
-        /// Whether nobody answered at the other side.
+        /// Whether the other side could not be reached.
         var isUnreachable: Bool {
             guard let error = failure as? StoreError else { return false }
             return error.code == .transport && error.httpStatus == 0
         }
     }
 
-    /// What a call did with all exchanges.
+    /// The results of all exchanges in a call.
     public struct ExchangeOutcome: Sendable {
-        /// One for each exchange that had its turn.
+        /// The results of the exchanges that had a turn.
         public var exchanges: [Exchanged] = []
-        /// Where the current version was and is: another only where the first content of a new store was taken up.
+        /// The current version before and after the call. It only moves to the first content of a new store.
         public var move: Move
         /// The first failure.
         public var failure: (any Error)? { exchanges.lazy.compactMap(\.failure).first }
-        /// As it is when nothing failed.
+        /// Returns the outcome if nothing failed.
         public func get() throws -> ExchangeOutcome {
             if let failure { throw failure }
             return self
         }
     }
 
-    /// Retrieves from, then sends to, each attached exchange in turn. Those whose other side could not be reached the last time come last,
-    /// so that the others do not wait for them. The current version stays where it is, unless nothing had been saved yet: then it moves to
-    /// the most recent unbranched head.
+    /// Retrieves from each attached exchange and then sends to it, one exchange after the other. Exchanges whose other side could not be
+    /// reached the last time come last, so that the others do not wait for them. The current version does not move, unless nothing had been
+    /// saved yet: then it moves to the most recent unbranched head.
     ///
-    /// The failure of one exchange is told beside what others did; when it was cancelled, those behind it have no turn.
+    /// The outcome reports the failure of an exchange beside the results of the others. If one was cancelled, those after it have no turn.
     /// - Throws: `.busy` from within a callback of a running exchange, `.closed`.
     public func exchangeAll(_ control: OperationControl = OperationControl()) throws -> ExchangeOutcome {
         try exchangeAll(among: nil, control)
     }
 
-    /// What became of one exchange in its turn.
+    /// The result of one exchange in its turn.
     struct Turn: Sendable {
         var part: Exchanged
-        /// If the first content of a new store was taken up.
+        /// The move, if the coordinator adopted the first content of a new store.
         var move: Move?
     }
-    /// Runs the turn of an exchange, and answers what came of it; nil: it goes on beside the others, which do not wait for it.
+    /// Runs the turn of an exchange and returns its result. Returns nil if the turn continues beside the others, which do not wait for it.
     typealias TurnRunner = (
         _ name: String, _ exchange: Exchange, _ turn: @escaping @Sendable (OperationControl) -> Turn
     ) -> Turn?
 
-    /// The same with those of the names (nil: all), and, if asked for, without retrieving, or without sending to some.
-    /// - Parameter run: runs each turn; nil: they run here.
+    /// Exchanges as above, with the exchanges of some names (nil: all). It may skip retrieving, or skip sending to some.
+    /// - Parameter run: runs each turn; nil: they run on this thread.
     func exchangeAll(
         among names: Set<String>?, onlySending: Bool = false, onlyReceiving: Set<String> = [], turns run: TurnRunner? = nil,
         _ control: OperationControl
@@ -216,7 +216,7 @@ extension StoreCoordinator {
         return turn
     }
 
-    /// As `exchangeAll`, but the first failure is thrown after all exchanges had their turn.
+    /// Exchanges as `exchangeAll`, but throws the first failure after all exchanges had their turn.
     @discardableResult
     public func exchange(_ control: OperationControl = OperationControl()) throws -> ExchangeOutcome { try exchangeAll(control).get() }
 

@@ -1,7 +1,7 @@
-/// Taking what came into the current version: merges, and whole rounds of exchanges and merges.
+/// Merges received versions into the current version, alone or in whole rounds.
 extension StoreCoordinator {
-    /// Folds heads into the current version and moves it there. When all of them have the state of the current version, nothing is
-    /// made, and the newest of them is the one to be at.
+    /// Folds heads into the current version and moves it to the result. If all of them have the state of the current version, no version is
+    /// made, and the current version moves to the newest of them.
     /// - Returns: whether the current version changed.
     @discardableResult
     public func merge(
@@ -11,20 +11,21 @@ extension StoreCoordinator {
         try mergeAll(selection: selection, arbiter: arbiter, metadata: metadata, control).get().isMove
     }
 
-    /// What a merge did.
+    /// The result of a merge.
     public struct MergeOutcome: Sendable {
-        /// Where it moved the current version: also before it failed, to the first content of a new store.
+        /// The move of the current version. It may have moved to the first content of a new store even if the merge failed.
         public var move: Move
-        /// What ended it, or why heads were left out, or rules that were registered: the others are of a number that is not known here.
+        /// The error that ended the merge, or the reason why heads or registered rules were left out: there are rules with an unknown
+        /// number.
         public var failure: (any Error)?
-        /// The move, when nothing failed.
+        /// Returns the move if nothing failed.
         public func get() throws -> Move {
             if let failure { throw failure }
             return move
         }
     }
 
-    /// As above, but the failure of the merge is told beside the move.
+    /// Merges as above, but returns the failure of the merge beside the move.
     public func mergeAll(
         selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(),
         _ control: OperationControl = OperationControl()
@@ -32,7 +33,7 @@ extension StoreCoordinator {
         try store.reloadHistory()
         let at = currentVersion
         var outcome = MergeOutcome(move: try adoptFirstContent() ?? Move(from: at, to: at))
-        // Told when the others are merged: anybody can make versions with such rules.
+        // Reported after the others are merged, since any device can make versions with such rules.
         var leftOut: StoreError?
         do {
             let merged = try moving("Merging", control) {
@@ -49,14 +50,15 @@ extension StoreCoordinator {
         return outcome
     }
 
-    /// Whether there are other heads for `merge` than the current version. It may make nothing of them all the same.
+    /// Returns whether `merge` would find heads other than the current version. It may still make no version of them.
     func hasHeadsToMerge(_ selection: HeadSelection) throws -> Bool {
         try store.reloadHistory()
         let at = currentVersion
         return try at == EmptyRoot.id ? startingVersion() != nil : store.hasOtherHeads(than: at, selection)
     }
 
-    /// Before the first save, content that arrived becomes the current version; nil when it is something else already.
+    /// Moves the current version to content that arrived before the first save. Returns nil if the current version is no longer the empty
+    /// root.
     func adoptFirstContent() throws -> Move? {
         guard currentVersion == EmptyRoot.id else { return nil }
         return try moving("Taking up the first content") {
@@ -65,32 +67,32 @@ extension StoreCoordinator {
         }.move
     }
 
-    /// What a whole round did.
+    /// The result of a whole round.
     public struct SyncOutcome: Sendable {
-        /// What was exchanged before the merge.
+        /// The results of the exchanges before the merge.
         public var before: ExchangeOutcome
-        /// What was exchanged after it; nil when there was no need to.
+        /// The results of the exchanges after the merge; nil if none were needed.
         public var after: ExchangeOutcome?
-        /// Where all of it together moved the current version.
+        /// The move of the current version over the whole round.
         public var move: Move
         /// Whether the merge moved the current version.
         public var hasMerged = false
-        /// What ended the merge.
+        /// The error that ended the merge.
         public var mergeFailure: (any Error)?
-        /// The first failure of all.
+        /// The first failure of the round.
         public var failure: (any Error)? { before.failure ?? mergeFailure ?? after?.failure }
-        /// As it is when nothing failed.
+        /// Returns the outcome if nothing failed.
         public func get() throws -> SyncOutcome {
             if let failure { throw failure }
             return self
         }
     }
 
-    /// A whole round: exchanges, merges what came into the current version, and exchanges again when that changed something, so that
-    /// what was merged does not wait for the next round. Of several exchanges each gets what came from the others. A place that could not
-    /// be reached is tried once.
+    /// Runs a whole round: exchanges, merges received versions into the current version, and exchanges again if the merge changed
+    /// something, so that the result does not wait for the next round. If there are several exchanges, each receives the versions from the
+    /// others. A place that could not be reached is tried once.
     ///
-    /// What fails is told beside what was done: without a connection, what is here already is merged all the same.
+    /// The outcome reports failures beside results. Without a connection, present versions are merged nevertheless.
     /// - Throws: `.busy` from within a callback of a running exchange or merge, `.closed`.
     public func syncAll(
         selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(),
@@ -99,7 +101,7 @@ extension StoreCoordinator {
         try syncAll(among: nil, selection: selection, arbiter: arbiter, metadata: metadata, control)
     }
 
-    /// The same with those exchanges that have the names (nil: all), and without sending to some.
+    /// Runs a round as above, with the exchanges of some names (nil: all). It may skip sending to some.
     func syncAll(
         among names: Set<String>?, selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil,
         metadata: Metadata = Metadata(), onlyReceiving: Set<String> = [], turns: TurnRunner? = nil, _ control: OperationControl
@@ -110,8 +112,8 @@ extension StoreCoordinator {
             onlyReceiving: onlyReceiving, turns: turns, control)
     }
 
-    /// What follows in a round when the first exchanges are done.
-    /// - Parameter isPassedOn: whether what came goes to others than those that it came from.
+    /// Completes a round after its first exchanges.
+    /// - Parameter isPassedOn: whether received versions are sent to places other than the one that they came from.
     func finishSync(
         _ first: ExchangeOutcome, among names: Set<String>?, isPassedOn: Bool, selection: HeadSelection,
         arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(), onlyReceiving: Set<String>, turns: TurnRunner?,
@@ -139,7 +141,7 @@ extension StoreCoordinator {
         return outcome
     }
 
-    /// As `syncAll`, but the first failure is thrown after everything had its turn.
+    /// Runs a round as `syncAll`, but throws the first failure after every step had its turn.
     @discardableResult
     public func sync(
         selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(),

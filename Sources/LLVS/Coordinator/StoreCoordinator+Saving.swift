@@ -1,41 +1,40 @@
-/// Saving on top of the current version, and reading there.
+/// Saves on top of the current version, and reads values there.
 extension StoreCoordinator {
-    /// What a save did.
+    /// The result of a save.
     public struct Saved: Sendable {
-        /// The new version; nil when there was nothing to save.
+        /// The new version; nil if there was nothing to save.
         public var version: Version?
-        /// Where the current version was before the save, and is after it.
+        /// The current version before and after the save.
         public var move: Move
     }
 
-    /// Where a value is read.
+    /// The version at which a value is read.
     public enum Place: Sendable {
-        /// At the current version.
+        /// The current version.
         case current
         /// The newest head of a branch.
         case branch(String)
-        /// At this version, which must be in the store.
+        /// A version, which must be in the store.
         case version(VersionID)
     }
 
-    /// Records changes on top of the current version and moves it; with `branch`, on top of the newest head of that
-    /// branch (the current version when it has none yet), and the current version moves only if it was that head.
+    /// Records changes on top of the current version and moves it. With `branch`, records them on top of the newest head of that branch, or
+    /// of the current version if the branch has no head. The current version then moves only if it was the version saved on.
     ///
-    /// When heads without a branch are known that have the state of the current version, which is one of them, all of them are first
-    /// merged into the version of that state that is the same everywhere, and the save stands on that.
+    /// If the current version is a head without a branch, and other such heads have its state, all of them are merged first. The merge is
+    /// the same on every device, and the save is made on top of it.
     /// - Parameters:
-    ///   - changes: what to insert, update and remove; at most one for each id.
+    ///   - changes: the values to insert, update and remove; at most one change for each id.
     ///   - own: metadata of the version, besides the coordinator's `defaultMetadataForNewVersions`; its own entries win.
     ///   - branch: the branch to save on; nil: the current version's.
-    ///   - expected: the version that the save is to stand on; when another is there by now, nothing is stored.
-    ///   - merges: whether to save also if another version than `expected` is current by now. If one of the values that are saved has
-    ///     changed since, the new version stands on `expected`, and is merged with the current one at once; else it stands on the current
-    ///     one.
+    ///   - expected: the version to save on. If it is no longer the one to save on, nothing is stored.
+    ///   - merges: whether to save even if another version than `expected` is current. If a saved value has changed since `expected`, the
+    ///     new version is made on `expected` and merged with the current version at once. Otherwise it is made on the current version.
     ///   - timestamp: as for `Store.makeVersion`.
-    /// - Returns: the new version, or nil when there was nothing to save: no metadata, and no changes but removals of what is not there.
-    ///   With `merges` that is the save, and the current version may be a merge of it.
-    /// - Throws: `.moved` when another version than `expected` is current, with `merges` one that is no descendant of it; and what
-    ///   `makeVersion` throws. If the merge fails, the save is a head of its own, and the next merge tells why.
+    /// - Returns: the new version, or nil if there was nothing to save: no metadata, and no changes except removals of absent values. With
+    ///   `merges` the result is the save itself, and the current version may be a merge of it.
+    /// - Throws: `.moved` if another version than `expected` is current, or with `merges` one that is not a descendant of it; and errors of
+    ///   `makeVersion`. If the merge fails, the save remains a head of its own, and the next merge reports the reason.
     @discardableResult
     public func save(
         _ changes: [Value.Change], metadata own: Metadata = Metadata(), branch: String? = nil, expected: VersionID? = nil,
@@ -46,7 +45,7 @@ extension StoreCoordinator {
         }
     }
 
-    /// As above, with bytes that stay the caller's, and values that are asked for piece by piece.
+    /// Saves as above, with bytes that the caller owns, and with values that are read in pieces.
     @discardableResult
     @inline(never)
     public func save(
@@ -64,7 +63,7 @@ extension StoreCoordinator {
             let at = currentVersion
             return Saved(version: nil, move: Move(from: at, to: at))
         }
-        // As `moving` does, but without closures, each of which would count references to all that it captures.
+        // Does the same as `moving` without closures, since each closure would count references to all that it captures.
         let entered = try saveGate.enter("Saving")
         let from = current
         defer {
@@ -84,7 +83,7 @@ extension StoreCoordinator {
         return Saved(version: made, move: Move(from: from, to: current))
     }
 
-    /// Whether a save says no more than to remove what is not there.
+    /// Returns whether a save only removes absent values.
     private func removesNothing(
         _ changes: BorrowedChanges, _ sources: [ValueSource], _ own: Metadata, at base: VersionID
     ) throws -> Bool {
@@ -94,7 +93,7 @@ extension StoreCoordinator {
         return try changes.allSatisfy { try store.maps.entry($0.id, at: ordinal) == nil }
     }
 
-    /// What a save stands on, and whether the current version goes with it. The caller holds `saveGate`.
+    /// Returns the version to save on, and whether the current version moves with it. The caller holds `saveGate`.
     private func base(_ branch: String?, _ expected: VersionID?) throws -> (id: VersionID, isCurrent: Bool) {
         var base = (id: current, isCurrent: true)
         if let branch {
@@ -111,8 +110,8 @@ extension StoreCoordinator {
         return base
     }
 
-    /// Whether one of the values that are to be saved is another at the current version than at the version where it was read.
-    /// - Throws: `.moved` if the current version does not descend from that: a merge would bring along other changes of another line.
+    /// Returns whether one of the values to save differs between the current version and the version at which it was read.
+    /// - Throws: `.moved` if the current version does not descend from that version: a merge would include other changes of another line.
     private func areChanged(
         _ changes: BorrowedChanges, _ sources: [ValueSource], between read: VersionID, and current: VersionID
     ) throws -> Bool {
@@ -147,13 +146,13 @@ extension StoreCoordinator {
             differences = KnownDifferences()
             move(to: merged.id)
         } catch {
-            // It is saved, as a version that came from elsewhere is, and merged as that is.
+            // The save remains a version beside the current one, and a later merge includes it.
             Log.write(.warning, "Version \(version.id) was saved beside \(from) in \(store.description), and not merged yet: \(error)")
         }
         return Saved(version: version, move: Move(from: from, to: current))
     }
 
-    /// What every version gets, with what this one gets.
+    /// Returns the metadata of all versions with that of this save.
     private func allMetadata(with own: Metadata, _ branch: String?) -> Metadata {
         var all = lock.withLock { metadata }
         for entry in own.entries { all[entry.key] = entry.value }
@@ -176,23 +175,23 @@ extension StoreCoordinator {
         let version = try store.makeVersion(basedOn: id, borrowing: changes, reading: sources, metadata: metadata, timestamp: timestamp)
         if base.isCurrent {
             differences.go(to: version.id, changed: changes, sources)
-            // With a timestamp it may have been there before, and then nothing was written.
+            // A version with a given timestamp may have existed before. If so, nothing was written.
             move(to: version.id, isAppended: timestamp == nil)
         }
         return version
     }
 
-    /// What to save on: the current version, joined with heads that have its state. The caller holds `saveGate`.
+    /// Returns the version to save on: the current version, merged with the heads that have its state. The caller holds `saveGate`.
     func base() throws -> VersionID {
         try store.join(headsLike: current, given: (options.arbiter as? RulesArbiter)?.given, knowing: &differences)
     }
 
-    /// The current version and the heads that have its state, into which `base` merges them.
+    /// Returns the current version and the heads that have its state, which `base` merges.
     func headsLikeCurrent() throws -> [VersionID] {
         try store.headsLike(current, given: (options.arbiter as? RulesArbiter)?.given, knowing: &differences)
     }
 
-    /// The version that a place names; nil for a branch without a head.
+    /// Returns the version that a place names; nil for a branch without a head.
     public func version(at place: Place) throws -> VersionID? {
         switch place {
         case .current: return currentVersion
@@ -201,7 +200,7 @@ extension StoreCoordinator {
         }
     }
 
-    /// The value that prevails there; nil when none does.
+    /// Returns the value that prevails at a place; nil if there is none.
     public func value(_ id: ValueID, at place: Place = .current) throws -> Value? {
         guard let version = try version(at: place) else { return nil }
         return try store.value(id, at: version)

@@ -1,24 +1,24 @@
-/// Undoing what this device saved, and doing it again.
+/// Undoes and redoes the saves of this device.
 extension StoreCoordinator {
-    /// What there is to undo or to redo.
+    /// The saves to undo, or the undo to redo.
     public struct Undoable: Sendable {
-        /// The saves that count as one, newest first; of a redo the undo.
+        /// The saves of one undo, newest first; for a redo, the undo.
         public var versions: [VersionID] = []
-        /// As the newest of them was described.
+        /// The description of the newest of them.
         public var description: String?
     }
 
-    /// What an undo or a redo did.
+    /// The result of an undo or a redo.
     public struct Undone: Sendable {
-        /// What it was about; nil: there was nothing to undo.
+        /// The saves or the undo; nil if there was nothing to undo.
         public var what: Undoable?
-        /// What was undone in which values, and what was left.
+        /// The values that were reverted, and those that were left.
         public var reverted = Store.Reverted()
-        /// Where the current version was before, and is after it.
+        /// The current version before and after.
         public var move: Move
     }
 
-    /// As it stands in the metadata of saves.
+    /// The name of the device as the metadata of saves contains it.
     var deviceMark: [UInt8]? { options.device.map { UndoMarks.json(Array($0.utf8)) } }
 
     private func device() throws -> [UInt8] {
@@ -30,27 +30,27 @@ extension StoreCoordinator {
         return mark
     }
 
-    /// What `undo` would take back: the last save of this device among what led to the current version that was not undone yet, with those
-    /// before it that are of its group; and what `redo` would. Read from the history, so it survives restarts.
-    /// - Throws: `.invalidArgument` when the coordinator has no device.
-    /// - Complexity: the versions since that save.
+    /// Returns what `undo` and `redo` would revert. `undo` reverts the last save of this device in the history of the current version that
+    /// is not undone, together with the earlier saves of its group. The result comes from the history, so it survives restarts.
+    /// - Throws: `.invalidArgument` if the coordinator has no device.
+    /// - Complexity: the number of versions since that save.
     public func undoable(_ control: OperationControl = OperationControl()) throws -> (undo: Undoable?, redo: Undoable?) {
         let device = try device()
         return try moving("Looking for what to undo") { try find(device, control) }.result
     }
 
-    /// Takes back the last save of this device that was not undone yet, as `Store.revert` does, in a version of its own. What others
-    /// changed since stays. When nothing of it is left to take back, nothing is stored, and the next call goes on with the save before,
-    /// also of another process, as long as nobody changes those values. If it was merged with what others changed, and theirs stands, a
-    /// version without changes notes the undo: so it does not come back when the others undo theirs.
-    /// - Throws: `.invalidArgument` when the coordinator has no device, and as `Store.revert`.
+    /// Reverts the last save of this device that is not undone, as `Store.revert` does, in a version of its own. Later changes by others
+    /// remain. If nothing of the save is left to revert, nothing is stored, and the next call continues with the save before. This also
+    /// holds in other processes, as long as those values do not change. If the save was merged with changes of others, and theirs prevail,
+    /// a version without changes records the undo. The save then does not return when the others undo theirs.
+    /// - Throws: `.invalidArgument` if the coordinator has no device, and as `Store.revert`.
     public func undo(metadata: Metadata = Metadata(), _ control: OperationControl = OperationControl()) throws -> Undone {
         let device = try device()
         return try revert(metadata, control, isOwn: true) { try self.find(device, control).undo }
     }
 
-    /// Takes back what a version changed, whoever saved it, as `Store.revert` does, and moves to the result. Of an undo of this device:
-    /// what that had undone is there again, and is the next to be undone.
+    /// Reverts a version of any device, as `Store.revert` does, and moves to the result. If the version is an undo of this device, the save
+    /// that it undid is restored, and is the next to be undone.
     /// - Throws: as `Store.revert`.
     public func revert(
         _ version: VersionID, parent: Fork.Side = .first, metadata: Metadata = Metadata(), _ control: OperationControl = OperationControl()
@@ -58,7 +58,7 @@ extension StoreCoordinator {
         try revert(metadata, control, parent) { Undoable(versions: [version]) }
     }
 
-    /// Takes back the last undo of this device, when it saved nothing since.
+    /// Reverts the last undo of this device, if it saved nothing since.
     /// - Throws: as `undo`.
     public func redo(metadata: Metadata = Metadata(), _ control: OperationControl = OperationControl()) throws -> Undone {
         let device = try device()
@@ -85,12 +85,12 @@ extension StoreCoordinator {
                 let (ordinal, now) = (try store.requireOrdinal(version), try store.requireOrdinal(current))
                 return try ordinal == now || store.walk(AncestorSearch(ordinal, of: now), paced.look)
             }
-            // What is to be undone may be behind another head alone that has the same state.
+            // The versions to undo may be in the history of another head only, which has the same state.
             var head = try !isOwn || what.versions.allSatisfy(isBehindCurrent) ? current : base()
             var done = try undone(at: head)
             if head == current, !done.changes.isEmpty || done.merge.hasMet {
                 head = try base()
-                // Another head that has the same state may have edits in its history that lost against what is undone.
+                // Another head with the same state may have edits in its history that lost against the undone ones.
                 if head != current { done = try undone(at: head) }
             }
             var all = lock.withLock { metadata }
@@ -103,8 +103,8 @@ extension StoreCoordinator {
                 all[UndoMarks.undoKey] = UndoMarks.json(what.versions)
             }
             let reverted = try store.make(done.changes, of: done.merge, on: head, all, paced)
-            // If it was merged with others' saves, the undo is noted although it changes nothing by now: so it does not come back once they
-            // undo theirs.
+            // If the save was merged with saves of others, the undo is recorded even if it changes nothing now. The save then does not
+            // return when the others undo theirs.
             let isNoted = try reverted.version == nil && (done.merge.hasMet || what.versions.contains(where: isEmptyUndo))
             let noted = try isNoted ? store.makeVersion(basedOn: head, changes: [], metadata: all) : nil
             if let version = reverted.version ?? noted {
@@ -120,12 +120,11 @@ extension StoreCoordinator {
 
     // MARK: Saves of which nothing is left
 
-    /// The cache in which they are kept for the next process, those told of last. Without it they are told about once more, and nothing
-    /// else.
+    /// The cache that holds these saves for the next process, the most recently reported ones. If it is lost, they are reported once more.
     private var passedOverName: String { "undo-\(options.name)" }
     private static let mostKept = 4_096
 
-    /// Oldest first, each with what it was judged by.
+    /// The saves, oldest first, each with the state by which it was judged.
     private func keptAsPassedOver() -> [(id: VersionID, state: [UInt8])] {
         let text = (try? store.cacheGet(passedOverName)) ?? []
         return text.split(separator: UInt8(ascii: "\n")).compactMap { line in
@@ -146,19 +145,20 @@ extension StoreCoordinator {
         let now = try store.requireOrdinal(current)
         let judged = try versions.map { (id: $0, state: try state(after: store.requireOrdinal($0), at: now, control)) }
         passedOver = knownAsPassedOver().merging(judged.map { ($0.id, $0.state) }) { $1 }
-        // What another process added meanwhile stays.
+        // Saves that another process added meanwhile are retained.
         let added = Set(versions), all = keptAsPassedOver().filter { !added.contains($0.id) } + judged
         let lines = all.suffix(Self.mostKept).map { $0.state + Array(" \($0.id)\n".utf8) }
         try? store.cachePut(passedOverName, Array(lines.joined()))
     }
 
-    /// Whether nothing could be undone of a version, and nobody changed since what it is about.
+    /// Returns whether nothing of a version could be undone, and its values have not changed since then.
     private func isPassedOver(_ version: UInt32, at now: UInt32, _ control: PacedControl) throws -> Bool {
         guard let judged = knownAsPassedOver()[store.versionID(version)] else { return false }
         return try judged == state(after: version, at: now, control)
     }
 
-    /// What an undo of a version goes by: a digest of which versions stored the values that it changed, and the rules, as they are now.
+    /// Returns the state on which an undo of a version depends: a digest of the versions that now store the values that it changed, and the
+    /// rules.
     private func state(after version: UInt32, at now: UInt32, _ control: PacedControl) throws -> [UInt8] {
         var hash = SHA256()
         func add(_ key: UnsafeRawBufferPointer) throws {
@@ -176,16 +176,16 @@ extension StoreCoordinator {
         return InterchangeEncoder.hex(hash.finish())
     }
 
-    /// Whether a version undoes others and changed nothing by that.
+    /// Returns whether a version undoes others and changed nothing.
     private func isEmptyUndo(_ version: VersionID) throws -> Bool {
         let ordinal = try store.requireOrdinal(version)
         return try store.changeCount(of: version) == 0 && store.lock.withRead { store.dag.rows[Int(ordinal)].traits.contains(.undoes) }
     }
 
-    /// The caller holds `saveGate`.
+    /// Finds the next undo and the next redo. The caller holds `saveGate`.
     private func find(_ device: [UInt8], _ control: OperationControl) throws -> (undo: Undoable?, redo: Undoable?) {
         var undo: Undoable?, redo: Undoable?, group: [UInt8]?, isRedoKnown = false
-        // Of what is here: others may have named any number of versions that nobody has.
+        // Only versions in the store are recorded here: others may have named any number of absent versions.
         var undone: Set<UInt32> = [], redone: Set<UInt32> = []
         guard current != EmptyRoot.id else { return (nil, nil) }
         let paced = control.paced(.reading, doing: "Looking for what to undo in \(store.description)")
@@ -201,7 +201,7 @@ extension StoreCoordinator {
                 guard let version = found, version.metadata[UndoMarks.deviceKey] == device, version.predecessors.count == 1,
                     let name = ordinal(version.id)
                 else { continue }
-                // Of an undo or a redo that was undone itself, by its id, nothing is left either.
+                // An undone version is skipped, and so is an undo or a redo whose id an undo names.
                 if undone.contains(name) { continue }
                 func description() throws -> String? { try UndoMarks.string(version.metadata[UndoMarks.descriptionKey], paced) }
                 var isRedo = false
@@ -218,7 +218,7 @@ extension StoreCoordinator {
                         isRedoKnown = true
                     }
                 } else if try !isPassedOver(name, at: now, paced) {
-                    // Whoever saved anew has nothing to redo.
+                    // After a new save there is nothing to redo.
                     isRedoKnown = true
                     let own = version.metadata[UndoMarks.groupKey]
                     if undo == nil {

@@ -1,8 +1,9 @@
 /// A transport with single files whose place a store remembers: docs/exchanges.md, "Which store a place belongs to".
 package protocol AddressedTransport: ExchangeTransport {
-    /// Returns what the place is called, and whose it is if the address alone does not say that; nil: the place is not remembered.
+    /// Returns the name of the place, and its account if the address alone does not identify it. Returns nil if the place is not
+    /// remembered.
     func placeAddress(in store: Store, _ check: @escaping () throws -> Void) throws -> (place: String, account: String?)?
-    /// Returns whether the caller said, since this was last asked, that the store joins whatever is at the place.
+    /// Returns whether the caller said, since the last call, that the store joins the place whatever it contains.
     func takeJoin() -> Bool
 }
 

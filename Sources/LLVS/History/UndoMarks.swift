@@ -1,17 +1,17 @@
-/// What versions say in their metadata so that a device finds what to undo, in whatever process, and whatever came by sync.
+/// The metadata by which a device finds the versions to undo, in any process, and whatever syncs brought.
 enum UndoMarks {
-    /// The device that saved: a JSON string.
+    /// The device that made the save: a JSON string.
     static let deviceKey = Metadata.deviceKey
-    /// Saves of one group, one after the other, count as one: a JSON string.
+    /// The group of the save: a JSON string. Successive saves of one group are undone together.
     static let groupKey = Array("__llvs_group".utf8)
-    /// What the save did, for a person: a JSON string.
+    /// A description of the save for people: a JSON string.
     static let descriptionKey = Array("__llvs_description".utf8)
     /// The versions that this one undoes: a JSON array of ids, newest first.
     static let undoKey = Array("__llvs_undo".utf8)
-    /// The undo that this one takes back: a JSON string, its id.
+    /// The id of the undo that this version reverts: a JSON string.
     static let redoKey = Array("__llvs_redo".utf8)
 
-    /// What a history notes of a version with this metadata.
+    /// Returns the traits that a history records for a version with this metadata.
     static func traits(_ metadata: Metadata) -> History.Traits {
         metadata.isEmpty || metadata[undoKey] == nil && metadata[redoKey] == nil ? [] : .undoes
     }
@@ -26,15 +26,15 @@ enum UndoMarks {
         Array("[\(ids.map { "\"\($0)\"" }.joined(separator: ","))]".utf8)
     }
 
-    /// A JSON string; nil where it is something else.
+    /// Returns the text of a JSON string; nil if the bytes are anything else.
     /// - Throws: what the control throws.
     static func string(_ bytes: [UInt8]?, _ control: PacedControl) throws -> String? {
         guard let bytes else { return nil }
-        // A string alone is no document.
+        // The parser reads only documents, and a string alone is not one.
         let whole = [UInt8(ascii: "[")] + bytes + [UInt8(ascii: "]")]
         let found = try? whole.withUnsafeBytes { raw -> String? in
             guard let text = try JSONTreeParser.parse(raw, work: DocumentControl(control.look)) else { return nil }
-            // The tree lies in the text.
+            // The tree points into the text.
             defer { withExtendedLifetime(text) {} }
             guard let top = text.tree.children(of: 0).first, text.tree.kind(top) == .string else { return nil }
             return String(decoding: text.tree.text(top), as: UTF8.self)
@@ -43,8 +43,8 @@ enum UndoMarks {
         return found ?? nil
     }
 
-    /// What stands between quotation marks and can be the id of a version: of a JSON array of ids, or of one alone, all of them. No more is
-    /// kept of what others write there, however much it is.
+    /// Calls a closure for each quoted text that is a valid version id, in a JSON array of ids or in a single JSON string. It buffers
+    /// nothing, since a peer may have written metadata of any size.
     /// - Throws: what the control throws.
     static func forEachID(_ bytes: [UInt8]?, _ control: PacedControl, _ body: (VersionID) -> Void) throws {
         guard let bytes else { return }

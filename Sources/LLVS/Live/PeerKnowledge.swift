@@ -1,9 +1,9 @@
-/// What a store knows of its links: in which order its versions arrived, and how far it has everything of other devices. It is cached for
-/// the next opening, which loads it if the versions arrived in the same order. Nothing relies on it.
+/// A store's knowledge about its links: the order in which its versions arrived, and how far it has everything of other devices. It is
+/// cached for the next opening, which loads it if the versions arrived in the same order. Nothing depends on it.
 final class PeerKnowledge: Sendable {
     struct Known {
         var since: LiveFrame.Since
-        /// The rows and the live versions at that time, which tell whether versions were withdrawn since.
+        /// The rows and the live versions at that time. They show whether versions were withdrawn since.
         var rows: Int, live: Int
     }
     struct State {
@@ -18,11 +18,11 @@ final class PeerKnowledge: Sendable {
         var savedAt: Double?
         /// By device key.
         var known: [[UInt8]: Known] = [:]
-        /// Links whose other side is known, and that last.
+        /// Open links whose other device is known.
         var open: [ObjectIdentifier: OpenLink] = [:]
-        /// Links over which what comes to the store is sent.
+        /// Links over which new versions of the store are sent.
         var links: Set<ObjectIdentifier> = []
-        /// By device and by address: the negotiations that are left (a rate limit), and when that was computed.
+        /// The rate limits of negotiations by device and by address: how many are left, and when that was computed.
         var negotiations: [[UInt8]: (left: Double, at: Double)] = [:]
         var ofPlaces: [String: (left: Double, at: Double)] = [:]
         /// The versions that were requested over the links.
@@ -33,14 +33,14 @@ final class PeerKnowledge: Sendable {
     /// A link that was opened by the other side.
     struct OpenLink {
         let device: [UInt8], place: String
-        /// When something came last, by the steady clock.
+        /// When bytes last arrived, by the steady clock.
         var heardAt: Double
-        /// It is to end, for a newer one.
+        /// The link has to end in favour of a newer one.
         var givesWay = false
     }
-    /// Links of one device key, and those of one address, where anybody who is paired gets in.
+    /// The most links of one device key, and of one address if any paired device is accepted.
     static let linksOfDevice = 8, linksOfPlace = 64
-    /// Seconds after which a link that is silent ends for a newer one.
+    /// The seconds of silence after which a link ends in favour of a newer one.
     static let silence = 30.0
 
     // The store's locks are taken within it.
@@ -48,7 +48,7 @@ final class PeerKnowledge: Sendable {
     private static let limit = 1_024
     /// The rate limit of a device: negotiations at once, and then per second.
     private static let atOnce = 10, aSecond = 1
-    /// The rate limit of all devices of an address that may use any key of the pairing: a new key is drawn as quickly as one is refused.
+    /// The rate limit of all devices of an address if any key of the pairing is accepted, since a device can create new keys at will.
     private static let ofPlace = 100, ofPlaceASecond = 10
 
     static func of(_ store: Store) -> PeerKnowledge { store.attachments.object(PeerKnowledge.self) { PeerKnowledge() } }
@@ -57,15 +57,15 @@ final class PeerKnowledge: Sendable {
     /// Begins a new incarnation: the order of arrival no longer determines what others lack, and will not at the next opening.
     func renew(_ store: Store) {
         state.withLock { ($0.incarnation, $0.earlier, $0.isChanged) = (.random(), [], true) }
-        // Before a device hears of the new one.
+        // The cached state is deleted before a device receives the new incarnation.
         if PeerKnowledge.isKept(store) { try? store.cacheDelete(PeerKnowledge.name) }
     }
     /// Incarnations of earlier openings whose order this one continues.
     var earlier: [LiveFrame.Since] { state.withLock { $0.earlier } }
 
-    /// Lets a link in whose device is known now. If there are too many of it, or of its address, the one that is silent for longest ends.
+    /// Admits a link once its device is known. If its device or its address has too many links, the one with the longest silence ends.
     /// - Parameter place: as for `mayNegotiate`.
-    /// - Returns: how many there may be, if there are as many, and none is silent; nil: it is let in.
+    /// - Returns: nil if the link is admitted; otherwise the limit: there are that many links, and none is silent.
     func open(_ link: ObjectIdentifier, of device: [UInt8], from place: String, at now: Double = Clock.steady()) -> Int? {
         state.withLock { state in
             func full(_ most: Int, _ isOfSame: (OpenLink) -> Bool) -> Bool {
@@ -82,8 +82,8 @@ final class PeerKnowledge: Sendable {
             return nil
         }
     }
-    /// Notes when something came over a link last.
-    /// - Returns: false if it is to end for another one.
+    /// Records when bytes last arrived over a link.
+    /// - Returns: false if the link has to end in favour of another one.
     func lasts(_ link: ObjectIdentifier, heardAt: Double) -> Bool {
         state.withLock { state in
             guard let known = state.open[link] else { return true }
@@ -102,8 +102,8 @@ final class PeerKnowledge: Sendable {
     }
     var linkCount: Int { state.withLock { $0.links.count } }
 
-    /// Returns whether a device may negotiate once more, which takes a walk over the whole history.
-    /// - Parameter place: its address; empty if it is not known, or only devices with accepted keys are let in.
+    /// Returns whether a device may negotiate once more. A negotiation takes a walk over the whole history.
+    /// - Parameter place: its address; empty if it is not known, or if only devices with accepted keys are admitted.
     func mayNegotiate(_ device: [UInt8], from place: String = "", at now: Double = Clock.steady()) -> Bool {
         func take<Key: Hashable>(_ key: Key, _ all: inout [Key: (left: Double, at: Double)], _ atOnce: Int, _ aSecond: Int) -> Bool {
             let most = Double(atOnce), perSecond = Double(aSecond)
@@ -136,7 +136,7 @@ final class PeerKnowledge: Sendable {
         }
     }
 
-    /// Records that everything that a device had up to there is stored.
+    /// Records that everything that a device had up to that point is stored.
     func note(_ since: LiveFrame.Since, of device: [UInt8], in store: Store) {
         // This runs for each frame, so it uses counts and no walk.
         let (rows, live) = store.lock.withRead { (store.dag.rows.count, store.dag.liveCount) }
@@ -149,7 +149,7 @@ final class PeerKnowledge: Sendable {
     /// Records that a device acknowledged more versions.
     func noteAcknowledged() { state.withLock { $0.isChanged = true } }
 
-    /// Returns how far everything of a device is stored; nothing if that is not known.
+    /// Returns the point up to which everything of a device is stored; an empty one if that is not known.
     func since(of device: [UInt8], in store: Store) -> LiveFrame.Since {
         guard let known = state.withLock({ $0.known[device] }), PeerKnowledge.live(known.rows, store) == known.live else {
             return LiveFrame.Since()

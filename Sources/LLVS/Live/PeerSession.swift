@@ -1,15 +1,15 @@
 import CLLVSShims
 
-/// One end of a direct connection between two stores, without the connection: it reads the bytes that arrived and returns the bytes to
-/// send (docs/live-protocol.md). The program that carries the bytes decides when; nothing waits here.
+/// Runs one end of a direct connection between two stores, without the connection: it reads the bytes that arrived and returns the bytes to
+/// send (docs/live-protocol.md). The program that carries the bytes decides when; the session never waits.
 ///
-/// Both stores get what they lack, and then what is saved in either, as long as the connection lasts. If it breaks, what was stored
-/// stays, and the next one continues from there.
+/// Both stores receive the versions that they lack. Then they receive each other's saves as long as the connection lasts. If it breaks,
+/// stored versions remain, and the next connection continues from there.
 ///
 /// Threads: all calls may be made from any thread. The calls of one session wait for each other.
 public final class PeerSession: @unchecked Sendable {
     // Sendable: `lock` guards all mutable state.
-    /// How a session is opened.
+    /// The options of a session.
     public struct Options: Sendable {
         /// Whether this side opened the connection.
         public var isInitiator = true
@@ -39,7 +39,7 @@ public final class PeerSession: @unchecked Sendable {
         public var outer: [UInt8] = []
         /// Called with the key of the device that was given the pairing.
         var admitted: (@Sendable (_ key: [UInt8]) -> Void)?
-        /// Called when the other side has proved that it got what it was given.
+        /// Called when the other side has proved that it received the pairing.
         var settled: (@Sendable () -> Void)?
         /// The device key that the invitation is for; empty for any. Other devices get no answer.
         var onlyFor: [UInt8] = []
@@ -73,7 +73,7 @@ public final class PeerSession: @unchecked Sendable {
         case ended = 4
     }
 
-    /// What happened so far.
+    /// The state of a session so far.
     public struct Status: Sendable {
         /// The phase of the session.
         public var phase = Phase.connecting
@@ -98,7 +98,7 @@ public final class PeerSession: @unchecked Sendable {
     let store: Store
     var options: Options
     private let lock = Lock(.unordered)
-    /// The state before the running call, and the thread of that call: observers of the store are called within it.
+    /// The state before the running call, and the thread of that call: it may call observers of the store.
     private let shown = Guarded<(status: Status, thread: pthread_t?)>((Status(), nil))
     var link: LiveLink
     var status = Status()
@@ -108,7 +108,7 @@ public final class PeerSession: @unchecked Sendable {
     var saidGoodbye = false, heardGoodbye = false, isClosing = false
     /// Whether a byte of the other side arrived.
     private var hasCome = false
-    /// The error that ended it while other bytes had to be sent first.
+    /// The error that will end the session after the remaining bytes are sent.
     private var failing: (any Error)?
     var myHello = LiveFrame.Hello()
     var hello: LiveFrame.Hello?
@@ -128,9 +128,9 @@ public final class PeerSession: @unchecked Sendable {
 
     // Time.
     private var hasHeard = true
-    /// Bytes that came since then, and when that was, by the steady clock.
+    /// Bytes that arrived since `cameAt`, and that time, by the steady clock.
     private var heardBytes = 0, cameAt = -Double.infinity
-    /// So many bytes of a frame are a sign that the other side lives.
+    /// Receiving this many bytes of a frame proves that the other side is alive.
     static let sign = 16 << 10
     private var heardAt: Double?
     private var began: Double?
@@ -214,8 +214,7 @@ public final class PeerSession: @unchecked Sendable {
             "A connection cannot be used from within an observer of the store that hears of what it brought. Do it on another thread.")
     }
 
-    /// Whether this runs within a call of the session on this thread: in an observer of the store that hears of versions that the session
-    /// stored.
+    /// Whether this thread is within a call of the session: an observer of the store is being notified of versions that the session stored.
     private var isWithin: Bool { shown.withLock { $0.thread.map { pthread_equal($0, pthread_self()) != 0 } ?? false } }
 
     /// Returns the problems since the last call: versions that could not be sent or received, and hold back only their successors.
@@ -233,7 +232,7 @@ public final class PeerSession: @unchecked Sendable {
     /// Reads bytes that arrived, in pieces of any size.
     /// - Parameter bytes: valid during the call.
     /// - Throws: the error by which the session ended: `.wrongKey` if the other side is not paired, `.damaged`, `.tooLarge`,
-    ///   `.newerFormat`, and errors of the store. `send` returns the bytes that tell the other side.
+    ///   `.newerFormat`, and errors of the store. `send` returns the bytes that report it to the other side.
     public func receive(_ bytes: UnsafeRawBufferPointer) throws {
         try step {
             hasCome = hasCome || !bytes.isEmpty
@@ -251,15 +250,16 @@ public final class PeerSession: @unchecked Sendable {
         }
     }
 
-    /// A frame is a sign of the other side. Of one that comes slowly each part is that has some size: who drips is as good as silent.
+    /// Records received bytes. A whole frame proves that the other side is alive. In a slow frame, only parts of a certain size do, so that
+    /// a side that sends single bytes counts as silent.
     private func hear(_ count: Int) {
         heardBytes += count
         if !link.isOpen || heardBytes >= PeerSession.sign { (hasHeard, heardBytes, cameAt) = (true, 0, Clock.steady()) }
     }
 
-    /// The connection has ended: nothing comes any more.
-    /// - Throws: `.wrongKey` when the other side ended it before it said who it is, as it does for those that it does not know; `.cutShort`
-    ///   when it was cut.
+    /// Ends the session after the connection has ended.
+    /// - Throws: `.wrongKey` if the other side ended it before it identified itself, as it does for unknown devices; `.cutShort` if the
+    ///   connection was cut.
     public func receiveEnd() throws { try receiveEnd(nil) }
     /// - Parameter cut: the system's error if the connection did not end in order.
     func receiveEnd(_ cut: Errno?) throws {
@@ -270,7 +270,7 @@ public final class PeerSession: @unchecked Sendable {
         }
     }
 
-    /// Returns why it ended without a goodbye. A listener closes without a byte if it does not know the device.
+    /// Returns the error for an end without a goodbye. A listener closes without sending a byte if it does not know the device.
     private func ended(_ cut: Errno?) -> StoreError {
         let how = cut.map { " (\($0))" } ?? ""
         if hasCome, options.invitation != nil, options.pairing == nil, status.pairing == nil {
@@ -313,13 +313,13 @@ public final class PeerSession: @unchecked Sendable {
         try step {
             if let failing {
                 self.failing = nil
-                // It may have ended by the same error in the meantime: then its goodbye is sent.
+                // The session may have ended by the same error meanwhile. If so, its goodbye is sent.
                 if status.phase != .ended { throw failing }
             }
             while filled < buffer.count {
                 if link.outgoingCount == 0 {
                     do { try produce() } catch {
-                        // The returned bytes may end within a message: the rest goes first, and then why it ends.
+                        // The returned bytes may end within a message, so the rest is sent before the reason for the end.
                         guard filled > 0 else { throw error }
                         failing = error
                         break
@@ -354,13 +354,13 @@ public final class PeerSession: @unchecked Sendable {
     }
     /// The most idle seconds in the background.
     static let idleLimit = 1_200.0
-    /// The seconds within which the other side must say who it is.
+    /// The seconds within which the other side must identify itself.
     static let patience = 10.0
     static let stranger = StoreError(.cutShort, "The other side did not say within 10 seconds who it is. Connect again.")
 
-    /// Tells the session the time. A silent side is pinged, and given up if it does not answer.
-    /// - Parameter seconds: the time of any clock that never goes back.
-    /// - Throws: `.cutShort` if the other side was silent for 90 seconds, or for 10 before it said who it is.
+    /// Informs the session of the time. Pings a silent side, and ends the session if it does not answer.
+    /// - Parameter seconds: the time by a monotonic clock.
+    /// - Throws: `.cutShort` if the other side was silent for 90 seconds, or for 10 before it identified itself.
     public func tick(_ seconds: Double) throws {
         try step {
             guard status.phase != .ended else { return }
@@ -439,7 +439,7 @@ public final class PeerSession: @unchecked Sendable {
     static let renewed = "the keys were renewed since"
     static let outside = "it is not at the other end of the connection that carries this one"
 
-    /// Returns why it ended, for the program and for the other side.
+    /// Returns the error for the program, and the frame that reports it to the other side.
     private static func told(_ error: any Error) -> (StoreError, LiveFrame?) {
         let store = LiveFrame.error(LiveFault.Code.store.rawValue, "the store could not go on")
         switch error {
@@ -493,7 +493,7 @@ public final class PeerSession: @unchecked Sendable {
                     .damaged, "Something between the two changed what the other side sent. What had come before is kept. Connect again."),
                 nil
             )
-        // A closed store is nobody's fault.
+        // Closing the store is no error.
         case let error as StoreError where error.code == .closed: return (error, .bye)
         case let error as StoreError: return (error, [.cutShort, .wrongKey].contains(error.code) ? nil : store)
         default: return (StoreError(.internal, "A connection ended: \(error)."), store)

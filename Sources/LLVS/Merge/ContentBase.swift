@@ -1,10 +1,10 @@
-/// What the ancestors of a merge hold of an id: where there are several, their contents are merged into one.
+/// Computes the base value of an id for a merge. If there are several best common ancestors, their contents are merged into one.
 ///
-/// The best common ancestors are folded oldest first, by the same rules as the merge itself; the base of each step is made of the best
-/// common ancestors of those that were folded so far and the next one, in the same way. An explicit stack, since a ladder of criss-crosses
-/// may be high; which versions are the bases of which is kept for all ids, what they come to for one.
+/// The ancestors are folded oldest first, by the rules of the merge itself. The base of each step is computed in the same way, from the
+/// best common ancestors of the versions folded so far and the next one. An explicit stack replaces recursion, since criss-crosses may be
+/// nested deeply. The bases of versions are cached for all ids, and the folded values for one id.
 struct ContentBase {
-    /// The value that counts as the base, and what the merges that made it chose between.
+    /// The value that serves as the base, and the contested values of the merges that computed it.
     struct Found {
         var held: SideValue?
         var contested = ContestedValues()
@@ -15,10 +15,10 @@ struct ContentBase {
     private let bases: [UInt32]
     private let control: PacedControl
     private var folds: [[UInt32]: FoldedVersions] = [:]
-    /// What versions count as holding.
+    /// Returns the value of an id at a version.
     private let held: (UnsafeRawBufferPointer, UInt32) throws -> SideValue?
 
-    /// - Parameter held: what versions count as holding of an id; what prevails there unless it is given.
+    /// - Parameter held: returns the value of an id at a version. The default returns the value that prevails there.
     init(
         _ store: Store, bases: [UInt32], holding held: ((UnsafeRawBufferPointer, UInt32) throws -> SideValue?)? = nil,
         _ control: PacedControl
@@ -47,7 +47,7 @@ struct ContentBase {
                 continue
             }
             let other = try held(merge.key, top.versions[top.next])
-            // One event: nothing new.
+            // One version stored both, so there is nothing to merge.
             if !SideValue.isSameReference(top.found.held, other) {
                 let below = store.oldestFirst(try top.fold.bases(upTo: top.next, in: store, control))
                 guard let base = try known(below, merge.key, memo) else {
@@ -71,7 +71,7 @@ struct ContentBase {
         return memo[bases] ?? Found()
     }
 
-    /// What versions come to, if that needs no merge or was found out.
+    /// Returns the folded value of versions if that needs no merge or is already known.
     private func known(_ versions: [UInt32], _ key: UnsafeRawBufferPointer, _ memo: [[UInt32]: Found]) throws -> Found? {
         switch versions.count {
         case 0: return Found()

@@ -1,16 +1,18 @@
-/// Which versions stand for one state: the same ids with the same bytes, whichever versions stored them.
+/// Finds versions with equal states: the same ids with the same bytes, whichever versions stored them.
 extension Store {
-    /// So many are compared one with the other. Of more, a version is compared with as many groups of its sketch, and first under as many
-    /// ids in which others of that sketch differed: a peer can make many states that have one sketch. Where these do not tell the states of
-    /// a sketch apart, each is in a group of its own from then on, and is merged as others are.
+    /// Up to this many versions are compared in pairs. Of more versions, each is compared with this many groups of its sketch, and first
+    /// under as many ids in which others of that sketch differed. The bound is needed since a peer can make many states with the same
+    /// sketch. If these comparisons do not separate the states of a sketch, each further one becomes a group of its own and is merged like
+    /// any other version.
     private static let fewStates = 16
-    /// So many ids are compared when a save looks for heads that have its state. Where there are more heads it leaves all to the merge.
+    /// The limits when a save looks for heads with its state: ids to compare, and heads. If there are more heads, the merge finds equal
+    /// ones.
     private static let mostCompared = 1 << 16, mostHeadsCompared = 4_096
 
-    /// The versions in groups of equal states. Groups and what is in them keep the order of the versions.
-    /// - Complexity: mostly one look at an id for each pair of few versions; of many, the versions since their chains of first
-    ///   predecessors met, once, in memory, and what they recorded of one id of each.
-    /// - Parameter given: rules of an arbiter: what they count is equal only where it was stored once, as what rules of the store count.
+    /// Groups versions by equal states. Groups and their members keep the order of the versions.
+    /// - Complexity: for few versions, mostly one comparison of an id for each pair. For many, one pass in memory over the versions since
+    ///   their chains of first predecessors met, and one recorded change of each.
+    /// - Parameter given: rules of an arbiter. A value that they count is equal only if one version stored it, as for rules of the store.
     func groupedByState(_ versions: [UInt32], given: MergeSchema? = nil, _ control: PacedControl = .none) throws -> [[UInt32]] {
         if versions.count < 2 { return versions.map { [$0] } }
         let sketches = versions.count <= Store.fewStates ? versions.map { _ in 0 } : try sketches(versions, control)
@@ -43,10 +45,11 @@ extension Store {
     }
     private struct TooManyIDs: Error {}
 
-    /// Whether the states at two versions have the same ids with the same bytes; what rules count, stored by the same versions.
+    /// Returns whether the states at two versions have the same ids with the same bytes. Values that rules count must be stored by the same
+    /// versions.
     /// - Parameters:
-    ///   - heads: what is known of heads that were merged before; an id in which the two differ is kept there, if it took a search.
-    ///   - first: ids that are looked at before all others, in a merge that goes on from another one.
+    ///   - heads: what earlier merges found out about heads. An id in which the two differ is recorded there if finding it took a search.
+    ///   - first: ids to compare before all others, in a merge that continues another one.
     func haveEqualStates(
         _ a: UInt32, _ b: UInt32, given: MergeSchema? = nil, knowing heads: FoldedHeads? = nil,
         first: () throws -> [UnsafeRawBufferPointer] = { [] }, _ control: PacedControl = .none
@@ -58,11 +61,11 @@ extension Store {
         return found == nil
     }
 
-    /// An id under which the states at two versions differ, and whether it is what one of them changed last; nil when they are equal. That
-    /// is looked at before all else but what is known, and nothing behind the first id that differs.
-    /// - Parameter left: how many ids may be compared; those that were are taken off.
-    /// - Parameters known, first: ids that are looked at first: those in which others differed, and those in which these two may.
-    /// - Throws: `TooManyIDs` when none were left.
+    /// Finds an id under which the states at two versions differ, and whether it is the last change of one of them. Returns nil if they are
+    /// equal. Compares the known ids first, then the last changes. Stops at the first id that differs.
+    /// - Parameter left: how many ids may be compared; each comparison subtracts one.
+    /// - Parameters known, first: ids to compare first: those in which other versions differed, and those in which these two may.
+    /// - Throws: `TooManyIDs` if an id is to be compared and `left` is 0.
     private func differingID(
         _ a: UInt32, _ b: UInt32, given: MergeSchema?, _ control: PacedControl, atMost left: inout Int, known: [ValueID] = [],
         first: () throws -> [UnsafeRawBufferPointer] = { [] }
@@ -100,7 +103,7 @@ extension Store {
                 }
             }
         } catch let differ as Differ { return (differ.key.withUnsafeBytes { ValueID(unchecked: $0) }, false) }
-        // If both undid what the other did not know to be undone, the merge of the two may hold something else than either.
+        // If each side has undos that the other did not know, their merge may hold a value that neither side holds.
         return try UndoneEdits.apart(a, b, over: nil, in: self, control)?.ids.first.map { ($0, false) }
     }
 
@@ -112,8 +115,8 @@ extension Store {
         return try haveSameBytes(a, b, key, aFingerprint, bFingerprint)
     }
 
-    /// The first id that the newest version which changed any on a chain of first predecessors changed, and what became of it; nil when
-    /// none changed any, or only one far away.
+    /// Follows first predecessors to the newest version that changed an id, and returns its first change. Returns nil if there is none, or
+    /// none within the limit.
     private func lastChange(_ version: UInt32) throws -> (key: [UInt8], entry: MapEntry?)? {
         let (at, count) = lock.withRead { () -> (UInt32, Int) in
             var at = version, steps = 0
@@ -139,8 +142,8 @@ extension Store {
         return found
     }
 
-    /// Where to save on a version: on it; or, when it is a head without a branch and there are others that have its state, on the
-    /// version into which all of these are merged.
+    /// Returns the version on which to save: the version itself, or the merge of all heads without a branch that have its state, if it is
+    /// one of several.
     /// - Parameter given: as for `groupedByState`.
     /// - Parameter known: heads that differ from the version, so that they are not compared at each save.
     func join(
@@ -150,7 +153,7 @@ extension Store {
         return equal.count > 1 ? try joinEqualHeads(equal)?.id ?? version : version
     }
 
-    /// A version, and the other heads without a branch that have its state, if it is such a head.
+    /// Returns a version and the other heads without a branch that have its state, if it is such a head.
     func headsLike(
         _ version: VersionID, given: @autoclosure () -> MergeSchema? = nil, knowing known: inout KnownDifferences
     ) throws -> [VersionID] {
@@ -158,11 +161,11 @@ extension Store {
         return equal.isEmpty ? [version] : lock.withRead { equal.map(dag.id) }
     }
 
-    /// The same, newest first; none if there are no other heads.
+    /// Returns the ordinals of these heads, newest first; none if there are no other heads.
     private func ordinalsOfHeadsLike(
         _ version: VersionID, given: @autoclosure () -> MergeSchema?, knowing known: inout KnownDifferences
     ) throws -> [UInt32] {
-        // Mostly there is one head.
+        // The common case is one head.
         guard
             try lock.withRead({
                 try checkOpenLocked(); return dag.headOrdinals.count > 1
@@ -199,8 +202,8 @@ extension Store {
 
     // MARK: Many versions
 
-    /// A number for each version; equal states have equal ones. What the versions hold of the ids that each of them changed last, as a
-    /// difference from what the version holds at which their chains of first predecessors meet.
+    /// Returns a number for each version, the same for equal states. It covers the ids that each of the versions changed last, as the
+    /// difference from their values at the version where the chains of first predecessors meet.
     private func sketches(_ versions: [UInt32], _ control: PacedControl) throws -> [UInt64] {
         var wanted: Set<UInt32> = []
         for version in versions {
@@ -210,7 +213,7 @@ extension Store {
         let tree = try walk(ChainTree.Making(versions), control.look)
         let asked = Set(versions)
         var found: [UInt32: UInt64] = [:], sketch: UInt64 = 0
-        // What prevails on the way to the version that is looked at, of ids that were changed on it.
+        // The codes of the values that were changed on the path to the current version of the walk.
         var now: [ValueID: UInt64] = [:]
         enum Step { case enter(UInt32), leave([(ValueID, UInt64?)], sketch: UInt64) }
         for top in tree.tops {
@@ -249,7 +252,7 @@ extension Store {
         return versions.map { found[$0] ?? 0 }
     }
 
-    /// Stands for a value under an id: 0 for none, the same for the same bytes.
+    /// Returns a code for a value under an id: 0 for none, the same for the same bytes.
     private func code(_ entry: MapEntry?, _ key: UnsafeRawBufferPointer, _ hash: UInt32, _ fingerprint: UInt32?) throws -> UInt64 {
         guard let entry else { return 0 }
         let (place, stored) = lock.withRead { (dag.rows[Int(entry.version)].place, dag.id(entry.version)) }
@@ -271,10 +274,10 @@ extension Store {
     }
 }
 
-/// The chains of first predecessors of some versions, back to where all of them meet, or to their ends.
+/// The chains of first predecessors of some versions, up to the version where all of them meet, or to their roots.
 private struct ChainTree {
     var children: [UInt32: [UInt32]] = [:]
-    /// Where they meet, or all their ends.
+    /// The version where they meet, or all their roots.
     var tops: [UInt32] = []
     var isMeeting = false
 

@@ -1,11 +1,11 @@
 /// The outcome of preparing a merge: nothing to store, or a version to store.
 enum MergeOutcome {
-    /// One is an ancestor of the other, or both are the same: this one is the result.
+    /// One version is an ancestor of the other, or both are the same. This one is the result.
     case fastForward(UInt32)
     case version(Version, first: UInt32, second: UInt32, changes: MergeChanges)
 }
 
-/// Prepares merges: order, bases, forks, the arbiter's answer, and the canonical version that comes of it.
+/// Prepares merges: order, bases, forks, the arbiter's answer, and the canonical version that results.
 extension Store {
     func prepareMerge(
         _ a: UInt32, _ b: UInt32, arbiter: any MergeArbiter, metadata: Metadata, relation: MergeRelation, _ control: PacedControl = .none
@@ -24,10 +24,11 @@ extension Store {
             a, b, among: bases, areSettled: areSettled, arbiter: arbiter, metadata: metadata, line: MergedLine(), control)
     }
 
-    /// Of two versions none of which is an ancestor of the other.
-    /// - Parameter ancestors: their best common ancestors, which are not asked for where the two hold the same.
-    /// - Parameter areSettled: whether they have common ancestors, and differ from these in merges only.
-    /// - Parameter areEqual: whether they are known to hold the same.
+    /// Prepares the merge of two versions. Neither may be an ancestor of the other.
+    /// - Parameters:
+    ///   - ancestors: their best common ancestors. It is not evaluated if the states are equal.
+    ///   - areSettled: whether they have common ancestors, and differ from these in merges only.
+    ///   - areEqual: whether their states are known to be equal.
     func prepareMerge(
         _ a: UInt32, _ b: UInt32, among ancestors: @autoclosure () throws -> [UInt32], areSettled: Bool, areEqual: Bool = false,
         arbiter: any MergeArbiter, metadata: Metadata, line: MergedLine, _ control: PacedControl
@@ -45,10 +46,9 @@ extension Store {
             )
             return .version(version, first: first, second: second, changes: changes)
         }
-        // Replicas that answered one question differently are settled without asking again; where states are equal, nobody needs to be
-        // asked.
+        // Replicas that answered one question differently are settled without asking the arbiter again. Equal states need no arbiter.
         let byRules = arbiter as? RulesArbiter
-        // What is left to look at once another head was merged.
+        // The earlier merge that limits the ids to compare, if another head was merged before.
         let near = try areSettled || areEqual ? nil : nearHead(first, ancestors(), oursSide, line.heads)
         var matter: (keys: [UnsafeRawBufferPointer], arena: ByteArena)?
         func matters() throws -> [UnsafeRawBufferPointer] {
@@ -69,9 +69,9 @@ extension Store {
         known = bases
         let undone = try byRules == nil ? nil : UndoneEdits.apart(first, second, over: bases, in: self, control)
         if let byRules {
-            // Mostly there are no rules: the first side holds none, and the second brings none.
+            // The common case is a store without rules: the first side has none, and the second side adds none.
             if byRules.given == nil, byRules.merger == nil, undone == nil, bases.count == 1 {
-                // In a fold the merge before has told.
+                // In a fold, the previous merge has established that.
                 let onFirst = line.withoutRules == first ? nil : try maps.prevailing(at: first)
                 if try onFirst.flatMap(schemaEntry) == nil,
                     let changes = try changesOfSecond(
@@ -126,14 +126,14 @@ extension Store {
         return outcome(hasRules ? try MergeMarks.marked(metadata, .host) : metadata, changes)
     }
 
-    /// The common ancestors of a merge, for the log.
+    /// Describes the common ancestors of a merge for the log.
     private func told(_ bases: [UInt32]?) -> String {
         guard let bases else { return "of equal states, or answers to one question" }
         if bases.isEmpty { return "without a common ancestor" }
         return "common ancestors " + bases.map { versionID($0).description }.joined(separator: ", ")
     }
 
-    /// The version of a merge: its id and timestamp follow from what it says.
+    /// Makes the version of a merge. Its id and timestamp follow from its contents.
     private func mergeVersion(_ first: UInt32, _ second: UInt32, _ metadata: Metadata, _ changes: inout MergeChanges) -> Version {
         let (predecessors, timestamp) = lock.withRead {
             ([dag.id(first), dag.id(second)], Clock.after(dag.rows[Int(first)].timestamp))

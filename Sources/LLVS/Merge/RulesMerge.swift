@@ -1,29 +1,29 @@
-/// One merge by rules: which rules prevail, and what they make of each id that differs.
+/// Merges by rules: finds the rules that prevail, and decides each id that differs.
 struct RulesMerge {
     private let store: Store
     private let control: PacedControl
-    /// Nil when there are none, and all is the merger's.
+    /// Nil if there are no rules. The merger then decides everything except values with undone saves.
     private let schema: MergeSchema?
     private let merger: (any ValueMerger)?
     private let answers = Answers()
     private let recencies: Recencies?
     private var base: ContentBase
     private let bases: [UInt32]
-    /// What is undone on both sides, of which rules are not asked what stands, but what would without it.
+    /// The saves that the two sides undid without each other's knowledge. Their values are recomputed without these saves.
     private let undone: UndoneEdits?
-    /// What came of the rules themselves, where they differ.
+    /// The outcome for the rules themselves, if the sides have different ones.
     private var schemaOutcome: HeldMerge.Outcome?
-    /// Where in the merged values what was decided is, by id, for those who ask.
+    /// The decided places in the merged values, by id, if the caller wants them.
     private(set) var places: [[UInt8]: [[UInt8]]] = [:]
     var tellsPlaces = false
-    /// Of what was decided so far, by id.
+    /// The conflict records of the decisions so far, by id.
     private var records: [(id: [UInt8], records: ConflictRecords)] = []
 
-    /// Nil when there are no rules: then everything is as without this.
+    /// Returns nil if there are no rules, no merger and nothing undone: the merge then proceeds without rules.
     /// - Parameters:
-    ///   - recencies: of the fold that it is a step of.
-    ///   - undone: what is undone on both sides.
-    /// - Throws: `.unsupported` when a side holds rules of a number that is not known.
+    ///   - recencies: the cache of the fold to which this merge belongs.
+    ///   - undone: the saves that the two sides undid without each other's knowledge.
+    /// - Throws: `.unsupported` if a side holds rules with an unknown number.
     init?(
         _ first: UInt32, _ second: UInt32, _ bases: [UInt32], _ arbiter: RulesArbiter, recencies: Recencies? = nil,
         undone: UndoneEdits? = nil, in store: Store, _ control: PacedControl
@@ -56,7 +56,7 @@ struct RulesMerge {
             var entry = sides[1]
             if case .a = outcome.result { entry = sides[0] }
             (prevailing, records) = try store.prevailingSchema(entry, sides.compactMap { $0 }, records)
-            // What both had before they parted is not in dispute: whoever brought it in recorded it.
+            // Rules that both sides had before they diverged are not in dispute. Their conflicts were recorded when they were added.
             if try bases.contains(where: { try entry != nil && isSame(store.schemaEntry(at: $0), entry) }) { records = outcome.records }
         }
         schema = given ?? prevailing
@@ -71,16 +71,16 @@ struct RulesMerge {
         if given == nil || !outcome.records.isEmpty, !records.isEmpty { self.records.append((MergeSchema.idBytes, records)) }
     }
 
-    /// Whether the id is merged by rules; the rules themselves are, too.
+    /// Returns whether the id is merged by rules. The rules themselves are, too.
     func covers(_ key: UnsafeRawBufferPointer) -> Bool {
         isSchema(key) || merger != nil || schema?.covers(key) ?? false || undone?.contains(key) ?? false
     }
-    /// Whether the same bytes on both sides are two events.
+    /// Returns whether the same bytes on both sides are two events, as in a counter.
     func counts(_ key: UnsafeRawBufferPointer) -> Bool { !isSchema(key) && schema?.hasCounter(for: key) ?? false }
 
     private func isSchema(_ key: UnsafeRawBufferPointer) -> Bool { MergeSchema.idBytes.withUnsafeBytes { Bytes.equal(key, $0) } }
 
-    /// What becomes of a covered id: `.a` is the first side's.
+    /// Decides a covered id. `.a` is the first side's value.
     mutating func decide(_ difference: Difference) throws -> HeldMerge.Result {
         let key = difference.key
         if isSchema(key) { return schemaOutcome?.result ?? .a }
@@ -105,7 +105,7 @@ struct RulesMerge {
         return outcome.result
     }
 
-    /// Adds to differences what is undone on both sides and is the same on both.
+    /// Adds to a list of differences the ids with undone saves that have the same value on both sides.
     /// - Parameter arena: holds their ids.
     func withUndone(_ differences: [Difference], _ first: UInt32, _ second: UInt32, in arena: ByteArena) throws -> [Difference] {
         guard let undone else { return differences }
@@ -122,12 +122,12 @@ struct RulesMerge {
         return all.count == differences.count ? all : all.sorted { Bytes.compare($0.key, $1.key) < 0 }
     }
 
-    /// Whether something was to be decided of the id that `decide` was asked about last.
+    /// Returns whether the last call of `decide`, for this id, made a conflict record. Always true for the id of the rules.
     func hasRecords(of key: UnsafeRawBufferPointer) -> Bool {
         isSchema(key) || records.last?.id.withUnsafeBytes { Bytes.equal($0, key) } ?? false
     }
 
-    /// The changes of the merge version under the covered ids, in byte order of the ids.
+    /// Returns the changes of the merge version under the covered ids, in byte order of the ids.
     /// - Parameter keys: holds the ids.
     mutating func changes(_ differences: [Difference], keys: ByteArena) throws -> MergeChanges {
         var out = MergeChanges()
@@ -149,21 +149,21 @@ struct RulesMerge {
         return out
     }
 
-    /// What the merge version says of how it came to be.
+    /// Returns the metadata of the merge version, with its rank and its conflict records.
     func marked(_ metadata: Metadata) throws -> Metadata {
-        // Without rules there is nobody whose answer ranks lower.
+        // Without rules there is no lower rank to distinguish.
         if schema == nil { return metadata }
         return try MergeMarks.marked(metadata, answers.hasSome ? .host : .rules, orderedRecords)
     }
 
-    /// Whether the app's merger answered anything.
+    /// Whether the application's merger answered a question.
     private final class Answers {
         var hasSome = false
     }
 
-    /// What was decided so far, in byte order of the ids.
+    /// The conflict records so far, in byte order of the ids.
     var orderedRecords: [(id: [UInt8], records: ConflictRecords)] {
-        // They are made in order, but for those of the rules.
+        // They are made in order, except for those of the rules themselves.
         let isOrdered = records.indices.dropFirst().allSatisfy { Bytes.compare(records[$0 - 1].id, records[$0].id) < 0 }
         return isOrdered ? records : records.sorted { Bytes.compare($0.id, $1.id) < 0 }
     }

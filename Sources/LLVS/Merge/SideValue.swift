@@ -1,4 +1,4 @@
-/// A value as it prevails at a version, or as a merge of several bases made it.
+/// A value that prevails at a version, or that a merge of several bases computed.
 struct SideValue {
     enum Content {
         case stored(MapEntry)
@@ -15,7 +15,7 @@ struct SideValue {
 
     var entry: MapEntry? { if case .stored(let entry) = content { entry } else { nil } }
 
-    /// Whether both are what one version stored, or both are absent.
+    /// Returns whether one version stored both, or both are absent.
     static func isSameReference(_ a: SideValue?, _ b: SideValue?) -> Bool {
         guard let a, let b else { return a == nil && b == nil }
         guard let x = a.entry, let y = b.entry else { return false }
@@ -25,19 +25,19 @@ struct SideValue {
 
 /// How the values of one id are merged.
 enum HeldValueRules {
-    /// By rules that cover the id.
+    /// The rules that cover the id.
     case rules(ValueRules)
-    /// As the rules themselves are: `SchemaValueMerger`.
+    /// The id is that of the rules themselves: `SchemaValueMerger` merges it.
     case schema
-    /// No rules are for it: by the app's merger.
+    /// No rules cover the id: the application's merger decides.
     case whole
 
     var areRules: Bool { if case .rules = self { true } else { false } }
     var hasCounter: Bool { if case .rules(let rules) = self { rules.hasCounter } else { false } }
 }
 
-/// How recent the values are that merges stored: the versions that tell it, by the ids and by the merges. Kept while heads are folded,
-/// since each merge of a fold is made of the one before.
+/// Caches the recency of values that merges stored, by merge and id. It is kept during a fold, since each merge of a fold builds on the
+/// previous one.
 final class Recencies {
     private var known: [UInt32: [ValueID: UInt32]] = [:]
 
@@ -47,14 +47,14 @@ final class Recencies {
     }
 }
 
-/// How recent the values are that merges stored lately, of a store: the versions that tell it, by the merges and the ids. Merges of a line
-/// that goes on have their values made of the merge before.
+/// Caches the recency of values that recent merges of a store recorded, by merge and id. It helps on a line of successive merges, in which
+/// each merge takes values from the previous one.
 final class KnownRecencies: Sendable {
     private struct Place: Hashable {
         let merge: VersionID, value: ValueID
     }
     private static let most = 4_096
-    /// Longer ids are looked for each time.
+    /// Longer ids are not cached.
     private static let longest = 256
     private let known = Guarded<[Place: VersionID]>([:])
 
@@ -74,10 +74,10 @@ final class KnownRecencies: Sendable {
     }
 }
 
-/// Merges what two sides hold of one id.
+/// Merges the values that two sides have of one id.
 struct HeldMerge {
     enum Result {
-        /// As the one side has it, or the other: absent when that has none.
+        /// The value of one side; absent if that side has none.
         case a, b
         case absent
         case computed([UInt8], recency: UInt32)
@@ -86,7 +86,7 @@ struct HeldMerge {
         var result: Result
         var records = ConflictRecords()
         var contested = ContestedValues()
-        /// As `MergedValue` tells them.
+        /// The places in the value, as `MergedValue` reports them.
         var places: [[UInt8]] = []
     }
 
@@ -98,7 +98,7 @@ struct HeldMerge {
     var recencies: Recencies?
     var tellsPlaces = false
 
-    /// - Parameter isForBase: the result is a base for another merge, which wants to know what this one chose between.
+    /// - Parameter isForBase: the result is a base for another merge, so the contested values are returned as well.
     func merge(
         _ base: SideValue?, _ a: SideValue?, _ b: SideValue?, contested: ContestedValues = ContestedValues(), isForBase: Bool = false
     ) throws -> Outcome {
@@ -107,7 +107,7 @@ struct HeldMerge {
         if contested.isEmpty {
             if SideValue.isSameReference(base, a) { return Outcome(result: try isToBeTaken(b, insteadOf: a) ? .b : .a) }
             if SideValue.isSameReference(base, b) { return Outcome(result: try isToBeTaken(a, insteadOf: b) ? .a : .b) }
-            // (Small documents are read in any case, and equal ones told then.)
+            // Small documents are parsed in any case, which finds equal ones.
             if let a, let b, !rules.hasCounter, !(rules.areRules && isSmall(a) && isSmall(b)), try haveSameBytes(a, b) {
                 return Outcome(result: try isNewer(b, than: a) ? .b : .a)
             }
@@ -132,10 +132,10 @@ struct HeldMerge {
         }
     }
 
-    /// Merges in roles that are given, whichever value is the more recent. `.a` is the newer side's.
+    /// Merges with given roles, whatever the recency of the values. `.a` is the newer side's.
     /// - Parameters:
-    ///   - swaps: the base is no common ancestor of the sides.
-    ///   - undoes: what the newer side has not got was removed after what is undone, and stays removed.
+    ///   - swaps: the base is not a common ancestor of the sides.
+    ///   - undoes: what the newer side lacks was removed after the undone edit, and remains removed.
     func merge(_ base: SideValue?, newer: SideValue?, older: SideValue?, swaps: Bool = true, undoes: Bool = false) throws -> Outcome {
         try withBytes(base) { o in
             try withBytes(newer) { x in
@@ -154,12 +154,12 @@ struct HeldMerge {
         }
     }
 
-    /// Takes back what an edit changed, from a value that has it: what was changed since stays.
+    /// Reverts an edit in a value that contains it. Later changes remain.
     func undo(_ edited: SideValue?, to before: SideValue?, in value: SideValue?) throws -> Outcome {
         try merge(edited, newer: value, older: before, undoes: true)
     }
 
-    /// What undoing an edit comes to, where that brought the value into a later form: see `ValueForms.kept`.
+    /// Returns the result of undoing an edit that brought the value into a later form: see `ValueForms.kept`.
     func kept(_ before: SideValue?, in edited: SideValue?) throws -> (value: SideValue, hasMembers: Bool)? {
         guard case .rules(let rules) = rules, rules.forms != nil else { return nil }
         let check = { [control] in try control.step(0, bytes: OperationControl.bytesPerCheck) }
@@ -179,16 +179,16 @@ struct HeldMerge {
         return try withBytes(value) { bytes in bytes.map { SideValue(.computed(Array($0), recency: recency)) } }
     }
 
-    /// The bytes of a value.
+    /// Returns the bytes of a value.
     func bytes(of value: SideValue) throws -> [UInt8] { try withBytes(value) { $0.map { Array($0) } ?? [] } }
 
-    /// Whether both are the same bytes, or both are absent.
+    /// Returns whether both have the same bytes, or both are absent.
     func areSame(_ a: SideValue?, _ b: SideValue?) throws -> Bool {
         guard let a, let b else { return a == nil && b == nil }
         return try SideValue.isSameReference(a, b) || haveSameBytes(a, b)
     }
 
-    /// Whether both are the same JSON, however it is written, or the same bytes.
+    /// Returns whether both are equal JSON documents, however they are written, or have the same bytes.
     func areSameDocument(_ a: SideValue?, _ b: SideValue?) throws -> Bool {
         if try areSame(a, b) { return true }
         return try withBytes(a) { p in
@@ -219,18 +219,18 @@ struct HeldMerge {
             do {
                 return try SchemaValueMerger.merge(base: o, newer: x, older: y, check: check)
             } catch let problem as InvalidRules where isForBase {
-                // Rules that are not known and were replaced since: nobody merges by them any more.
+                // The rules are unknown and were replaced later, so no merge applies them any more.
                 guard problem.isUnknownMerge, let newer = x ?? y else { throw problem }
                 return MergedValue(bytes: Array(newer), source: x == nil ? .older : .newer, records: ConflictRecords())
             }
         }
     }
 
-    /// A value that no rules are for. Both sides changed it, or it is there on one that changed it.
+    /// Merges a value that no rules cover. Both sides changed it, or only the side that changed it has it.
     private func whole(
         _ o: UnsafeRawBufferPointer?, _ x: UnsafeRawBufferPointer?, _ y: UnsafeRawBufferPointer?, _ check: @escaping () throws -> Void
     ) throws -> MergedValue {
-        // Never looked into: what one side left alone, and equal sides, are told by bytes.
+        // Values are compared by their bytes and never parsed.
         let plain = DocumentMerge(rules: .bytes, check: check), merged = try plain.merge(base: o, newer: x, older: y)
         guard !merged.records.isEmpty, let asked else { return merged }
         let answer = try asked.ask(Array("[]".utf8), o.map { Array($0) }, x.map { Array($0) }, y.map { Array($0) })
@@ -269,7 +269,7 @@ struct HeldMerge {
         return try withBytes(a) { p in try withBytes(b) { q in p.flatMap { p in q.map { Bytes.equal(p, $0) } } ?? false } }
     }
 
-    /// Whether what a side changed is to be taken instead of what the other side left alone: not when it is the same bytes, stored before.
+    /// Returns whether the changed value replaces the unchanged one. It does not if it has the same bytes and is not newer.
     private func isToBeTaken(_ changed: SideValue?, insteadOf other: SideValue?) throws -> Bool {
         guard let changed, let other else { return true }
         return try isNewer(changed, than: other) || !haveSameBytes(changed, other)
@@ -277,7 +277,8 @@ struct HeldMerge {
 
     // MARK: Recency
 
-    /// Whose value is the more recent. Of two that are equally recent, the larger bytes: one was made of the other.
+    /// Returns whether a value is more recent than another. If both are equally recent, one was derived from the other, and the larger
+    /// bytes win.
     private func isNewer(_ a: SideValue?, _ p: UnsafeRawBufferPointer?, than b: SideValue?, _ q: UnsafeRawBufferPointer?) throws -> Bool {
         guard let a, let p else { return false }
         guard let b, let q else { return true }
@@ -288,7 +289,7 @@ struct HeldMerge {
         return try !isNewer(b, than: a)
     }
 
-    /// The same, where the bytes do not matter.
+    /// Compares recency without regard to the bytes.
     private func isNewer(_ a: SideValue, than b: SideValue) throws -> Bool {
         let x = try recency(a), y = try recency(b)
         if x != y { return store.lock.withRead { store.dag.isNewer(x, y) } }
@@ -296,7 +297,8 @@ struct HeldMerge {
         return store.isStoredLater(p, q)
     }
 
-    /// The version that tells how recent a value is: the one that stored it; where that is a merge, the later one of its two sides'.
+    /// Returns the version that determines the recency of a value: the version that stored it. If that is a merge, the later one of its two
+    /// sides' versions.
     func recency(_ held: SideValue) throws -> UInt32 {
         switch held.content {
         case .computed(_, let recency): return recency
@@ -305,7 +307,7 @@ struct HeldMerge {
     }
 
     private func recency(storedIn version: UInt32) throws -> UInt32 {
-        // What no merge stored is told by its version, as most often.
+        // The common case: the version is no merge.
         if store.lock.withRead({ store.dag.rows[Int(version)].second == History.none }) { return version }
         if let known = knownRecency(of: version) { return known }
         var newest: UInt32?, open = [version], seen: Set<UInt32> = [version]

@@ -1,31 +1,31 @@
-/// What values come to without saves that devices undid.
+/// Computes the values of a state as if saves that devices undid had not been made.
 ///
-/// An undo says which versions it takes back (`UndoMarks`). The value without them is made from the history once more, from the first of
-/// them on: a save that is undone changes nothing, nor does an undo or a redo itself; any other save changes what it changed; and merges
-/// are made again by the rules. So it does not matter in which order, and on which device, saves were undone, and what only one of two
-/// devices undid of what both did is as the other one left it. Used by one thread.
+/// An undo names the versions that it reverts (`UndoMarks`). The value without them is recomputed from the history, beginning at the first
+/// of them. An undone save changes nothing, and neither does an undo or a redo itself. Any other save makes the same change as before.
+/// Merges are repeated by the rules. The result therefore does not depend on the order in which saves were undone, or on the devices that
+/// undid them. If one of two devices undoes an edit that both made, the result is what the other device left. Used by one thread.
 final class UndoneEdits {
-    /// What is known of a value at a version.
+    /// A value at a version, with and without the undone saves.
     private struct Made {
-        /// Without what is undone.
+        /// The value without the undone saves.
         var value: SideValue?
-        /// As it is there.
+        /// The value that prevails at the version.
         var actual: SideValue?
         var isActual: Bool { SideValue.isSameReference(value, actual) }
     }
 
-    /// A value without what is undone.
+    /// The result for one id: its value without the undone saves.
     struct Outcome {
         var value: SideValue?
-        /// Whether the value was changed on several lines that were merged, so that the undone version alone does not tell it.
+        /// Whether the value was changed on several lines that were merged. If so, the undone version alone does not determine the result.
         var isMet = false
-        /// What the last of those merges had to decide.
+        /// The conflict records of the last of those merges.
         var records = ConflictRecords()
-        /// Whether members stay that an undone save made for a later form.
+        /// Whether members remain that an undone save created for a later form.
         var keepsMembers = false
     }
 
-    /// A version that is made again, and may have changed one of the ids.
+    /// A version to recompute, since it may have changed one of the ids.
     private struct Step {
         enum Kind {
             case save, undone, undo
@@ -40,21 +40,21 @@ final class UndoneEdits {
     private let store: Store
     private let control: PacedControl
     private let heads: [UInt32]
-    /// Versions that undo or redo, and what they name, as far as that was looked for. Nothing, of one that is taken for a save.
+    /// Cached results of `targets(of:)`: the versions that an undo or a redo names. Empty for a version that counts as a save.
     private var named: [UInt32: [UInt32]] = [:]
-    /// What is made again, each behind its predecessors.
+    /// The versions to recompute, each after its predecessors.
     private var versions: [UInt32] = []
     private var steps: [Step] = []
-    /// Of others among the versions, the nearest before them that holds the same of the ids.
+    /// For versions without a step: the nearest earlier version with the same values of the ids.
     private var alike: [UInt32: UInt32] = [:]
     private var hasMerges = false
-    /// Of merges: their best common ancestors, and whether a side knew of an undo of which the other did not.
+    /// For merges: their best common ancestors, and whether one side has an undo that the other side did not know.
     private var known: [UInt32: (bases: [UInt32], areApart: Bool)] = [:]
-    /// From which on, and which of them is to be undone now.
+    /// The versions at which recomputing begins, and the versions to undo now.
     private var seeds: Set<UInt32> = [], acting: [UInt32] = []
-    /// What counts as undone.
+    /// The versions that count as undone.
     private var undone: Set<UInt32> = []
-    /// The ids that this is about, in byte order.
+    /// The ids to recompute, in byte order.
     private(set) var ids: [ValueID] = []
     private var hashes: Set<UInt32> = []
     private var isAbout: Set<ValueID> = []
@@ -63,10 +63,11 @@ final class UndoneEdits {
         (self.heads, self.store, self.control) = (heads, store, control)
     }
 
+    /// Prepares an undo at a head.
     /// - Parameters:
-    ///   - acting: the versions that are to be undone: saves, or undos that are to be redone.
-    ///   - head: where that is.
-    /// - Returns: nil if one of them is a merge.
+    ///   - acting: the versions to undo: saves, or undos to redo.
+    ///   - head: the version on which to undo them.
+    /// - Returns: nil if one of the versions is a merge.
     static func undoing(_ acting: [UInt32], at head: UInt32, in store: Store, _ control: PacedControl) throws -> UndoneEdits? {
         let made = UndoneEdits([head], in: store, control)
         guard store.lock.withRead({ acting.allSatisfy { store.dag.rows[Int($0)].second == History.none } }) else { return nil }
@@ -76,10 +77,10 @@ final class UndoneEdits {
         return made
     }
 
-    /// What is undone on one of two versions, neither of which is behind the other, where the other one did not know of the undo and
-    /// changed the same, or undid it, too.
-    /// - Parameter bases: their best common ancestors; nil if only what both undid is asked for.
-    /// - Returns: nil if nothing is, of no value.
+    /// Finds the values for which two versions disagree about undos: one side undid saves without the other side knowing it, and the other
+    /// side changed or undid the same values. Neither version may be an ancestor of the other.
+    /// - Parameter bases: their best common ancestors. If nil, finds only values that both sides undid.
+    /// - Returns: nil if there is no such value.
     static func apart(
         _ first: UInt32, _ second: UInt32, over bases: [UInt32]?, in store: Store, _ control: PacedControl
     ) throws -> UndoneEdits? {
@@ -99,8 +100,8 @@ final class UndoneEdits {
         return made
     }
 
-    /// Those of some ids that a line may have changed since the common ancestors with another one. If lines were merged into it, some may
-    /// have that hold what they held.
+    /// Returns the ids that a line may have changed since its common ancestors with another line. If lines were merged into it, all ids are
+    /// returned, since a value may have changed and returned to its earlier bytes.
     private func changed(_ ids: Set<ValueID>, at version: UInt32, mergedSince: Bool, _ bases: [UInt32]) throws -> Set<ValueID> {
         if mergedSince || bases.count > 1 { return ids }
         return try ids.filter { id in
@@ -115,8 +116,8 @@ final class UndoneEdits {
 
     // MARK: Which versions
 
-    /// The versions that one names that undoes or redoes, and that are behind it. None of one that is to be taken for a save: since it says
-    /// nothing that is so, or since what it names is a merge.
+    /// Returns the ancestors that an undo or a redo names. Returns none if the version counts as a save: it names no ancestor, or it names
+    /// a merge.
     private func targets(of version: UInt32) throws -> [UInt32] {
         if let known = named[version] { return known }
         var found: [UInt32] = []
@@ -125,7 +126,7 @@ final class UndoneEdits {
         }), let metadata = try store.version(store.versionID(version))?.metadata {
             var names: Set<UInt32> = []
             try UndoMarks.forEachID(metadata[UndoMarks.redoKey] ?? metadata[UndoMarks.undoKey], control) { id in
-                // Nothing was changed by the empty root.
+                // The empty root changed nothing.
                 guard id != EmptyRoot.id, let ordinal = store.lock.withRead({ store.dag.ordinal(of: id) }), ordinal < version else {
                     return
                 }
@@ -139,7 +140,7 @@ final class UndoneEdits {
         return found
     }
 
-    /// The ids that versions changed, or that those changed which they undo.
+    /// Returns the ids that versions changed, and those that the versions they undo changed.
     private func changedIDs(_ versions: [UInt32]) throws -> Set<ValueID> {
         var ids: Set<ValueID> = [], open = versions, seen = Set(versions)
         while let version = open.popLast() {
@@ -156,7 +157,7 @@ final class UndoneEdits {
         hashes = Set(ids.map { $0.bytes.withUnsafeBytes(History.keyHash) })
     }
 
-    /// Whether a version may have changed one of the ids, or what it undoes.
+    /// Returns whether a version, or a version that it undoes, may have changed one of the ids.
     private func mayMatter(_ version: UInt32) throws -> Bool {
         var open = [version], seen: Set<UInt32> = []
         while let at = open.popLast() {
@@ -166,9 +167,9 @@ final class UndoneEdits {
         return false
     }
 
-    /// Adds what is undone by versions that one of two lines did not know of.
-    /// - Returns: whether any of them matters.
-    /// - Throws: `MoreIsUndone` if they were not known.
+    /// Adds the undos that one of two lines did not know of.
+    /// - Returns: whether any of them may have changed one of the ids.
+    /// - Throws: `MoreIsUndone` if they, or versions that they name, are not yet among the versions to recompute.
     private func add(_ apart: UndosApart.Found) throws -> Bool {
         let before = seeds.count, mattering = try (apart.left + apart.right).filter(mayMatter)
         if mattering.isEmpty { return false }
@@ -180,7 +181,7 @@ final class UndoneEdits {
         return true
     }
 
-    /// Finds what is to be made again: from the seeds on, and from what is undone in between.
+    /// Finds the versions to recompute: those from the seeds on, and those that undos among them name.
     private func find() throws {
         while true {
             versions = try store.walk(VersionsBetween(Array(seeds), heads), control.look)
@@ -192,7 +193,7 @@ final class UndoneEdits {
             }
             if seeds.count == before { break }
         }
-        // An undo comes behind what it names, and what redoes it comes behind the undo.
+        // An undo comes after the versions that it names, and its redo comes after the undo.
         undone = Set(acting)
         for version in versions.reversed() where !undone.contains(version) { undone.formUnion(try targets(of: version)) }
         try findSteps()
@@ -220,10 +221,10 @@ final class UndoneEdits {
 
     // MARK: Values
 
-    /// Merges of lines of which one did not know of an undo on the other need more to be made again.
+    /// Thrown if more versions must be recomputed: a merge joined lines, one of which did not know of an undo on the other.
     private struct MoreIsUndone: Error {}
 
-    /// What is made again of a value, and what came of it.
+    /// Recomputes one id. Returns its values by version, and the outcome.
     private func made(_ held: HeldMerge) throws -> (table: [UInt32: Made], outcome: Outcome) {
         while true {
             do {
@@ -233,16 +234,16 @@ final class UndoneEdits {
         }
     }
 
-    /// A value where it is to be undone.
+    /// Returns the value of an id with the versions undone.
     func value(_ held: HeldMerge) throws -> Outcome {
-        // If there were no others, no merge made again tells more than the edit does.
+        // Without merges, recomputing yields no more than reverting the edit does.
         guard hasMerges else { return Outcome() }
         var (table, outcome) = try made(held)
         outcome.value = try heads.first.flatMap { try found($0, held.key, &table).value }
         return outcome
     }
 
-    /// A value where the two versions are merged.
+    /// Merges the value of an id at the two versions.
     func merged(_ held: HeldMerge, over bases: [UInt32]) throws -> HeldMerge.Outcome {
         var table = try made(held).table
         guard heads.count == 2 else { return HeldMerge.Outcome(result: .absent) }
@@ -251,7 +252,7 @@ final class UndoneEdits {
         var outcome = try held.merge(base.held, first.value, second.value, contested: base.contested)
         let value = outcome.value(newer: first.value, older: second.value)
         outcome.contested = ContestedValues()
-        // What is there on a side stays as it is written.
+        // If the result equals the document of a side, the bytes of that side are used.
         if try held.areSameDocument(value, first.actual) {
             outcome.result = .a
         } else if try held.areSameDocument(value, second.actual) {
@@ -303,14 +304,14 @@ final class UndoneEdits {
                 made.actual = SideValue(try store.maps.entry(held.key, at: version))
             }
             if case .undo = step.kind {
-                // It changes nothing itself.
+                // An undo makes no change of its own.
             } else if case .undone = step.kind {
                 if let kept = try held.kept(before.value, in: made.actual) {
                     made.value = kept.value
                     if kept.hasMembers { outcome.keepsMembers = true }
                 }
             } else if SideValue.isSameReference(made.actual, before.actual) {
-                // It left the value alone.
+                // The save did not change the value.
             } else if before.isActual {
                 made.value = made.actual
             } else if try held.areSameDocument(before.value, before.actual) {
@@ -323,8 +324,8 @@ final class UndoneEdits {
         return table
     }
 
-    /// The best common ancestors of a merge's sides; and whether one knew of an undo of which the other did not: then the merge goes by
-    /// what is undone as well.
+    /// Returns the best common ancestors of the sides of a merge, and whether one side has an undo that the other side did not know. If so,
+    /// the merge considers undone saves as well.
     private func sides(of merge: UInt32) throws -> (bases: [UInt32], areApart: Bool) {
         if let found = known[merge] { return found }
         let sides = store.lock.withRead { store.dag.predecessors(merge) }
@@ -351,7 +352,7 @@ final class UndoneEdits {
             made.value = again.value(newer: p.value, older: q.value)
             if !again.records.isEmpty || !with.records.isEmpty { outcome.records = again.records }
         } else if try held.areSameDocument(actual, p.actual) {
-            // Others decided it, by the whole value.
+            // An arbiter decided it, for the whole value.
             made.value = try held.areSameDocument(p.value, base.held) ? q.value : p.value
         } else if try held.areSameDocument(actual, q.actual) {
             made.value = try held.areSameDocument(q.value, base.held) ? p.value : q.value
@@ -365,7 +366,7 @@ final class UndoneEdits {
 }
 
 extension HeldMerge {
-    /// Returns a value with what a save changed in what it read.
+    /// Applies the change that a save made to another value.
     fileprivate func changed(_ value: SideValue?, by edit: (before: SideValue?, after: SideValue?)) throws -> SideValue? {
         let outcome = try undo(edit.before, to: value, in: edit.after)
         guard let result = outcome.value(newer: edit.after, older: value), let after = edit.after else { return nil }
@@ -373,8 +374,8 @@ extension HeldMerge {
     }
 }
 
-/// Versions that are some, or have some behind them, and that are others or behind these; each behind its predecessors. O(versions since
-/// the first of them).
+/// Finds the versions that are seeds or their descendants, and that are heads or their ancestors. Orders each after its predecessors.
+/// O(versions since the first seed).
 private struct VersionsBetween: HistoryPass {
     private let first: UInt32, last: UInt32
     private let seeds: Set<UInt32>

@@ -1,18 +1,18 @@
 import CNetwork
 
-/// The transfers of one client that are under way, and libcurl's handles, which are used again from call to call.
+/// The active transfers of one client, and libcurl's handles, which are reused from call to call.
 ///
 /// Guarded by the gate of the client that it belongs to.
 final class CurlTransfers {
-    /// What libcurl borrows for one transfer, until that is over.
+    /// The memory that libcurl borrows for one transfer, until the transfer ends.
     struct Call {
-        /// For what libcurl says.
+        /// The buffer for libcurl's error message.
         let words: UnsafeMutablePointer<CChar>
-        /// In the order in which they were given; nil for an empty one.
+        /// The lists, in the order in which they were given; nil for an empty one.
         fileprivate(set) var lists: [UnsafeMutablePointer<curl_slist>?] = []
         fileprivate let transfer: HTTPTransfer
         fileprivate var patience: TransferPatience
-        /// Bytes that had moved when it was looked at last.
+        /// The bytes that had moved at the last check.
         fileprivate var moved = 0
         fileprivate init(_ transfer: HTTPTransfer, _ patience: TransferPatience) {
             self.transfer = transfer; self.patience = patience
@@ -20,21 +20,21 @@ final class CurlTransfers {
             words.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
         }
     }
-    /// How one ended, in libcurl's words, which hold the server's.
+    /// The end of a transfer. The text is libcurl's, and contains the server's.
     struct End {
         let result: CURLcode
         let said: String
-        /// What a proxy answered that was to connect to the server; 0: it was not asked.
+        /// The status with which a proxy answered the request to connect to the server; 0 if no proxy was asked.
         var connectStatus = 0
-        /// The server as a whole was too slow: nothing is asked again in this call.
+        /// The server as a whole was too slow, so this call sends no more requests.
         var isOfSlowServer = false
     }
 
     static let atOnce = 4
-    /// How long one step waits for something to happen.
+    /// The longest wait of one step.
     static let stepMilliseconds: Int32 = 50
 
-    /// For messages.
+    /// The name of the place in messages.
     private let place: String
     private var curl: Curl?
     private var multi: UnsafeMutableRawPointer?
@@ -42,16 +42,16 @@ final class CurlTransfers {
     private var calls: [UnsafeMutableRawPointer: Call] = [:]
 
     private let most: Int
-    /// Seconds without a byte after which libcurl gives a transfer up.
+    /// The time-out, in seconds: libcurl ends a transfer after this long without a byte.
     private let stall: Double
     private let clock: @Sendable () -> Double
-    /// With all transfers together.
+    /// The patience with all transfers of the server together.
     private var patience: TransferPatience
 
     /// - Parameters:
-    ///   - most: how many are under way at once.
+    ///   - most: how many transfers may be active at once.
     ///   - stall: the time-out, in seconds.
-    ///   - clock: that of `Clock.steady`; of a test its own.
+    ///   - clock: `Clock.steady`, or the clock of a test.
     init(_ place: String, most: Int = CurlTransfers.atOnce, stall: Int, clock: @escaping @Sendable () -> Double = { Clock.steady() }) {
         self.place = place; self.most = most; self.stall = Double(stall); self.clock = clock
         patience = TransferPatience(TransferPatience.ofServer * self.stall, at: clock())
@@ -60,7 +60,7 @@ final class CurlTransfers {
     var hasRoom: Bool { calls.count < most }
     var isEmpty: Bool { calls.isEmpty }
 
-    /// Lets go of all connections; they are made anew when they are needed.
+    /// Closes all connections. They are opened again when needed.
     func close() {
         guard let curl else { return }
         dropAll()
@@ -70,7 +70,7 @@ final class CurlTransfers {
         multi = nil
     }
 
-    /// - Parameter library: finds libcurl, the first time.
+    /// - Parameter library: loads libcurl. Called the first time only.
     func open(_ library: () throws -> Curl) throws -> Curl {
         System.fillStandard()
         let curl = try self.curl ?? library()
@@ -87,12 +87,12 @@ final class CurlTransfers {
         StoreError(.outOfMemory, "Reaching \(place) failed: libcurl has no memory. Free some, and try again.")
     }
 
-    /// Begins one.
+    /// Starts a transfer.
     /// - Parameters:
-    ///   - transfer: what moves.
-    ///   - lines: become lists of libcurl's.
-    ///   - prepare: says all of the request to the handle.
-    /// - Returns: the handle; or how it ended at once.
+    ///   - transfer: the transfer.
+    ///   - lines: lists of text, which become lists of libcurl.
+    ///   - prepare: sets all options of the request on the handle.
+    /// - Returns: the handle, or the end of the transfer if it ended at once.
     func start(
         _ transfer: HTTPTransfer, _ lines: [[String]], _ prepare: (UnsafeMutableRawPointer, Call, Curl) -> CURLcode
     ) throws -> Started {
@@ -119,11 +119,11 @@ final class CurlTransfers {
         case ended(End)
     }
 
-    /// Moves all on, for 50 ms at most, and hands over those that are over. Where none is under way it waits for a part of that.
+    /// Advances all transfers, for 50 ms at most, and reports those that ended. If none is active it waits 20 ms.
     func step(_ finished: (UnsafeMutableRawPointer, End) throws -> Void) throws {
         guard let curl, let multi else { throw short }
         guard !calls.isEmpty else { usleep(UInt32(CurlTransfers.stepMilliseconds) * 400); return }
-        // libcurl opens connections here, some of which stay open: what the host prints is not to go into a request.
+        // libcurl opens connections here, and some of them stay open. The output of the host must not end up in a request.
         System.fillStandard()
         var running: Int32 = 0
         let stepped = llvs_curl_step(curl, multi, CurlTransfers.stepMilliseconds, &running)
@@ -145,7 +145,7 @@ final class CurlTransfers {
         try dropSlow(curl, multi, finished)
     }
 
-    /// Takes over what moved since one was looked at last.
+    /// Updates the patience with the bytes that a transfer moved since the last check.
     private func look(at call: inout Call, _ now: Double) {
         let transfer = call.transfer, bytes = transfer.moved - call.moved
         let rate = transfer.isOfListing ? TransferPatience.leastListingRate : TransferPatience.leastRate
@@ -154,7 +154,7 @@ final class CurlTransfers {
         patience.wait(until: now, bytes: bytes, rate: rate)
     }
 
-    /// Ends those that are too slow, and all when the server is.
+    /// Ends the transfers that are too slow, and all of them if the server is too slow.
     private func dropSlow(
         _ curl: Curl, _ multi: UnsafeMutableRawPointer, _ finished: (UnsafeMutableRawPointer, End) throws -> Void
     ) throws {
@@ -181,7 +181,7 @@ final class CurlTransfers {
         }
     }
 
-    /// What is under way when a call ends is not finished.
+    /// Drops all transfers. A call that ends does not finish its active ones.
     func dropAll() {
         guard let curl else { return }
         for (easy, call) in calls {
@@ -198,7 +198,7 @@ final class CurlTransfers {
         for list in call.lists { curl.pointee.slist_free_all(list) }
     }
 
-    /// Texts as C has them, for the length of a call.
+    /// Calls a closure with C strings that are valid during the call.
     static func withTexts<R>(_ texts: [String?], _ body: ([UnsafePointer<CChar>?]) -> R) -> R {
         let copies = texts.map { $0.flatMap { strdup($0) } }
         defer { for copy in copies { free(copy) } }

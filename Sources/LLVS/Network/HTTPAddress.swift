@@ -1,8 +1,8 @@
-/// The address of something that HTTP or SFTP reaches: `scheme://host[:port]/path[?query]`.
+/// An address for HTTP or SFTP: `scheme://host[:port]/path[?query]`.
 ///
-/// Never holds credentials: what has a user before the host is refused.
+/// It never holds credentials: an address with a user before the host is refused.
 package struct HTTPAddress: Sendable, Hashable {
-    /// What must be the same for credentials to go along.
+    /// The parts that must be equal for credentials to be sent to a redirected address.
     package struct Origin: Sendable, Hashable {
         /// "http", "https" or "sftp".
         package var scheme: String
@@ -11,25 +11,25 @@ package struct HTTPAddress: Sendable, Hashable {
         package var port: UInt16
     }
     package var origin: Origin
-    /// Percent-encoded, from its slash on.
+    /// The path, percent-encoded, with its leading slash.
     package var path: String
-    /// From its question mark on; empty where there is none.
+    /// The query with its question mark; empty if there is none.
     package var query: String
 
-    /// Why a text is no such address.
+    /// The reason why a text is not a valid address.
     package struct Refusal: Error {
         package let why: String
-        /// Of an address that takes no options but the layout.
+        /// The reason for addresses whose only option is the layout.
         static let onlyLayout = "after its question mark only layout= may stand (packed, interchange or bridged)"
         static let fragment = "a # in it has to be written as %23"
     }
 
-    /// The ports that schemes have where an address says none.
+    /// The default ports of the schemes.
     private static let ports: [String: UInt16] = ["http": 80, "https": 443, "sftp": 22]
 
     /// - Parameters:
-    ///   - text: with one of the schemes, in any case.
-    ///   - schemes: in lower case.
+    ///   - text: the address. Its scheme may be in any case.
+    ///   - schemes: the allowed schemes, in lower case.
     package init(_ text: String, schemes: [String] = ["http", "https"]) throws(Refusal) {
         let bytes = Array(text.utf8)
         guard bytes.count <= 8_192 else { throw Refusal(why: "it has more than 8192 bytes") }
@@ -79,8 +79,8 @@ package struct HTTPAddress: Sendable, Hashable {
 
     private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 
-    /// Whether it is a name or an IPv4 address, without percent-encoding and empty labels (a dot at the end makes a name absolute), or an
-    /// IPv6 address in brackets, with its zone.
+    /// Returns whether bytes are a valid host: a name, an IPv4 address, or an IPv6 address in brackets with an optional zone. A name may
+    /// not have percent-encoding or empty labels. A dot at its end makes it absolute.
     private static func isHost(_ host: ArraySlice<UInt8>) -> Bool {
         guard let first = host.first, host.count <= 255 else { return false }
         guard first == UInt8(ascii: "[") else {
@@ -99,19 +99,21 @@ package struct HTTPAddress: Sendable, Hashable {
         isDigit(byte) || (0x61...0x7A).contains(byte | 0x20) || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
     }
 
-    /// The host, and the port where it is not the scheme's own: what the header "Host" says.
+    /// The value of the header "Host": the host, and the port if it is not the default of the scheme.
     package var authority: String {
         origin.port == HTTPAddress.ports[origin.scheme] ? origin.host : "\(origin.host):\(origin.port)"
     }
-    /// As it goes to libcurl.
+    /// The whole address, for libcurl.
     package var text: String { shown + query }
-    /// For messages: without the query, in which services carry signatures.
+    /// The address without its query, for messages: services put signatures into the query.
     package var shown: String { "\(origin.scheme)://\(authority)\(path)" }
-    /// The same of an address whose path is a secret, too.
+    /// The address without its path, for messages about addresses whose path is a secret.
     package var shownServer: String { "\(origin.scheme)://\(authority)/" }
 
-    /// The usual spelling of an address that leads to the same place (RFC 3986, section 6.2): of the path each part is encoded where it
-    /// must be alone, without empty ones, `.` and what `..` takes back, with a slash at its end; of the host without a dot at its end.
+    /// The normalized address, which leads to the same place (RFC 3986, section 6.2).
+    ///
+    /// In the path, only the characters that need it are encoded. Empty parts and `.` are removed, `..` is resolved, and a slash is
+    /// appended. In the host, a dot at the end is removed.
     package var usual: HTTPAddress {
         var usual = self
         if usual.origin.host.utf8.last == UInt8(ascii: "."), usual.origin.host.utf8.count > 1 { usual.origin.host.removeLast() }
@@ -128,7 +130,7 @@ package struct HTTPAddress: Sendable, Hashable {
         return usual
     }
 
-    /// What lies below a path that ends with a slash. Components are encoded.
+    /// Returns the address of an item below a path that ends with a slash. Encodes the components of its name.
     package func appending(_ name: String) -> HTTPAddress {
         var below = self
         below.path += PercentCoding.encode(name, keeping: "/")
@@ -136,8 +138,8 @@ package struct HTTPAddress: Sendable, Hashable {
         return below
     }
 
-    /// The address that a redirection from here leads to: a whole one, or what takes the place of a part of this one (RFC 3986, section 5;
-    /// `.` and `..` are left to the server).
+    /// Returns the address that a redirection leads to. The location is an absolute address, or relative to this one (RFC 3986, section 5).
+    /// The server resolves `.` and `..`.
     package func resolving(_ location: String) throws(Refusal) -> HTTPAddress {
         let bytes = Array(location.utf8)
         let base = "\(origin.scheme)://\(origin.host):\(origin.port)"
@@ -150,8 +152,8 @@ package struct HTTPAddress: Sendable, Hashable {
         return try HTTPAddress(base + (bytes.first == UInt8(ascii: "?") ? path : folder) + location)
     }
 
-    /// Whether it is this machine. Of IPv4 addresses only the usual form counts: programs read a number that begins with 0 as octal, and
-    /// go to another machine.
+    /// Returns whether the host is this machine. An IPv4 address counts only in its usual form: some programs read a number that begins
+    /// with 0 as octal, and connect to another machine.
     package var isLoopback: Bool {
         let host = origin.host
         if host == "localhost" || host == "[::1]" { return true }
@@ -162,6 +164,6 @@ package struct HTTPAddress: Sendable, Hashable {
                 return isUsual && UInt8(String(decoding: digits, as: UTF8.self)) != nil
             }
     }
-    /// Whether credentials may be sent there.
+    /// Returns whether credentials may be sent to the address.
     package var keepsSecrets: Bool { origin.scheme == "https" || isLoopback }
 }

@@ -2,22 +2,22 @@ import CNetwork
 
 /// Makes requests to one server, four at once, over connections that stay open between calls.
 ///
-/// Runs on the thread that calls, one call at a time. Follows redirects, retries, and knows where credentials may go
-/// (docs/remote-files.md). Nothing that it throws or logs holds a credential.
+/// Runs on the calling thread, one call at a time. Follows redirects, retries, and restricts credentials to their server
+/// (docs/remote-files.md). Its errors and log messages hold no credentials.
 final class HTTPClient: @unchecked Sendable {
     // Sendable: `lock` guards the counts, `gate` all else.
-    /// What becomes of a request.
+    /// The result of a request.
     typealias Outcome = Result<HTTPResponse, StoreError>
 
-    /// How much was asked and moved, since it was made.
+    /// The requests and the bytes of their bodies since the client was created.
     struct Counts: Sendable { var requests = 0, bytesUp = 0, bytesDown = 0 }
 
     static let mostRedirects = 5
-    /// Seconds that are waited because a server says so, and between tries.
+    /// The longest wait that a server may ask for, and the longest backoff between tries, in seconds.
     static let longestWait = 60.0, longestBackOff = 8.0
 
     let settings: HTTPSettings
-    /// For messages.
+    /// The name of the place in messages.
     let place: String
     private let gate = Gate("connection")
     private let lock = Lock(.leaf)
@@ -28,15 +28,15 @@ final class HTTPClient: @unchecked Sendable {
     private let transfers: CurlTransfers
     var credentials: HTTPCredentials?
     var scheme = LLVS_CURL_BASIC
-    /// How often others were asked for in the place of refused credentials, while nothing was answered well: a host once, who renews them
-    /// itself a few times in each call.
+    /// How many times refused credentials were replaced since the last accepted answer. A host is asked once; a source that renews them
+    /// itself, a few times in each call.
     var renewals = 0
     static let mostRenewals = 3
-    /// By `Clock.steady`: nothing is asked before.
+    /// The earliest time of the next request, by `Clock.steady`.
     var notBefore = 0.0
-    /// Seconds by which the service's clock is ahead of this machine's, as far as that made it refuse a signature.
+    /// How far the service's clock is ahead of this machine's, in seconds. It is only known if the service refused a signature for that.
     var clockDifference: Int64 = 0
-    /// By the service's clock, in seconds since 1970: what requests are signed with.
+    /// The time for signatures by the service's clock, in seconds since 1970.
     var signingTime: Int64 { Int64(Clock.now() + Clock.secondsFrom1970To2001) &+ clockDifference }
 
     init(_ settings: HTTPSettings, place: String) {
@@ -45,13 +45,13 @@ final class HTTPClient: @unchecked Sendable {
     }
     deinit { close() }
 
-    /// Lets go of all connections; they are made anew when they are needed.
+    /// Closes all connections. They are opened again when needed.
     func close() { gate.runAlone { transfers.close() } }
 
-    /// As whom it asks, as far as that is known; whoever gives credentials is asked for them first, unless `check` is nil.
+    /// Returns the user name, as far as it is known. Unless `check` is nil, asks the provider of the credentials for them first.
     func user(_ check: (() throws -> Void)?) throws -> String? {
         guard let check else {
-            // Nobody waits for requests to know that.
+            // This must not wait for running requests.
             let known = try gate.runUnlessBusy("A request to \(place)") { credentials ?? settings.credentials }
             return (known ?? settings.credentials).user
         }
@@ -61,15 +61,15 @@ final class HTTPClient: @unchecked Sendable {
         }
     }
 
-    /// The answer to one request.
+    /// Returns the answer to one request.
     func perform(_ request: HTTPRequest, _ check: () throws -> Void) throws -> HTTPResponse {
         guard let outcome = try perform([request], check).first else { throw StoreError(.internal, "A request was not made.") }
         return try outcome.get()
     }
 
-    /// What became of each, in order. An answer of any status is one.
-    /// - Parameter check: called every 50 ms at least; what it throws ends all that is under way.
-    /// - Throws: what `check` throws, `.unsupported` without libcurl, and what asking for credentials throws.
+    /// Makes several requests. Returns their results in order. An answer counts as a result whatever its status.
+    /// - Parameter check: called every 50 ms at least; an error that it throws ends all active requests.
+    /// - Throws: errors of `check`, `.unsupported` without libcurl, and errors from asking for credentials.
     func perform(_ requests: [HTTPRequest], _ check: () throws -> Void) throws -> [Outcome] {
         guard !requests.isEmpty else { return [] }
         return try gate.run("A request to \(place)") {
@@ -78,7 +78,7 @@ final class HTTPClient: @unchecked Sendable {
             _ = try transfers.open { try NetworkLibraries.curl(for: place) }
             try settings.fill(&credentials, for: place, check)
             var run = Run(requests)
-            // libcurl has pointers to what the run holds, until it has let go of each transfer.
+            // libcurl has pointers into the run until each transfer is released.
             defer { withExtendedLifetime(run) { transfers.dropAll() } }
             while !run.isDone {
                 try check()
@@ -89,7 +89,7 @@ final class HTTPClient: @unchecked Sendable {
         }
     }
 
-    /// Waits as before another try of a request.
+    /// Waits for the backoff before another try of a request.
     func pause(_ tries: Int, _ check: () throws -> Void) throws {
         let until = Clock.steady() + Double.random(in: 0...min(HTTPClient.longestBackOff, 0.25 * Double(1 << min(max(0, tries), 10))))
         while Clock.steady() < until {
@@ -100,27 +100,28 @@ final class HTTPClient: @unchecked Sendable {
 
     // MARK: One call
 
-    /// A request on its way through tries and redirects.
+    /// The state of a request across tries and redirects.
     struct Attempt {
         let index: Int
         let request: HTTPRequest
         var address: HTTPAddress
         var tries = 0, redirects = 0
-        /// By `Clock.steady`.
+        /// The earliest time of the next try, by `Clock.steady`.
         var notBefore = 0.0
-        /// With which credentials it went.
+        /// The credentials that were sent.
         var credentials: HTTPCredentials?, scheme = LLVS_CURL_NONE
         var transfer: HTTPTransfer?
-        /// What its signature says that the time is, in seconds since 1970; nil: it is not signed.
+        /// The time in its signature, in seconds since 1970; nil if it is not signed.
         var signedAt: Int64?
-        /// A signature of it was refused, and it was signed anew.
+        /// Its signature was refused, and it was signed again.
         var isSignedAnew = false
-        /// What earlier tries got of a file.
+        /// The part of a file that earlier tries received.
         var begun: HTTPTransfer.Begun?
-        /// The most bytes of it that any try got.
+        /// The most bytes of the file that any try received.
         var furthest = 0
 
-        /// Goes on with what came. A line that breaks again and again still ends: each time some of the file must have come.
+        /// Returns the next attempt, which continues after the received part. A connection that keeps breaking still ends the request,
+        /// unless each try receives more of the file.
         func resuming(_ transfer: HTTPTransfer) -> Attempt {
             var next = self
             if !transfer.isUnanswered { next.begun = transfer.begun }
@@ -133,14 +134,14 @@ final class HTTPClient: @unchecked Sendable {
         var active: [UnsafeMutableRawPointer: Attempt] = [:]
         private var found: [Outcome?]
         init(_ requests: [HTTPRequest]) {
-            // The first is taken from the end.
+            // Requests are taken from the end of the list.
             waiting = requests.enumerated().reversed().map { Attempt(index: $0, request: $1, address: $1.address) }
             found = requests.map { _ in nil }
         }
         var isDone: Bool { waiting.isEmpty && active.isEmpty }
         var outcomes: [Outcome] { found.map { $0 ?? .failure(StoreError(.internal, "A request has no outcome.")) } }
         mutating func settle(_ attempt: Attempt, _ outcome: Outcome) { found[attempt.index] = outcome }
-        /// Nobody is there: what was not begun ends likewise.
+        /// Ends all requests that have not begun with the same error: the server is unreachable or asked for a pause.
         mutating func giveUp(_ error: StoreError) {
             for attempt in waiting { settle(attempt, .failure(error)) }
             waiting = []
@@ -180,7 +181,7 @@ final class HTTPClient: @unchecked Sendable {
         let transfer = HTTPTransfer(attempt.request, to: attempt.address, begun: attempt.begun)
         attempt.tries += 1
         attempt.transfer = transfer
-        // To another server than the one that they were given for they do not go.
+        // Credentials are not sent to a server other than the one for which they were given.
         let isThere = attempt.address.origin == attempt.request.address.origin && attempt.address.keepsSecrets
         let isOurs = isThere && !attempt.request.isAnonymous
         attempt.credentials = isOurs ? credentials : nil
@@ -198,7 +199,7 @@ final class HTTPClient: @unchecked Sendable {
             attempt.scheme = credentials.token != nil ? LLVS_CURL_BEARER : credentials.user != nil ? scheme : LLVS_CURL_NONE
         }
         if let begun = attempt.begun { headers.append(("If-Range", begun.tag)) }
-        // Compressed answers are not inflated. Waiting for "100 Continue" costs a second if a server does not know it.
+        // Compressed answers are not supported. Waiting for "100 Continue" costs a second if a server does not know it.
         headers += [("Accept-Encoding", "identity"), ("Expect", "")]
         let lines = headers.map { name, value in value.isEmpty ? "\(name):" : "\(name): \(value)" }
         let made = attempt

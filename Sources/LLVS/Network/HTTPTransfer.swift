@@ -1,9 +1,10 @@
 import CNetwork
 
-/// One attempt at a request: what libcurl's callbacks read and write. Used by one thread at a time; lives until libcurl has let go of it.
+/// One attempt at a request: the state that libcurl's callbacks read and write. Used by one thread at a time. It must outlive libcurl's use
+/// of it.
 final class HTTPTransfer {
     let request: HTTPRequest
-    /// Where it goes, which may be another place than the request says.
+    /// The address of this attempt. It may differ from that of the request, after a redirection.
     let address: HTTPAddress
     private(set) var status = 0
     private(set) var headers: [(name: String, value: String)] = []
@@ -12,39 +13,39 @@ final class HTTPTransfer {
 
     private(set) var received = 0
     private(set) var sent = 0
-    /// Bytes of bodies that came or went, also those that came to no use. Headers do not count.
+    /// Bytes of bodies that were sent or received, even if they were of no use. Headers do not count.
     private(set) var moved = 0
-    /// Whether it is a listing, or something like it, that is asked for.
+    /// Whether the request is for a listing or another short answer.
     var isOfListing: Bool { if case .read = request.sink { !request.isLong } else { false } }
-    /// How often the time-out it may be too slow.
+    /// The capacity of its `TransferPatience`, as a multiple of the time-out.
     var patience: Double { request.isLong ? TransferPatience.ofServer : TransferPatience.ofTransfer }
     private var kept = Spool()
     private var reader: (any HTTPBodyReader)?
-    /// Of a body that is only told in a message, or of none at all.
+    /// The most bytes to read of an error's body.
     private static let mostOfError = 64 << 10
-    /// What went wrong here, and not with the server.
+    /// A failure on this device rather than of the server.
     private(set) var failure: (any Error)?
-    /// Enough of an error's body is there, so the transfer was ended.
+    /// The transfer was ended since enough of an error's body arrived.
     private(set) var isCutOff = false
 
-    /// Where what an earlier attempt got goes on; nil: at the beginning, or the answer said already whether it does.
+    /// The offset at which the answer should continue an earlier attempt; nil if there is none, or once the answer has been checked.
     private var resumesAt: Int?
-    /// It goes on there.
+    /// The answer continues the earlier attempt.
     private(set) var isResumed = false
-    /// The tag of the file whose rest is asked for.
+    /// The tag of the file that is being resumed.
     private var resumesTag: String?
 
-    /// What came of a file before the line broke.
+    /// The part of a file that arrived before the connection broke.
     struct Begun {
         let spool: Spool
-        /// The file's, which says that it is the same still.
+        /// The tag of the file. If it is unchanged, so is the file.
         let tag: String
         static let least = 64 << 10
     }
 
     /// - Parameters:
-    ///   - begun: what came before, of a file whose rest is asked for.
-    ///   - status: where the answer has none of its own.
+    ///   - begun: the part that an earlier attempt received; the request then is for the rest.
+    ///   - status: the status if the protocol has none of its own.
     init(_ request: HTTPRequest, to address: HTTPAddress, begun: Begun? = nil, status: Int = 0) {
         self.request = request; self.address = address; self.status = status
         if let begun {
@@ -54,24 +55,24 @@ final class HTTPTransfer {
         }
     }
 
-    /// Of a server without tags: what came of a file before is right as far as it goes, since its name says what is in it.
+    /// Resumes a file of a server without tags. The earlier part is valid, since the name of the file determines its content.
     convenience init(_ request: HTTPRequest, to address: HTTPAddress, goingOn spool: Spool, status: Int) {
         self.init(request, to: address, status: status)
         kept = spool
     }
 
-    /// All that came of a body that is kept; nil: little, or it cannot be gone on with.
+    /// The whole body so far, if it was stored; nil if it is too short to resume, or if the attempt failed on this device.
     var beginning: Spool? {
         guard case .kept = request.sink, failure == nil, kept.size >= Begun.least else { return nil }
         return kept
     }
 
-    /// Nothing came of the rest that was asked for.
+    /// The answer to a request for the rest has not begun.
     var isUnanswered: Bool { resumesAt != nil }
 
-    /// What another attempt can go on with: the server knows the file by a tag, and enough of it came.
+    /// The part with which another attempt can continue, if the server gave the file a tag and enough of it arrived.
     var begun: Begun? {
-        // A server without ranges answers with the whole file where a part was asked for.
+        // A server without ranges answers a request for a part with the whole file.
         let isPart = status == 206 && (request.range != nil || isResumed), isWhole = status == 200 && request.range == nil
         guard request.method == .get, case .kept = request.sink, failure == nil, isPart || isWhole, !isUnanswered,
             kept.size >= Begun.least, kept.size < request.range?.count ?? .max,
@@ -80,7 +81,8 @@ final class HTTPTransfer {
         return Begun(spool: kept, tag: tag)
     }
 
-    /// Looks whether the answer has the rest that was asked for. All of it comes where the file is another now, or there are no ranges.
+    /// Checks whether the answer is the requested rest. The server sends the whole file if it has changed, or if it does not support
+    /// ranges.
     private func takeUp() {
         guard let start = resumesAt else { return }
         resumesAt = nil
@@ -93,21 +95,21 @@ final class HTTPTransfer {
 
     private var isSuccess: Bool { (200...299).contains(status) }
 
-    /// What was kept.
+    /// The answer with its stored body.
     var response: HTTPResponse {
         takeUp()
         let body: HTTPResponse.Body =
             if let reader { .read(reader) } else if let file = kept.file { .file(file, size: kept.size) } else { .bytes(kept.bytes) }
-        // What is whole now is the answer to what was asked first.
+        // The parts together answer the original request.
         return HTTPResponse(status: isResumed && request.range == nil ? 200 : status, headers: headers, body: body)
     }
 
-    /// Adds to the headers of the answer what is known of it otherwise.
+    /// Adds headers that come from elsewhere.
     func add(_ more: [(name: String, value: String)]) { headers += more }
 
-    // MARK: What libcurl calls
+    // MARK: Called by libcurl
 
-    /// A line of a header, with its end.
+    /// Reads a header line, with its line end. Returns false to end the transfer.
     func takeHeader(_ line: UnsafeRawBufferPointer) -> Bool {
         headerSize += line.count
         guard headerSize <= HTTPTransfer.mostHeaders else {
@@ -119,7 +121,7 @@ final class HTTPTransfer {
             return false
         }
         if line.starts(with: "HTTP/".utf8) {
-            // Another answer: what came before was on the way to it (100, or a question for credentials).
+            // A new answer begins. The headers so far belonged to an intermediate one (100, or a request for credentials).
             headers = []
             let words = line.split(separator: UInt8(ascii: " "), maxSplits: 2)
             status = words.count > 1 ? Int(String(decoding: words[1].prefix { $0 > 0x20 }, as: UTF8.self)) ?? 0 : 0
@@ -133,7 +135,7 @@ final class HTTPTransfer {
         return true
     }
 
-    /// A part of the body. False ends the transfer.
+    /// Reads a part of the body. Returns false to end the transfer.
     func takeBody(_ part: UnsafeRawBufferPointer) -> Bool {
         do {
             try keep(part)
@@ -148,7 +150,7 @@ final class HTTPTransfer {
         takeUp()
         moved += part.count
         guard isSuccess else {
-            // Of what is no success, the beginning is enough: it may have no end.
+            // The beginning of an error's body is enough: the body may be endless.
             let room = HTTPTransfer.mostOfError - received
             try kept.append(UnsafeRawBufferPointer(rebasing: part.prefix(max(0, room))), request.what)
             received += part.count
@@ -172,12 +174,12 @@ final class HTTPTransfer {
             received += part.count
         }
     }
-    /// A body of no bytes is one, too.
+    /// Completes the transfer. An empty body also needs a reader.
     func finish() throws {
         if reader == nil, isSuccess, case .read(let make) = request.sink { reader = try make() }
     }
 
-    /// Fills the buffer with what comes next of the request's body. Nil ends the transfer.
+    /// Fills the buffer with the next bytes of the request's body. Returns nil to end the transfer.
     func give(_ buffer: UnsafeMutableRawBufferPointer) -> Int? {
         switch request.body {
         case .none: return 0
@@ -201,7 +203,7 @@ final class HTTPTransfer {
         }
     }
 
-    /// The body is to be given again.
+    /// Moves back in the request's body, so that it is sent again.
     func rewind(to offset: Int) -> Bool {
         guard offset >= 0, offset <= request.body.size ?? 0 else { return false }
         sent = offset
@@ -209,7 +211,7 @@ final class HTTPTransfer {
     }
 }
 
-/// libcurl's callbacks; the last parameter is the transfer.
+/// The callbacks for libcurl. Their last parameter is the transfer.
 enum HTTPCallbacks {
     static let header: @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int = {
         start, size, count, context in
@@ -221,7 +223,7 @@ enum HTTPCallbacks {
         start, size, count, context in
         guard let transfer = transfer(context) else { return 0 }
         let (bytes, overflow) = size.multipliedReportingOverflow(by: count)
-        // Nothing to take is no failure; libcurl takes 0 for one where there is something.
+        // An empty part is no failure. libcurl treats a return value of 0 as a failure if the part is not empty.
         return !overflow && transfer.takeBody(UnsafeRawBufferPointer(start: start, count: bytes)) ? bytes : (bytes == 0 ? 1 : 0)
     }
     static let read: @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int = {

@@ -1,6 +1,6 @@
 /// Percent-encoding (RFC 3986, section 2.1).
 package enum PercentCoding {
-    /// The bytes behind a text; nil when a % is not followed by two hexadecimal digits.
+    /// Returns the decoded bytes of a text; nil if a % is not followed by two hexadecimal digits.
     package static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.count)
@@ -13,11 +13,11 @@ package enum PercentCoding {
         return bytes
     }
 
-    /// Everything but letters, digits, `-`, `.`, `_`, `~`, and what `keeping` has.
+    /// Encodes all bytes except letters, digits, `-`, `.`, `_`, `~`, and the characters in `keeping`.
     package static func encode(_ text: String, keeping kept: String = "") -> String {
         encode(bytes: Array(text.utf8), keeping: kept)
     }
-    /// The same of bytes that may be no text.
+    /// Encodes bytes that may not be valid text, by the same rules.
     package static func encode(bytes: [UInt8], keeping kept: String = "") -> String {
         var encoded: [UInt8] = []
         for byte in bytes {

@@ -2,20 +2,20 @@ import CNetwork
 
 /// Transfers files to and from one SSH server, four at once, over connections that stay open between calls (libcurl's SFTP).
 ///
-/// Runs on the thread that calls, one call at a time. Nothing that it throws or logs holds a credential.
+/// Runs on the calling thread, one call at a time. Its errors and log messages hold no credentials.
 final class SFTPClient: @unchecked Sendable {
     // Sendable: `lock` guards the counts, `gate` all else.
-    /// One transfer, with the commands of libcurl around it.
+    /// One transfer, with libcurl's commands around it.
     struct Request {
-        /// Of the transfer; what is of HTTP alone has no meaning.
+        /// The transfer. Fields for HTTP alone are ignored.
         var transfer: HTTPRequest
-        /// Done after an upload: "rename "a" "b"". A star in front: whatever comes of it.
+        /// The commands after an upload, such as `rename "a" "b"`. A command with a star in front may fail.
         var after: [String] = []
-        /// Done in the place of a transfer; then the address is that of a directory.
+        /// The commands instead of a transfer; the address is then that of a directory.
         var commands: [String] = []
-        /// Whether it may be made again where nobody knows if it was done.
+        /// Whether the request may be repeated if it is unknown whether it succeeded.
         var repeats = true
-        /// Whether the name of what is read says what is in it: then a line that breaks costs nothing that came.
+        /// Whether the file's name determines its content. If so, a broken transfer can be resumed.
         var isNamedByContent = false
 
         var what: String { transfer.what }
@@ -23,12 +23,12 @@ final class SFTPClient: @unchecked Sendable {
     typealias Outcome = Result<HTTPResponse.Body, SFTPFailure>
 
     private let settings: HTTPSettings
-    /// For messages.
+    /// The name of the place in messages.
     private let place: String
     private let gate = Gate("connection")
     private let lock = Lock(.leaf)
     private var counted = HTTPClient.Counts()
-    /// A transfer counts as one, and each command.
+    /// The requests and bytes so far. A transfer counts as one request, and so does each command.
     var counts: HTTPClient.Counts { lock.withLock { counted } }
 
     // Guarded by the gate.
@@ -48,13 +48,13 @@ final class SFTPClient: @unchecked Sendable {
     /// The file that OpenSSH's programs use.
     private static var ownKnownHosts: String? { getenv("HOME").map { String(cString: $0) + "/.ssh/known_hosts" } }
 
-    /// Lets go of all connections; they are made anew when they are needed.
+    /// Closes all connections. They are opened again when needed.
     func close() { gate.runAlone { transfers.close() } }
 
-    /// As `HTTPClient.user`.
+    /// Returns the user name, as `HTTPClient.user`.
     func user(_ check: (() throws -> Void)?) throws -> String? {
         guard let check else {
-            // Nobody waits for requests to know that.
+            // This must not wait for running requests.
             let known = try gate.runUnlessBusy("A request to \(place)") { credentials ?? settings.credentials }
             return (known ?? settings.credentials).user
         }
@@ -64,15 +64,15 @@ final class SFTPClient: @unchecked Sendable {
         }
     }
 
-    /// What became of one.
+    /// Makes one request, and returns its result.
     func perform(_ request: Request, _ check: () throws -> Void) throws -> Outcome {
         try perform([request], check).first ?? .failure(SFTPFailure(StoreError(.internal, "A request was not made.")))
     }
 
-    /// What became of each, in order.
-    /// - Parameter check: called every 50 ms at least, but while a server is silent at the end of a transfer, when libcurl waits;
-    ///   what it throws ends all that is under way.
-    /// - Throws: what `check` throws, `.unsupported` without a libcurl that has SFTP, and what asking for credentials throws.
+    /// Makes several requests, and returns their results in order.
+    /// - Parameter check: called every 50 ms at least, except while libcurl waits for a silent server at the end of a transfer. An error
+    ///   that it throws ends all active requests.
+    /// - Throws: errors of `check`, `.unsupported` without a libcurl that has SFTP, and errors from asking for credentials.
     func perform(_ requests: [Request], _ check: () throws -> Void) throws -> [Outcome] {
         guard !requests.isEmpty else { return [] }
         return try gate.run("A request to \(place)") {
@@ -85,7 +85,7 @@ final class SFTPClient: @unchecked Sendable {
                     .invalidArgument, "Reaching \(place) failed: it takes a user, and no token. Give the option user, and no token.")
             }
             var run = Run(requests)
-            // libcurl has pointers to what the run holds, until it has let go of each transfer.
+            // libcurl has pointers into the run until each transfer is released.
             defer { withExtendedLifetime(run) { transfers.dropAll() } }
             while !run.isDone {
                 try check()
@@ -98,17 +98,17 @@ final class SFTPClient: @unchecked Sendable {
 
     // MARK: One call
 
-    /// A request on its way through tries.
+    /// The state of a request across tries.
     private struct Attempt {
         let index: Int
         let request: Request
         var tries = 0
-        /// By `Clock.steady`.
+        /// The earliest time of the next try, by `Clock.steady`.
         var notBefore = 0.0
-        /// With which credentials it went.
+        /// The credentials that were sent.
         var credentials: HTTPCredentials?
         var transfer: HTTPTransfer?
-        /// What earlier tries got of a file.
+        /// The part of a file that earlier tries received.
         var begun = Spool()
     }
     private struct Run {
@@ -116,7 +116,7 @@ final class SFTPClient: @unchecked Sendable {
         var active: [UnsafeMutableRawPointer: Attempt] = [:]
         var outcomes: [Outcome?]
         init(_ requests: [Request]) {
-            // The first is taken from the end.
+            // Requests are taken from the end of the list.
             waiting = requests.enumerated().reversed().map { Attempt(index: $0, request: $1) }
             outcomes = requests.map { _ in nil }
         }
@@ -193,7 +193,7 @@ final class SFTPClient: @unchecked Sendable {
         }
     }
 
-    // MARK: What came of an attempt
+    // MARK: Results of attempts
 
     private func finish(
         _ attempt: Attempt, _ transfer: HTTPTransfer, _ end: CurlTransfers.End, _ run: inout Run, _ check: () throws -> Void
@@ -212,7 +212,7 @@ final class SFTPClient: @unchecked Sendable {
         let failure = SFTPFailure(result, said, attempt.request.what, knownHosts: settings.knownHosts)
         let isPassing = failure.isPassing && !end.isOfSlowServer
         if result == CURLE_BAD_DOWNLOAD_RESUME, attempt.begun.size > 0 {
-            // It is shorter than what came of it: all of it is asked for.
+            // The file is shorter than the received part, so all of it is requested again.
             var whole = attempt
             whole.begun = Spool()
             return again(whole, &run, soon: true)
@@ -220,7 +220,7 @@ final class SFTPClient: @unchecked Sendable {
         if isPassing, attempt.request.isNamedByContent, let came = transfer.beginning,
             came.size >= attempt.begun.size + HTTPTransfer.Begun.least, came.size < asked(attempt)
         {
-            // A line that breaks again and again still ends: each time some of the file must have come.
+            // A connection that keeps breaking still ends the request, unless each try receives more of the file.
             var next = attempt
             (next.begun, next.tries) = (came, 1)
             return again(next, &run)
@@ -230,12 +230,12 @@ final class SFTPClient: @unchecked Sendable {
         if isPassing, mayRepeat, attempt.tries < failure.mostTries { return again(attempt, &run) }
         run.outcomes[attempt.index] = .failure(failure)
         guard failure.isOfPlace else { return }
-        // Nobody is there: what was not begun ends likewise.
+        // The server is unreachable, so requests that have not begun end with the same error.
         for other in run.waiting { run.outcomes[other.index] = .failure(failure) }
         run.waiting = []
     }
 
-    /// Bytes that are wanted.
+    /// The number of requested bytes.
     private func asked(_ attempt: Attempt) -> Int { attempt.request.transfer.range?.count ?? .max }
 
     private func again(_ attempt: Attempt, _ run: inout Run, soon: Bool = false) {
@@ -247,7 +247,7 @@ final class SFTPClient: @unchecked Sendable {
         run.waiting.append(next)
     }
 
-    /// Whether there are other credentials than those that were refused.
+    /// Returns whether there are credentials other than the refused ones.
     private func renew(_ attempt: Attempt, _ check: () throws -> Void) throws -> Bool {
         if attempt.credentials != credentials { return true }
         guard settings.askForCredentials != nil, !hasAskedAgain else { return false }

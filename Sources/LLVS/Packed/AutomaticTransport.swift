@@ -1,25 +1,25 @@
-/// A place over a network whose layout the caller did not name. It uses packs if the place has packs, and single files (two per version) if
-/// it has those; an empty place gets packs. A place that had single files and is now empty is refused, since that may be temporary. It does
-/// not count as empty if remembered files can be read and only the listing is behind.
+/// Finds the layout of a place over a network if the caller did not name one. It uses packs if the place has packs, and single files (two
+/// per version) if it has those. An empty place gets packs. A place that had single files and is now empty is refused, since that may be
+/// temporary. It does not count as empty if remembered files can be read: then only the listing is behind.
 package final class AutomaticTransport: StoreTransport, AddressedTransport, @unchecked Sendable {
-    // Sendable: `lock` guards the knowledge of the layout; the rest has locks of its own.
+    // Sendable: `lock` guards the state below it; the other objects have locks of their own.
     private let files: any RemoteFiles
     private let versions: RemoteTransport
     let packs: PackedTransport
     private let spelling: PlaceSpelling
     private let lock = Lock(.leaf)
     private var isPacked: Bool?
-    /// Whether single files were met at the place.
+    /// Whether single files were found at the place.
     private var hadVersions = false
     /// The store whose caches remember the place.
     private weak var store: Store?
-    /// The place was found empty; until then it is not checked again.
+    /// The time until which an empty place is not checked again.
     private var emptyUntil = -Double.infinity
-    /// Whether to forget what is known of the place.
+    /// Whether to discard the state of the place.
     private var mustForget = false
-    /// Whether the store joins whatever is at the place.
+    /// Whether the store joins the place whatever it contains.
     private var joins = false
-    /// Whether it has or gets packs, as a check for a snapshot found.
+    /// Whether the place has or gets packs, as a check for a snapshot determined.
     private var isPackedForSnapshots: Bool?
     private static let freshness = 10.0
 
@@ -85,7 +85,7 @@ package final class AutomaticTransport: StoreTransport, AddressedTransport, @unc
         let check = { [description] in try control.check(.listing, 0, of: 0, doing: "Listing \(description)") }
         let account = try files.account(check)
         if try !(PackedNotes.known(of: store, remote: spelling.place(in: store), account: account)?.roots ?? []).isEmpty {
-            // It has packs, and so no snapshots, wherever they are now.
+            // It has packs, and therefore no snapshots, even if the packs are missing now.
             lock.withLock { isPacked = true }
         } else if try hadVersions(store, account), try held(check) == nil, try !isBehind(store, control) {
             lock.withLock { isPacked = nil }
@@ -124,7 +124,7 @@ package final class AutomaticTransport: StoreTransport, AddressedTransport, @unc
         let (isEmpty, store) = lock.withLock { (isPacked == false && listing.versions.isEmpty && hadVersions, self.store) }
         guard isEmpty else { return listing }
         if let store, try isBehind(store, control) { return listing }
-        // The layout is determined again: the place may get packs next.
+        // The layout is determined again, since the place may get packs next.
         lock.withLock { isPacked = nil }
         throw isGone
     }
@@ -147,7 +147,7 @@ package final class AutomaticTransport: StoreTransport, AddressedTransport, @unc
         return nil
     }
 
-    // What is remembered is forgotten with the rest, by `isPacked`.
+    // `isPacked` also discards the remembered place.
     package func placeAddress(in store: Store, _ check: @escaping () throws -> Void) throws -> (place: String, account: String?)? {
         guard lock.withLock({ isPacked }) == false else { return nil }
         return (try spelling.place(in: store), try files.account(check))
@@ -195,7 +195,7 @@ package final class AutomaticTransport: StoreTransport, AddressedTransport, @unc
             }
         }
     }
-    /// Whether this process or an earlier one met single files at the place.
+    /// Returns whether this process or an earlier one found single files at the place.
     package func isReadByOthers(_ store: Store) -> Bool {
         let (isPacked, hadVersions) = lock.withLock { (self.isPacked, self.hadVersions) }
         switch isPacked {

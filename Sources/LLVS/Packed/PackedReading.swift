@@ -1,4 +1,4 @@
-/// Reads the packs that are listed and not known.
+/// Reads the listed packs that are not known yet.
 struct PackedReading {
     private let run: PackedRun
     private var verifyKnown: Bool
@@ -12,10 +12,10 @@ struct PackedReading {
     private var expected: Set<PackName> = [], told: Set<PackName> = []
     /// Packs that were read in this exchange.
     private var tried: Set<PackName> = []
-    /// How many failed packs may still be retried, and their bytes.
+    /// The number of failed packs that may still be retried, and their bytes.
     private var retries = PackedSettings.retries, retriedBytes = PackedSettings.retriedBytes
     private typealias Listed = (name: PackName, size: Int)
-    /// One that failed before: when it is due, and for how long it fails, as a power of two of seconds.
+    /// A pack that failed before: when it is due, and for how long it has failed, as a power of two of seconds.
     private typealias Failed = (pack: Listed, due: Int64, age: Int)
 
     init(_ run: PackedRun, verifyKnown: Bool) {
@@ -28,7 +28,7 @@ struct PackedReading {
             look: { try fetch.missing(of: $0, in: $1) }, missed: { fetch.missed[$0.digest] })
         fetch.account = taking.account
     }
-    /// Versions found whole in a pack; and versions of the store with a large value that some pack lacks.
+    /// The versions found intact in a pack, and the versions of the store with a large value that a pack names but the place lacks.
     private var found: Set<VersionID> = [], lost: [VersionID: BlobReference] = [:]
     /// Packs with versions for which the place has exhausted its budget.
     private var overBudget: Set<PackName> = []
@@ -38,14 +38,14 @@ struct PackedReading {
     mutating func read(_ listed: [PackName: Int]) throws {
         let found = try order(listed)
         try take(found.new)
-        // After all new packs, since any writer can put any number of failing files at the place.
+        // Failed packs come after all new ones, since any writer can upload any number of failing files.
         fetch.triesAgain = true
         defer { fetch.triesAgain = false }
         try take(toTryAgain(found.failed))
         try loseBlobs()
     }
 
-    /// Reads packs, and then those that waited for versions in them.
+    /// Reads packs, and then the packs that waited for versions in them.
     private mutating func take(_ packs: [Listed]) throws {
         var next = packs[...]
         while !next.isEmpty {
@@ -65,9 +65,9 @@ struct PackedReading {
         }
     }
 
-    /// What failed before, and is tried again in this exchange. Half of it is what has failed for the shortest time, so that a file that
-    /// is on its way comes before all that lies there and never can be taken. The other half is what was not tried for longest, so that
-    /// each has its turn, however many files others add.
+    /// Returns the failed packs to retry in this exchange. Half of them have failed for the shortest time, so that a file that is still
+    /// arriving comes before files that can never be read. The other half have waited longest for a retry, so that each has its turn,
+    /// however many files others add.
     private mutating func toTryAgain(_ failed: [Failed]) throws -> [Listed] {
         var chosen: [Listed] = [], names: Set<PackName> = []
         let paced = run.control.paced(.listing, doing: run.what)
@@ -87,7 +87,7 @@ struct PackedReading {
             try paced.step(0)
             guard isNear || retries > left else { return }
             guard isNear || chosen.isEmpty || max(0, pack.size) <= retriedBytes - bytesLeft else { continue }
-            // Came with what is new, or is chosen already.
+            // It arrived with the new packs, or is chosen already.
             guard !run.state.isKnown(pack.name), !tried.contains(pack.name), !names.contains(pack.name) else { continue }
             if let lacks = run.state.incomplete[pack.name], lacks.parts.count < PackedSettings.missingParts, !lacks.parts.isEmpty,
                 try !fetch.isAnyListed(lacks.parts)
@@ -120,7 +120,7 @@ struct PackedReading {
         try read(names)
     }
 
-    /// Whether a pack belongs to an unknown root, which may still be on its way: the pack was first seen recently, or read in this
+    /// Whether a pack belongs to an unknown root that may still be arriving: the pack was first seen recently, or was read in this
     /// exchange.
     var meetsOtherStores: Bool {
         run.state.bad.contains { name, bad in
@@ -142,7 +142,7 @@ struct PackedReading {
         return Dictionary(uniqueKeysWithValues: names.map { ($0, listed[$0] ?? 0) })
     }
 
-    /// Whether large values wait because of a metered network. Versions that build on them wait too; that is no problem to report.
+    /// Whether large values wait because of a metered network. Versions that build on them wait as well. That is not reported as a problem.
     private var isSparing: Bool { run.control.isThrifty && run.state.waiting.values.contains(where: \.isEmpty) }
 
     mutating func finish() throws -> ExchangeResult {
@@ -169,7 +169,7 @@ struct PackedReading {
             taking.problem(part.fault.refusal == nil ? run.problem(part, of: id) : run.problem(part.name, part.fault))
         }
         var result = taking.result
-        // Removes problems of values that another pack of this exchange had complete.
+        // Remove problems of values that another pack of this exchange had complete.
         result.problems.removeAll { told in
             told.error.path?.hasPrefix(PackKind.blob.prefix) ?? false && VersionID(validating: told.name).map(found.contains) ?? false
         }
@@ -207,10 +207,11 @@ struct PackedReading {
         taking.problem(ExchangeProblem(name: text, error: error))
     }
 
-    /// What is to be read: log packs by their numbers, then base packs; by a new device all of them, the largest first. And what failed
-    /// before, with when it became due.
+    /// The time for which a file has failed, as a power of two of seconds.
     private func age(_ since: Int64) -> Int { Int64.bitWidth - max(0, run.now &- since).leadingZeroBitCount }
 
+    /// Returns the packs to read: log packs by their numbers, then base packs. A new device reads all of them, the largest first. Also
+    /// returns the failed packs that are due.
     private mutating func order(_ listed: [PackName: Int]) throws -> (new: [Listed], failed: [Failed]) {
         var all: [Listed] = [], failed: [Failed] = []
         let paced = run.control.paced(.listing, doing: run.what)
@@ -273,7 +274,7 @@ struct PackedReading {
             && run.files.capabilities.hasRanges != false && run.store.statistics().versions > 1
     }
 
-    /// Nil for each that cannot be read now.
+    /// Returns a source for each pack; nil for a pack that cannot be read now.
     private mutating func sources(_ batch: [Listed]) throws -> [PackSource?] {
         var reads: [PackedRun.FirstRead] = []
         for (name, size) in batch where kept[name] == nil && size <= PackFormat.fileLimit(name.kind) {
@@ -383,13 +384,13 @@ struct PackedReading {
 }
 
 extension [PackIndex.VersionEntry] {
-    /// Sorted by offset.
+    /// The entries, sorted by their offsets.
     fileprivate var inPlace: Self { sorted { ($0.place.block, $0.place.offset) < ($1.place.block, $1.place.offset) } }
 }
 
 extension PackedRun {
-    /// Records the fault of a file; it is reported once certain. The file is retried, soon if it may still be on its way. Bounded, since
-    /// others may put any number of files there.
+    /// Records the fault of a file, which is reported once it is certain. The file is retried, soon if it may still be arriving. The record
+    /// is bounded, since others may upload any number of files.
     func fail(_ name: PackName, _ fault: PackFault, _ size: Int) {
         if state.bad[name] == nil, state.bad.count >= PackedSettings.badLimit {
             if fault.kind != .notThere { furtherBad += 1 }
@@ -410,7 +411,7 @@ extension PackedRun {
             parts: Array(parts.prefix(PackedSettings.missingParts)))
     }
 
-    /// Returns whether a file with an unknown name of this writer is a pack. A file that is no pack proves nothing.
+    /// Returns whether a file with an unknown name of this writer is a pack. If it is not, the file proves nothing.
     func isPack(_ name: PackName, _ size: Int) throws -> Bool {
         if let bad = state.bad[name], bad.again > now { return false }
         do { _ = try whole(name, size) } catch let fault as PackFault {
@@ -420,7 +421,7 @@ extension PackedRun {
         return true
     }
 
-    /// Whether the index of a pack can be trusted. In an unencrypted place anybody who can write there can list versions that were never
+    /// Whether the index of a pack can be trusted. At an unencrypted place any device with write access can list versions that were never
     /// sent, so only versions that were read count.
     var believesIndexes: Bool { sealing.isEncrypted }
 
@@ -431,7 +432,7 @@ extension PackedRun {
         case .bytes(let bytes, _): return bytes
         case .large(let reader): return try reader.whole("A pack in \(files.description)", atMost: limit)
         case .unreadable(let error):
-            // Becomes part of a sentence.
+            // The message becomes part of a sentence.
             let why = error.message.hasSuffix(".") ? String(error.message.dropLast()) : error.message
             throw error.code == .tooLarge ? PackFault.tooLarge(why) : PackFault(kind: .notThere, why: why, refusal: error.code)
         }

@@ -1,7 +1,7 @@
-/// Large values that were lost or damaged at the remote: docs/pack-format.md, section 10.
+/// Heals large values that were lost or damaged at the remote: docs/pack-format.md, section 10.
 extension PackedRun {
-    /// Finds parts of large values, with a full listing, that are missing or have changed sizes.
-    /// - Returns: whether some were so ten minutes ago as well.
+    /// Finds parts of large values that are missing or have changed sizes, by a full listing.
+    /// - Returns: whether some have been so for ten minutes.
     func lookForMissingBlobs() throws -> Bool {
         guard knewBlobs, !state.blobs.isEmpty else {
             state.missingBlobs = [:]
@@ -59,7 +59,8 @@ extension PackedRun {
         return ExchangeProblem(name: text, error: error)
     }
 
-    /// Returns the fault of a part that was read. A pack that names a part was sent after it, so a part that does not match is damaged.
+    /// Returns the fault of a part that was read. A pack that names a part was sent after the part, so a part that does not match is
+    /// damaged.
     func cameOf(_ contents: RemoteContents, _ fault: PackFault) -> PackFault {
         switch contents {
         case .bytes, .large: fault.kind == .notThere ? PackFault.damaged(fault.why) : fault
@@ -67,8 +68,8 @@ extension PackedRun {
         }
     }
 
-    /// Looks at parts that others say are damaged: somebody may say so of any, so only at a few, and of one that was found whole not again
-    /// soon.
+    /// Checks parts that other devices report as damaged. Any device may report any part, so only a few are checked at once, and a part
+    /// that was found intact is not checked again soon.
     func lookAtClaims() throws {
         var left = PackedSettings.claimsRead
         let open = state.claims.filter(\.value.isOpen).sorted { ($0.value.found, $0.key) < ($1.value.found, $1.key) }
@@ -128,7 +129,7 @@ extension PackedRun {
         return versions
     }
 
-    /// Returns the large values that a version names; for a version that is itself stored as one, that.
+    /// Returns the large values that a version names. For a version that is itself stored as a large value, returns that value.
     private func references(of entry: PackIndex.VersionEntry, in file: PackFile) throws -> [BlobReference] {
         let payload = try file.block(Int(entry.place.block)).withUnsafeBytes {
             Array(try PackFile.payload(entry.place, PackRecordType.version, in: $0))
@@ -137,8 +138,8 @@ extension PackedRun {
         return Array(try PackedVersion.contents(entry.id, payload).blobs.values)
     }
 
-    /// Returns the versions of the store that name one of some large values; if no version does, those that may be stored as one
-    /// themselves.
+    /// Returns the versions of the store that name one of some large values. If no version does, returns those that may themselves be
+    /// stored as large values.
     private func versions(naming blobs: [PackID: BlobReference]) throws -> Set<VersionID> {
         var found: Set<VersionID> = [], outside: Set<VersionID> = [], values: Set<PackID> = []
         let sizes = Set(blobs.values.map(\.size)), paced = control.paced(.listing, doing: what)

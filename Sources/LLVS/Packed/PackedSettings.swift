@@ -64,13 +64,13 @@ package struct PackedSettings: Sendable {
     static let filesAtOnce = 32, bytesAtOnce = 16 << 20
     /// The most bytes of packs in memory while their versions wait for others of the same exchange.
     static let mostKept = 32 << 20
-    /// The most failed files that one exchange retries, and their bytes: others may put any number there, and new files must not wait for
-    /// these.
+    /// The most failed files that one exchange retries, and their bytes. Other devices may upload any number of them, and new files must
+    /// not wait for these.
     static let retries = 32, retriedBytes = 16 << 20
-    /// How often one exchange reads a pack again because versions it waits for have arrived; and how often it reads a file of a large
+    /// How often one exchange reads a pack again because versions that it waits for have arrived, and how often it reads a file of a large
     /// value.
     static let looks = 4, partReads = 4
-    /// The most versions tracked for which one pack waits.
+    /// The most versions that are tracked as those for which one pack waits.
     static let followed = 4_096
     /// The most parts of large values that one exchange requests although no listing shows them, since a listing may be behind.
     static let unlistedParts = 4
@@ -79,7 +79,7 @@ package struct PackedSettings: Sendable {
     /// The most missing parts remembered for one pack.
     static let missingParts = 64
     /// Returns the seconds until an unusable file is retried: soon at first, then less and less often.
-    /// - Parameter age: seconds since it was first met.
+    /// - Parameter age: seconds since the file was first found unusable.
     static func wait(after kind: PackFault.Kind?, for age: Int64) -> Int64 {
         let least = wait(after: kind)
         return least >= day ? least : min(max(least, age / 8), longestWait(after: kind))
@@ -91,23 +91,23 @@ package struct PackedSettings: Sendable {
         default: day
         }
     }
-    /// The most unusable files, and the most unread names in `base/`, that the device remembers: others may put any number there.
+    /// The most unusable files, and the most unread names in `base/`, that the device remembers: others may upload any number of them.
     static let badLimit = 10_000, wantedLimit = 10_000
     static let rootsLimit = 16
-    /// Parts of large values that others say are damaged: those that are looked at in one exchange, those that wait for that, and those of
-    /// which it is kept in mind that they were found whole.
+    /// Limits of parts of large values that others report as damaged: those to check in one exchange, those that wait to be checked, and
+    /// those that are remembered as intact.
     static let claimsRead = 2, claimsLimit = 16, claimsKept = 1_024
-    /// Seconds until a part that was found whole is read again because somebody says that it is damaged.
+    /// Returns the seconds until a part that was found intact is read again because another device reports it as damaged.
     static func claimPause(after found: Int) -> Int64 { Int64(3_600) << Int64(min(max(0, found - 1), 7)) }
     static let longestClaimPause: Int64 = 3_600 << 7
-    /// Parts of large values that are told of as damaged.
+    /// The most parts of large values to report as damaged.
     static let damagedPartsLimit = 64
-    /// Versions of which the device keeps in mind that another is to bring them to the other side of a bridged remote; further ones it
-    /// brings itself.
+    /// The most versions to leave to another device for copying to the other side of a bridged remote. This device copies further ones
+    /// itself.
     static let bridgingLimit = 100_000
     /// The most root files to read, some of which may be invalid.
     static let rootsLookedAt = 256
-    /// Returns the seconds until an unusable file is retried; 0 while it may be on its way.
+    /// Returns the seconds until an unusable file is retried; 0 while it may still be arriving.
     static func wait(after kind: PackFault.Kind?) -> Int64 {
         switch kind {
         case nil, .notThere: 0

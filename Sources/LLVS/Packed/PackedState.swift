@@ -1,7 +1,7 @@
-/// What a device remembers of one remote in the packed layout: docs/pack-format.md, section 5.
+/// The state that a device remembers of one remote in the packed layout: docs/pack-format.md, section 5.
 ///
-/// It may be lost or reset. Then the device meets names of its own that it does not know, and becomes a new writer. The data at the remote
-/// does not depend on it.
+/// It may be lost or reset. The device then finds names of its own that it does not know, and becomes a new writer. The data at the remote
+/// does not depend on the state.
 struct PackedState {
     /// A root: the file that names the store of the remote, as its maker wrote it.
     struct Root {
@@ -54,21 +54,21 @@ struct PackedState {
         var since: Int64
         /// When it is retried.
         var again: Int64
-        /// Nil while it may be on its way.
+        /// Nil while the file may still be arriving.
         var fault: PackFault?
         /// Its listed size when it was last read; nil: none was listed. With another size it is another file.
         var size: Int?
     }
     /// A pack with versions whose large values were missing.
     struct Incomplete: Equatable {
-        /// When that was first met, and when it is retried.
+        /// When large values were first found missing, and when the pack is retried.
         var since: Int64, again: Int64
-        /// The missing or damaged files; all of them, unless there are `PackedSettings.missingParts`.
+        /// The missing or damaged files. The list is complete, unless it has `PackedSettings.missingParts` entries.
         var parts: [PackName] = []
     }
     /// A planned deletion of a file.
     struct Deletion {
-        /// Not before that time, and not in the exchange that planned it.
+        /// The earliest time of the deletion. The exchange that planned it never executes it.
         var due: Int64, exchange: UInt64
     }
 
@@ -97,15 +97,15 @@ struct PackedState {
         /// When it was reported; 0: not yet.
         var told: Int64
     }
-    /// What others say of a part of a large value, by its id: that it is damaged.
+    /// A report by other devices that a part of a large value is damaged; the key is the id of the part.
     struct Claim: Equatable {
         var digest: PackID
-        /// How often the part was read for that and found whole, and until when it is not read again.
+        /// How often the part was read for such a report and found intact, and the time before which it is not read again.
         var found = 0, until: Int64 = 0
-        /// It is to be looked at.
+        /// The part has to be checked.
         var isOpen = true
     }
-    /// All that lies there is being sent anew with newer keys: `PackedRun.rekey`.
+    /// A resend of all data with newer keys: `PackedRun.rekey`.
     struct Rekeying: Equatable {
         var epoch: UInt32
         /// When the last pack was rewritten, or the rewriting began.
@@ -118,11 +118,11 @@ struct PackedState {
     /// The number of calls.
     var exchanges: UInt64 = 0
     var roots: [Root] = []
-    /// The newest keys of an encrypted remote that this device knew; nil: it is not encrypted, or was not met yet.
+    /// The newest keys of an encrypted remote that this device knew; nil: it is not encrypted, or was not exchanged with yet.
     var pin: StoreKeys.Pin?
     /// Attempts of this writer, and finished ones of former writer ids.
     var attempts: [PackName: Attempt] = [:]
-    /// Numbers without a complete pack, although one was taken for complete.
+    /// Numbers without a complete pack, although one was believed to be complete.
     var holes: Set<UInt32> = []
     /// The inputs of an adoption with the next number.
     var adopting: [PackName] = []
@@ -137,7 +137,7 @@ struct PackedState {
     /// When `base/` was last listed; nil: never.
     var based: Int64?
     /// The unread packs of that listing, with sizes.
-    var wanted: [PackName: Int] = [:] // 0: the service does not tell
+    var wanted: [PackName: Int] = [:] // 0: the service reports no size
     var deletions: [PackName: Deletion] = [:]
     var bad: [PackName: Bad] = [:]
     /// Overflow of `bad`: digests of the names of files that were unusable since `passedSince`.
@@ -168,16 +168,16 @@ struct PackedState {
     var missingBlobs: [PackID: Int64] = [:]
     /// Damaged parts of values that this store lacks: the next pack reports them, for devices that have them.
     var damagedParts: [PackID: DamagedPart] = [:]
-    /// What others say of parts, and what was found.
+    /// Reports by others about damaged parts, and the results of checking them.
     var claims: [PackID: Claim] = [:]
     var rekeying: Rekeying?
-    /// By the digest in their names.
+    /// The unfinished large values, by the digest in their names.
     var partials: [PackID: Partial] = [:]
     var bridging: [VersionID: Bridging] = [:]
     var reports = PackedReports()
-    /// Whether the next pack says that the remote was refilled.
+    /// Whether the next pack records that the remote was refilled.
     var seedsAnew = false
-    /// The store ids of the roots that this device was told to forget: a refilled remote gets the first of them.
+    /// The store ids of the roots that the caller let this device forget. A refilled remote gets the first of them.
     var formerStores: [PackID] = []
     /// The display names of writers.
     var names: [UInt64: Named] = [:]
@@ -197,13 +197,13 @@ struct PackedState {
     var stores: [PackID] { roots.map(\.store) }
 
     /// Becomes a new writer, since a clone of this device uses the old id, or its state was reset. Packs sent under the old id count as
-    /// another's.
+    /// packs of another writer.
     mutating func becomeNewWriter(_ random: PackRandom) {
         writer = max(1, random.word())
         next = 1
         holes = []
         adopting = []
-        // A clone may have named these parts, so they stay; it may also delete them, so this device does not name them.
+        // A clone may have named these parts in packs, so they remain. A clone may also delete them, so this device does not name them.
         partials = [:]
         for (name, attempt) in attempts {
             if attempt.outcome == .done || attempt.outcome == .folded {
@@ -220,13 +220,13 @@ struct PackedState {
     /// Records that a pack is fully known, and with it all packs that it replaces.
     mutating func take(_ name: PackName, size: Int, _ services: PackServices, at now: Int64) {
         read[name] = Read(size: size, isReplaced: read[name]?.isReplaced ?? false, isVerified: read[name]?.isVerified ?? false)
-        // All at once, since each call joins the ranges.
+        // One call for all of them, since each call joins the ranges.
         covered.add(services.covers + ([name] + services.replaces).map(CoveredNumbers.range))
         for other in services.replaces {
             if read[other] == nil { read[other] = Read(unread: attempts[other] == nil ? now : 0) }
             read[other]?.isReplaced = true
-            // Packs of this device stay: anybody may claim to have replaced them, and if they are deleted that is found as a loss. Packs of
-            // a former writer id stay while a pack that they replaced is to be deleted.
+            // Packs of this device remain: any device may claim to have replaced them, and if they are deleted, the loss is detected. Packs
+            // of a former writer id remain while a pack that they replaced is to be deleted.
             guard let attempt = attempts[other], attempt.outcome != .folded, other.writer != writer else { continue }
             if !attempt.replaces.contains(where: { deletions[$0] != nil }) { attempts[other] = nil }
         }
@@ -239,12 +239,12 @@ struct PackedState {
         for name in names where name.writer == writer && attempts[name]?.outcome == .done && deletions[name] == nil {
             attempts[name]?.outcome = .folded
             holes.remove(name.first)
-            // With it, the packs that it replaced and that were not deleted yet.
+            // This device also leaves the packs that it replaced, if they are not deleted yet.
             for other in attempts[name]?.replaces ?? [] { deletions[other] = nil }
         }
     }
-    /// Corrects times in the future, left by a clock that was ahead. Past events count as of now, and a due time later than the longest
-    /// possible wait becomes due now.
+    /// Corrects times in the future, which a fast clock left. Past events get the present time. A due time later than the longest possible
+    /// wait becomes due now.
     mutating func putRight(at now: Int64) {
         func isTooLate(_ due: Int64, _ longest: Int64) -> Bool { due > now + longest }
         for (name, one) in bad where one.since > now { bad[name]?.since = now }
@@ -267,10 +267,11 @@ struct PackedState {
         for (digest, since) in missingBlobs where since > now { missingBlobs[digest] = now }
         for (part, one) in damagedParts where one.told > now { damagedParts[part]?.told = now }
         for (part, one) in claims where isTooLate(one.until, PackedSettings.longestClaimPause) { claims[part]?.until = now }
-        // `based` and `prepared` that are yet to come are due by themselves.
+        // Future times of `based` and `prepared` already count as due.
         reports.putRight(at: now)
     }
-    /// Another says that a part of a large value is damaged. It is looked at in this exchange or a later one, unless it was found whole.
+    /// Records that another device reports a part of a large value as damaged. The part is checked in this exchange or a later one, unless
+    /// it was recently found intact.
     mutating func claim(_ part: PackID, of digest: PackID, at now: Int64) {
         if let known = claims[part] {
             if known.until <= now { claims[part]?.isOpen = true }
@@ -283,7 +284,7 @@ struct PackedState {
         }
         claims[part] = Claim(digest: digest)
     }
-    /// What a new pack may name without sending it.
+    /// The large values that a new pack may name without sending them.
     var currentBlobs: [PackID: BlobReference] { oldBlobs.isEmpty ? blobs : blobs.filter { !oldBlobs.contains($0.key) } }
     /// Records large values that were sent.
     mutating func know(_ sent: [PackID: BlobReference]) {
@@ -307,7 +308,7 @@ struct PackedState {
         guard damagedParts[part] != nil || damagedParts.count < PackedSettings.damagedPartsLimit else { return }
         damagedParts[part] = DamagedPart(digest: digest, told: 0)
     }
-    /// Removes it from all lists of packs to read.
+    /// Removes a pack from all lists of packs to read.
     private mutating func forget(_ name: PackName) {
         wanted[name] = nil
         bad[name] = nil
@@ -320,7 +321,7 @@ struct PackedState {
         Array(name.description.utf8).withUnsafeBytes { PackID(SHA256.digest($0)) } ?? .zero
     }
 
-    /// Records how far another writer is.
+    /// Records the newest number of another writer.
     mutating func note(_ name: PackName, at now: Int64) {
         if let known = seen[name.writer], known.number >= name.last { return }
         guard seen[name.writer] != nil || seen.count < CoveredNumbers.writersLimit else { return }

@@ -1,18 +1,18 @@
-/// Lets one thread at a time through, for long work that calls the host. A thread that comes back from within, by way of a callback, is
-/// told so, where a mutex would leave it waiting for itself. `Lock` is the one for all else.
+/// Admits one thread at a time to long work that may call the host. A thread that enters again from a callback gets an error; with a mutex
+/// it would deadlock. Use `Lock` for all other purposes.
 ///
 /// A gate is no lock in the order of locks: it is entered before any of them is taken. It may be closed for good.
 final class Gate: HostCallMark, @unchecked Sendable {
     // Sendable: it is a lock; `state` guards the rest.
     private let raw: UnsafeMutablePointer<pthread_mutex_t>
     private let state = Guarded((isClosed: false, mustClose: false))
-    /// Threads that work for who is within, or was.
+    /// Threads that work for a call within the gate, or for one that has left it.
     private let guests = Guarded<[pthread_t]>([])
-    /// Whose calls they are, for messages: "coordinator".
+    /// The owner of the gate, for messages: "coordinator".
     private let whose: StaticString
     private let whenClosed: @Sendable () -> Void
 
-    /// - Parameter whenClosed: called once, by the thread that closes it or is the last within.
+    /// - Parameter whenClosed: called once, by the thread that closes the gate, or by the last thread within it.
     init(_ whose: StaticString, whenClosed: @escaping @Sendable () -> Void = {}) {
         self.whose = whose
         self.whenClosed = whenClosed
@@ -20,7 +20,7 @@ final class Gate: HostCallMark, @unchecked Sendable {
         raw.initialize(to: pthread_mutex_t())
         var attributes = pthread_mutexattr_t()
         pthread_mutexattr_init(&attributes)
-        // Which thread holds it is known to the mutex.
+        // The mutex checks which thread holds it.
         pthread_mutexattr_settype(&attributes, Int32(PTHREAD_MUTEX_ERRORCHECK))
         pthread_mutex_init(raw, &attributes)
         pthread_mutexattr_destroy(&attributes)
@@ -29,17 +29,17 @@ final class Gate: HostCallMark, @unchecked Sendable {
 
     // MARK: One at a time
 
-    /// - Parameter what: for the message: "Saving".
+    /// - Parameter what: the activity for the message: "Saving".
     func run<R>(_ what: @autoclosure () -> String, _ body: () throws -> R) throws -> R { try run(what(), nil, body) }
 
-    /// - Parameter control: looked at while another call is running, quietly.
+    /// - Parameter control: polled while another call is running, without reporting progress.
     func run<R>(_ what: @autoclosure () -> String, _ control: OperationControl?, _ body: () throws -> R) throws -> R {
         try take(what, control?.token)
         defer { leave() }
         return try HostCalls.run(self, body)
     }
 
-    /// Nil when another call is running.
+    /// Runs `body`; returns nil if another call is running.
     func runUnlessBusy<R>(_ what: @autoclosure () -> String, _ body: () throws -> R) throws -> R? {
         guard pthread_mutex_trylock(raw) == 0 else {
             try checkOpen(what())
@@ -50,15 +50,15 @@ final class Gate: HostCallMark, @unchecked Sendable {
         return try HostCalls.run(self, body)
     }
 
-    /// Nil when this thread is within already.
+    /// Runs `body`; returns nil if this thread is already within the gate.
     func runUnlessWithin<R>(_ body: () throws -> R) throws -> R? {
         guard wait() else { return nil }
         defer { leave() }
         return try HostCalls.run(self, body)
     }
 
-    /// Runs `body` on a thread that works for a call within, perhaps beyond its end: what would enter from there is refused, as from within
-    /// a callback.
+    /// Runs `body` on a thread that works for a call within the gate, perhaps beyond its end. Calls from that thread to enter the gate are
+    /// refused, as from a callback.
     func runAsGuest<R>(_ body: () throws -> R) rethrows -> R {
         let me = pthread_self()
         guests.withLock { $0.append(me) }
@@ -71,14 +71,15 @@ final class Gate: HostCallMark, @unchecked Sendable {
         if guests.withLock({ $0.contains { pthread_equal($0, me) != 0 } }) { throw isWithin(what()) }
     }
 
-    /// Runs `body`, which calls no code of the host, once nobody is within; for who is within on this thread already, at once.
+    /// Runs `body` once no other thread is within the gate. If this thread is already within, runs it at once. `body` must not call the
+    /// host.
     func runAlone(_ body: () -> Void) {
         let isOutside = wait()
         body()
         if isOutside { leave() }
     }
 
-    /// As `run`, without a closure: until `leave` with what this returns. Under the conditions of `HostCalls.enter`.
+    /// Enters the gate as `run` does, without a closure. Pass the result to `leave`. The conditions of `HostCalls.enter` apply.
     @inline(__always)
     func enter(_ what: @autoclosure () -> String) throws -> HostCalls.Entered {
         try take(what)
@@ -102,10 +103,10 @@ final class Gate: HostCallMark, @unchecked Sendable {
             .busy, "\(what) is not possible from within a callback of a running call of the same \(whose). Do it after that has returned.")
     }
 
-    /// Waits until nobody is within; false for who is within on this thread already.
+    /// Waits until the gate is free, and enters it. Returns false if this thread is already within.
     private func wait() -> Bool { pthread_mutex_lock(raw) == 0 }
 
-    /// The same, until the token is cancelled.
+    /// Waits as above, until the token is cancelled.
     private func wait(_ token: CancelToken, _ what: () -> String) throws -> Bool {
         #if canImport(Darwin)
         return wait()
@@ -139,7 +140,7 @@ final class Gate: HostCallMark, @unchecked Sendable {
         throw StoreError(.closed, "\(what()) is not possible: the \(whose) is closed. Open another to go on.")
     }
 
-    /// Waits for the running call; when that is this thread's, closing is left to its end.
+    /// Closes the gate after the running call. If this thread runs that call, the gate closes at its end.
     func close() {
         let isFirst = state.withLock { state in
             defer { state.isClosed = true }

@@ -1,31 +1,31 @@
-/// When a syncer's next round is due, and which places it visits: a value that is told what happens and what time it is, and does nothing
-/// by itself (docs/background-sync.md). Times are seconds of a clock that only grows.
+/// Decides when a syncer's next round is due, and which places it visits. It is a value without a clock: callers pass events and the time
+/// (docs/background-sync.md). Times are seconds of a monotonic clock.
 struct SyncSchedule {
     /// Delays, in seconds.
     struct Pace: Sendable {
-        /// After the last save, and at most after the first.
+        /// The delay after the last save, and the longest delay after the first save.
         var quietAfterSave = 2.0, longestAfterSave = 10.0
-        /// Between polls: at first, and at most.
+        /// The interval between polls: the shortest and the longest.
         var poll = 30.0, longestPoll = 900.0
-        /// How long polls stay frequent after something came or went.
+        /// How long polls remain frequent after versions were received or sent.
         var lively = 300.0
-        /// Saves are only sent to who was retrieved from within this time.
+        /// Saves alone are only sent to a place if the device received from it within this time.
         var freshness = 30.0
-        /// Rounds because the application came to the front, and because of news, are at least this far apart; so are merges of what came
-        /// otherwise, as rounds because of news.
+        /// The shortest interval between rounds that are due because the application came to the front, and between those that news led to.
+        /// The latter also applies to merges of arrivals.
         var frontSpacing = 5.0, newsSpacing = 1.0
-        /// Of failures: the first pause, and the longest.
+        /// The pause after a first failure, and the longest pause after failures.
         var firstPause = 1.0, longestPause = 900.0
-        /// Until something is sent again to a place without room, or that refuses what is sent.
+        /// The pause before sending again to a place without room, or to a place that refused the versions.
         var roomPause = 3_600.0
-        /// How long the other places of a round, and the merge, wait for one.
+        /// How long the other places of a round, and the merge, wait for one place.
         var turn = 30.0
     }
 
-    /// What leads to a round.
+    /// A reason for a round.
     enum Trigger: Sendable {
         case save, front, news, user
-        /// Versions came into the store otherwise than in a round: over a link, by another process, by an import.
+        /// Versions came into the store outside of a round: over a link, by another process, or by an import.
         case arrival
     }
 
@@ -35,19 +35,19 @@ struct SyncSchedule {
     /// An attached exchange.
     struct Place: Sendable {
         var name: String
-        /// How it is called for people.
+        /// The name of the place for people.
         var title: String
         var reason = Reason.none
         var failures = 0
-        /// Not before, whoever asks: what a server asked for.
+        /// The earliest next visit, whatever the trigger: the time that a server asked for.
         var notBefore = -Double.infinity
-        /// Not before, by the clock.
+        /// The earliest next visit by the clock.
         var retryAt = -Double.infinity
-        /// Nothing is sent before, by the clock: it has no room, or refuses what is sent. Polls go on.
+        /// The earliest next sending, by the clock: the place has no room, or refuses the versions. Polls continue.
         var sendAt = -Double.infinity
-        /// Who asks may read there and not write: until then, or until somebody asks, it is only received from.
+        /// This device may read the place but not write to it. Until `sendAt`, or until the user asks, it only receives.
         var mayNotSend = false
-        /// Only a person can answer what it failed with: the clock does not help.
+        /// Only a person can resolve the failure, so it is not retried by the clock.
         var waitsForUser = false
         var retrievedAt = -Double.infinity
     }
@@ -55,19 +55,19 @@ struct SyncSchedule {
     /// A round that is due.
     struct Round: Equatable, Sendable {
         var places: [String]
-        /// Whether nothing is retrieved and merged.
+        /// Whether the round only sends, without receiving and merging.
         var onlySends: Bool
-        /// Those of the places to which nothing is sent.
+        /// The places that the round only receives from.
         var onlyReceive: Set<String> = []
-        /// Whether nothing is exchanged: what came otherwise is merged.
+        /// Whether the round exchanges nothing and only merges arrivals.
         var onlyMerges: Bool { places.isEmpty }
         static let merging = Round(places: [], onlySends: false)
     }
 
-    /// The next thing to do.
+    /// The next action.
     enum Next: Equatable {
         case now(Round)
-        /// Nothing until then, or until something happens.
+        /// Nothing is due before that time, unless an event occurs.
         case at(Double)
         case whenTold
     }
@@ -75,23 +75,23 @@ struct SyncSchedule {
     var pace = Pace()
     var conditions: Conditions = []
     private(set) var places: [Place] = []
-    /// Places that are still being exchanged with, beside what else is due.
+    /// Places with an exchange that is still under way although its round has ended.
     private var left: Set<String> = []
     private var open: [Place] { left.isEmpty ? places : places.filter { !left.contains($0.name) } }
     private var firstSave: Double?, lastSave: Double?
-    /// When something is to be sent that was left to others until then.
+    /// The time to send versions that were left to their makers until then.
     var lateSend: Double?
     private var asked: (front: Bool, news: Bool, user: Bool) = (true, false, false)
-    /// Something came that no round has merged.
+    /// Versions arrived that no round has merged.
     private var hasArrivals = false
     private var lastMerge = -Double.infinity
-    /// How many wait for a round.
+    /// The number of calls that wait for a round.
     private var waiting = 0
-    /// Whether saves led to the round that runs.
+    /// Whether saves led to the running round.
     private var isOfSaves = false
     private var lastRound = -Double.infinity, lastSuccess = -Double.infinity, lastMoved = -Double.infinity
     private var interval: Double, nextPoll = -Double.infinity
-    /// Between 0 and 1; drawn anew for each use.
+    /// Returns a random number between 0 and 1.
     private let draw: @Sendable () -> Double
 
     init(pace: Pace = Pace(), draw: @escaping @Sendable () -> Double = { Double.random(in: 0...1) }) {
@@ -100,22 +100,22 @@ struct SyncSchedule {
         interval = pace.poll
     }
 
-    /// Takes over which places there are; those that stay keep their state.
+    /// Updates the list of places. Those that remain keep their state.
     mutating func attach(_ names: [(name: String, title: String)]) {
         places = names.map { name in places.first { $0.name == name.name } ?? Place(name: name.name, title: name.title) }
     }
 
-    /// Another exchange has the name by now: what is known of the one before does not hold.
+    /// Discards the state of a place: its name now belongs to another exchange.
     mutating func forget(_ name: String) {
         places.removeAll { $0.name == name }
         left.remove(name)
     }
 
-    /// A round goes on without a place, which is not due until its exchange is over.
+    /// Excludes a place until its exchange ends: its round continues without it.
     mutating func leave(_ name: String) { left.insert(name) }
     mutating func comeBack(_ name: String) { left.remove(name) }
 
-    /// Somebody waits for a round as a user who asks for one, or does not any more although none began.
+    /// Counts a call that waits for a round, as if the user asked for one; `withdraw` if the call ends before a round began.
     mutating func wait() { waiting += 1 }
     mutating func withdraw() { waiting = max(0, waiting - 1) }
 
@@ -136,15 +136,17 @@ struct SyncSchedule {
         }
     }
 
-    /// Whether somebody asks for a round now.
+    /// Returns whether the user or a waiting call wants a round now.
     var isAsked: Bool { asked.user || waiting > 0 }
 
-    /// What is to be done at `now`. What came is merged by a whole round if one is due, else apart, also without places and offline.
+    /// Returns the next action. A whole round also merges arrivals. If none is due, arrivals are merged alone, even without places or
+    /// offline.
     func next(_ now: Double) -> Next {
         let exchange = nextExchange(now)
         guard hasArrivals, !conditions.contains(.paused) else { return exchange }
         if case .now(let round) = exchange, !round.onlySends { return exchange }
-        // What comes of a place that goes on is merged when it is over, as in a round; what else comes does not wait for that.
+        // Versions from a place that is still being exchanged with are merged when its exchange ends, as in a round. Other arrivals do not
+        // wait for it.
         let due = lastMerge + (left.isEmpty ? pace.newsSpacing : max(pace.newsSpacing, pace.turn))
         if due <= now { return .now(.merging) }
         return switch exchange {
@@ -175,7 +177,7 @@ struct SyncSchedule {
         return first < .infinity ? .at(first) : .whenTold
     }
 
-    /// When a round is wanted, and when sending alone is.
+    /// The time for the next whole round, and that for the next sending.
     private var wanted: (whole: Double, sends: Double) {
         var whole = conditions.contains(.background) ? Double.infinity : nextPoll
         if asked.front { whole = min(whole, lastSuccess + pace.frontSpacing) }
@@ -185,36 +187,36 @@ struct SyncSchedule {
         return (whole, min(late, lastSave + pace.quietAfterSave, firstSave + pace.longestAfterSave))
     }
 
-    /// When a place is visited, if rounds are wanted from `wanted` on.
+    /// Returns when to visit a place, if rounds are wanted from `wanted` on.
     private func due(_ place: Place, _ wanted: Double) -> Double {
         if place.waitsForUser && !asked.front && !place.mayNotSend { return .infinity }
-        // One that failed is tried again by the clock, without another reason; but what another process does is no failure.
+        // A failed place is retried by the clock, without another reason. A place that another process exchanges with has not failed.
         let again = [.noSpace, .signIn].contains(place.reason) ? max(place.retryAt, place.sendAt) : place.retryAt
         let isByClock = place.reason != .none && (place.reason != .alreadyRunning || place.retryAt > -.infinity)
         let retry = isByClock && !conditions.contains(.background) ? again : Double.infinity
         return max(min(wanted, retry), place.notBefore, place.retryAt)
     }
 
-    /// Whether somebody has to do something, most likely.
+    /// Returns whether the failure most likely requires a person.
     static func needsSomebody(_ reason: Reason) -> Bool { [.signIn, .updateApp, .passphrase, .remoteReset].contains(reason) }
 
-    /// What became of one place.
+    /// The result of a round for one place.
     struct Outcome: Sendable {
         var name: String
         var reason = Reason.none
-        /// Whether only a person can answer that: by a password, a consent or a payment.
+        /// Whether only a person can resolve the failure: by a password, a consent or a payment.
         var needsUser = false
-        /// What a server asked for, in seconds.
+        /// The pause that a server asked for, in seconds.
         var retryAfter: Double?
-        /// Whether it was retrieved from.
+        /// Whether the round received from the place.
         var retrieved = true
-        /// Whether it was to be sent to, and whether that is what failed.
+        /// Whether the round was to send to the place, and whether the sending failed.
         var sends = true, failedToSend = false
-        /// Whether versions came or went.
+        /// Whether versions were received or sent.
         var moved = false
     }
 
-    /// A round begins: what asked for it is served by it. What is told from here on asks for another.
+    /// Begins a round, which serves all triggers so far. Later triggers lead to another round.
     mutating func begin(_ round: Round) {
         if !round.onlySends { hasArrivals = false }
         if round.onlyMerges { return }
@@ -228,17 +230,17 @@ struct SyncSchedule {
         }
     }
 
-    /// A round that merged alone is over.
+    /// Ends a round that only merged.
     mutating func finishMerging(at now: Double) { lastMerge = now }
 
-    /// A round is over.
+    /// Ends a round.
     mutating func finish(_ outcomes: [Outcome], at now: Double, isInterrupted: Bool = false) {
         lastRound = now
         for outcome in outcomes {
             guard let i = places.firstIndex(where: { $0.name == outcome.name }) else { continue }
             if outcome.moved { lastMoved = now }
             if outcome.reason == .none, !outcome.sends {
-                // There is no more room than before, nor another right.
+                // The place still has no more room, or this device no more rights, than before.
                 places[i].reason = places[i].mayNotSend ? .signIn : .noSpace
                 places[i].retryAt = -Double.infinity
                 places[i].notBefore = -Double.infinity
@@ -258,7 +260,8 @@ struct SyncSchedule {
             }
             places[i].retrievedAt = -Double.infinity
             if outcome.reason == .alreadyRunning {
-                // Another process does what is due. Saves that led here are looked after again, and polls are frequent meanwhile.
+                // Another process exchanges with the place. If saves led to this round, it is checked again later. Polls are frequent
+                // meanwhile.
                 lastMoved = now
                 places[i].retryAt = isOfSaves || places[i].retryAt > -.infinity ? now + pace.longestAfterSave : -Double.infinity
                 continue
@@ -266,13 +269,13 @@ struct SyncSchedule {
             places[i].failures += 1
             if let after = outcome.retryAfter { places[i].notBefore = now + min(max(0, after), 86_400) }
             if outcome.reason == .noSpace {
-                // Where this device has no room for what is received nothing goes on.
+                // If this device has no room to receive, the place is neither received from nor sent to.
                 let again = now + pace.roomPause
                 (places[i].sendAt, places[i].retryAt) = outcome.failedToSend ? (again, -Double.infinity) : (-Double.infinity, again)
                 continue
             }
             if outcome.reason == .signIn {
-                // Who may read goes on receiving. If that is refused as well, all of it waits.
+                // If only sending was refused, receiving continues. If receiving was refused as well, the place waits.
                 places[i].mayNotSend = outcome.failedToSend
                 places[i].sendAt = outcome.failedToSend ? (outcome.needsUser ? .infinity : now + pace.roomPause) : -.infinity
                 if outcome.failedToSend { places[i].retryAt = -.infinity; continue }
@@ -281,7 +284,7 @@ struct SyncSchedule {
             places[i].retryAt = now + longest * draw()
         }
         if isInterrupted {
-            // What it left is for the next one, which comes soon.
+            // The next round comes soon, and does what this one left.
             if isOfSaves { tell(.save, at: now) }
             nextPoll = nextPoll > now ? min(nextPoll, now + pace.quietAfterSave) : now + pace.quietAfterSave
             return

@@ -1,109 +1,108 @@
 extension Syncer {
-    /// What a syncer does at a moment, and what it did so far.
+    /// The present state of a syncer, and its results so far.
     public struct Status: Sendable {
-        /// What it does.
+        /// The present state of a syncer.
         public enum State: UInt32, Sendable {
-            /// Nothing any more: it was stopped, or the coordinator was closed.
+            /// It has ended: it was stopped, or the coordinator was closed.
             case off = 0
-            /// It waits for the next round, or for something to do.
+            /// It waits for the next round, or for an event.
             case idle
-            /// A round runs, or a place that took long in one is still being exchanged with.
+            /// A round runs, or the exchange with a slow place continues after its round.
             case running
             /// Every place waits: for the network, or for the end of the pause after a failure.
             case waiting
-            /// The host paused it, or every place waits for somebody to do something.
+            /// The host paused it, or every place waits for a person.
             case paused
         }
 
-        /// What it does.
+        /// The present state.
         public var state = State.off
-        /// Why it waits or is paused: what the first place that waits does so for.
+        /// Why it waits or is paused: the reason of the first place that waits.
         public var reason = Reason.none
-        /// When the next round is due, in seconds since 2001-01-01 UTC; nil when only something that happens leads to one.
+        /// The time of the next round, in seconds since 2001-01-01 UTC; nil if only an event leads to one.
         public var nextRound: Double?
-        /// How far the running round has come.
+        /// The progress of the running round.
         public var progress: Progress?
-        /// Of the place that it exchanges with just now, while it retrieves or sends packs: bytes that are to come or go, and those that
-        /// did. What comes is counted in bytes of files, a large value once the pack that names it is there; what goes in bytes of values.
-        /// 0 where nobody counts.
+        /// The progress of the current exchange while it receives or sends packs: bytes done, and bytes in all. Received bytes are those of
+        /// files; a large value counts once the pack that names it has arrived. Sent bytes are those of values. 0 if they are not counted.
         public var bytesDone: UInt64 = 0, bytesTotal: UInt64 = 0
         /// Rounds that ended, failed ones included.
         public var rounds: UInt64 = 0
-        /// Versions that came and went in them.
+        /// The number of versions that the rounds received and sent.
         public var retrieved: UInt64 = 0, sent: UInt64 = 0
-        /// When a round ended without any failure, in seconds since 2001-01-01 UTC; nil: never.
+        /// When a round last ended without any failure, in seconds since 2001-01-01 UTC; nil: never.
         public var lastSuccess: Double?
-        /// Why the last merge failed; nil when it did not.
+        /// The error of the last merge; nil if it succeeded.
         public var mergeFailure: StoreError?
-        /// One for each attached exchange, in the order of attaching.
+        /// The attached exchanges, in the order of attaching.
         public var places: [Place] = []
     }
 
-    /// Why a place, or all of them, are not visited.
+    /// The reason why a place, or all of them, are not visited.
     public enum Reason: UInt32, Sendable {
-        /// Nothing is the matter.
+        /// There is no problem.
         case none = 0
-        /// The host said so.
+        /// The host reported that there is no network.
         case offline
-        /// The server wants to be left alone for a while.
+        /// The server asked for a pause (a rate limit).
         case rateLimited
         /// The folder or server cannot be reached.
         case unreachable
-        /// Something else went wrong; the error tells what.
+        /// Another failure, which the error describes.
         case failed
-        /// The user, the password or the rights are refused: somebody has to give the right ones.
+        /// The user, the password or the rights are refused: a person must provide the right ones.
         case signIn
-        /// There is no room, on this device or at the place. The user has to make some.
+        /// This device or the place has no room: the user must make some.
         case noSpace
         /// The other side was written by a newer version of this library.
         case updateApp
         /// The host paused the syncer.
         case paused
-        /// What is there is encrypted, and the passphrase or the identities do not open it, or are missing: somebody has to give the
-        /// right ones.
+        /// The place is encrypted, and the passphrase or the identities are missing or do not open it: a person must provide the right
+        /// ones.
         case passphrase
-        /// A place in packs was emptied, or a place belongs to another store: somebody brings it back, or has it joined.
+        /// A place in packs was emptied, or a place belongs to another store: a person restores it, or lets the store join it.
         case remoteReset
         /// Another process exchanges with the place for this store.
         case alreadyRunning
     }
 
-    /// What is known of one attached exchange.
+    /// The state of one attached exchange.
     public struct Place: Sendable {
-        /// What it was called as it was attached.
+        /// The name of the place when it was attached.
         public var place: String
-        /// What it waits for.
+        /// The reason why it waits.
         public var reason = Reason.none
-        /// Rounds that failed there, one after the other.
+        /// The number of successive rounds that failed there.
         public var failures: UInt64 = 0
-        /// When it is tried again by the clock, in seconds since 2001-01-01 UTC; nil when nothing failed, or only somebody helps.
+        /// When it is retried by the clock, in seconds since 2001-01-01 UTC; nil if nothing failed, or if only a person can help.
         public var retryAt: Double?
-        /// When it was exchanged with last without a failure, in seconds since 2001-01-01 UTC; nil: never.
+        /// When an exchange with it last succeeded, in seconds since 2001-01-01 UTC; nil: never.
         public var lastSuccess: Double?
-        /// Why the last round failed there.
+        /// The error of the last round there.
         public var error: StoreError?
-        /// What could not be taken or sent in the last round.
+        /// The items that the last round could not receive or send.
         public var problems: [ExchangeProblem] = []
-        /// How many files that the place lists could not be read in the last round, and since when some could not, in seconds since
-        /// 2001-01-01 UTC; nil: all could. A round may end without a failure although nothing comes.
+        /// The number of listed files that the last round could not read, and since when there have been such files, in seconds since
+        /// 2001-01-01 UTC; nil: there are none. A round may succeed although it could not read any file.
         public var unread: UInt64 = 0, unreadSince: Double?
-        /// What waits to be sent there; nil: nobody knows before a round there ended without a failure.
+        /// The versions that wait to be sent there; nil: unknown until a round there succeeds.
         public var pending: Pending?
-        /// When retrieving from there, and sending there, ended without a failure last, in seconds since 2001-01-01 UTC; nil: never.
+        /// When receiving from there, and sending there, last succeeded, in seconds since 2001-01-01 UTC; nil: never.
         public var lastRetrieve: Double?, lastSend: Double?
-        /// What the last round asked and moved, and what all did since the day began (UTC), or the syncer. 0 where nobody counts.
+        /// The traffic of the last round, and of all rounds since the day began (UTC) or the syncer started. 0 if it is not counted.
         public var round = Traffic(), today = Traffic()
-        /// What is known of a place in packs, as of the last exchange; nil: nothing, or it has none.
+        /// The state of a place in packs, as of the last exchange; nil: unknown, or the place has none.
         public var remote: RemoteStatus?
-        /// Whether something waits there until somebody did something: `reason` tells what.
+        /// Whether the place waits for a person; `reason` says for what.
         public var needsSomebody: Bool { SyncSchedule.needsSomebody(reason) || reason == .noSpace || reason == .paused }
     }
 
     /// Requests, and the bytes of their bodies.
     public struct Traffic: Hashable, Sendable {
-        /// Requests to a server, files and folders opened in a folder.
+        /// Requests to a server, or files and folders opened in a folder.
         public var requests: UInt64 = 0
-        /// Bytes that went and came.
+        /// Bytes sent and received.
         public var bytesUp: UInt64 = 0, bytesDown: UInt64 = 0
 
         mutating func add(_ other: Traffic) {
@@ -113,70 +112,70 @@ extension Syncer {
         }
     }
 
-    /// Versions that are here and were not sent yet.
+    /// Versions in the store that were not sent yet.
     public struct Pending: Hashable, Sendable {
-        /// How many.
+        /// The number of versions.
         public var versions: UInt64 = 0
-        /// Bytes of the values that they stored, as they are.
+        /// The bytes of the values that they stored, uncompressed.
         public var bytes: UInt64 = 0
     }
 
-    /// What a syncer tells.
+    /// A report of a syncer.
     public struct Event: Sendable {
-        /// What it does now.
+        /// The present status.
         public var status: Status
-        /// What a round did that has just ended; nil when only the status is another. Its `move` leads from one current version to
-        /// another: `Store.differences` tells which values those differ in.
+        /// The result of the round that has just ended; nil if only the status changed. `Store.differences` lists the values that differ
+        /// between the two versions of its `move`.
         public var round: StoreCoordinator.SyncOutcome?
     }
 
-    /// What the host says of the device.
+    /// Conditions of the device, as the host reports them.
     public struct Conditions: OptionSet, Sendable, Hashable {
         /// The bits.
         public let rawValue: UInt32
-        /// From bits; those that have no meaning are ignored.
+        /// Creates conditions from bits. Bits without a meaning are ignored.
         public init(rawValue: UInt32) { self.rawValue = rawValue }
-        /// There is no network: nothing is tried, but when the user asks.
+        /// There is no network: no exchange is tried, unless the user asks.
         public static let offline = Conditions(rawValue: 1)
-        /// Bytes cost money: polls are four times as seldom.
+        /// Bytes cost money: polls are four times less frequent.
         public static let metered = Conditions(rawValue: 2)
-        /// The battery is low: polls are four times as seldom.
+        /// The battery is low: polls are four times less frequent.
         public static let lowBattery = Conditions(rawValue: 4)
-        /// The application is not in front: there are no polls, and what failed is not tried again by the clock. `run` when the system
+        /// The application is in the background: there are no polls, and failures are not retried by the clock. Call `run` when the system
         /// lets the application work.
         public static let background = Conditions(rawValue: 8)
-        /// Nothing is done, but when the user asks.
+        /// The syncer is paused: it does nothing, unless the user asks.
         public static let paused = Conditions(rawValue: 16)
     }
 
-    /// What happened that a round may be due for. Saves are noticed without being told.
+    /// An event for which a round may be due. Saves need no trigger.
     public enum Trigger: UInt32, Sendable {
         /// The user asks: a round begins at once.
         case user = 1
-        /// The application came to the front, or the network is back or another one: a round at once, unless one was done in the last
-        /// 5 seconds; what had failed is tried again.
+        /// The application came to the front, or the network returned or changed: a round begins at once, unless one was done in the last 5
+        /// seconds. Failures are retried.
         case front
-        /// The other side has news, as a push says.
+        /// The other side has news, as a push notification reported.
         case news
     }
 
     /// Delays, in seconds.
     public struct Options: Sendable {
-        /// After the last save, before it is sent.
+        /// The delay between the last save and its sending.
         public var afterSave = 2.0
-        /// After the first of a row of saves, before they are sent at the latest.
+        /// The longest delay between the first of several saves and their sending.
         public var afterSaves = 10.0
-        /// Between rounds without another reason, as long as something came or went in the last 5 minutes.
+        /// The interval between polls, if versions were received or sent in the last 5 minutes.
         public var poll = 30.0
-        /// The same at most, when nothing comes or goes.
+        /// The longest interval between polls, if no versions move.
         public var longestPoll = 900.0
-        /// After failures: the longest pause.
+        /// The longest pause after failures.
         public var longestPause = 900.0
-        /// Which heads are merged.
+        /// The heads to merge.
         public var selection = HeadSelection.unbranched
-        /// How long the other places of a round, and the merge, wait for one; for tests.
+        /// How long the other places of a round, and the merge, wait for one place; for tests.
         var turn = SyncSchedule.Pace().turn
-        /// The delays that docs/background-sync.md tells.
+        /// The default delays, as docs/background-sync.md lists them.
         public init() {}
     }
 }

@@ -1,24 +1,23 @@
-/// Keeps a coordinator in step with its exchanges, by itself: it decides when a round of exchanging and merging is due, does it on a
-/// thread of its own, and tells what happened (docs/background-sync.md).
+/// Keeps a coordinator in sync with its exchanges. It decides when a round of exchanging and merging is due, runs it on a thread of its
+/// own, and reports the results (docs/background-sync.md).
 ///
-/// It lasts until it is stopped or let go of, or the coordinator is closed. Saves by the coordinator, by other handles and by other
-/// processes, exchanges attached later and news of exchanges are noticed without being told.
-/// What comes over a direct connection, by another process or by an import is merged at once, also if no exchange is attached.
+/// It runs until it is stopped or released, or the coordinator is closed. It notices saves by the coordinator, by other handles and by
+/// other processes, exchanges that are attached later, and news of exchanges. Versions that arrive over a direct connection, from another
+/// process or by an import are merged at once, even if no exchange is attached.
 ///
-/// Threads: everything may be called from any thread. Events come one at a time, on the syncer's thread; from within, all may be called
-/// but `run`.
+/// Threads: all methods may be called from any thread. Events come one at a time, on the syncer's thread. An event may call all methods
+/// except `run`.
 public final class Syncer: Sendable {
     private let core: SyncerThread
 
-    /// Starts at once, with a round.
+    /// Starts the syncer with a round at once.
     /// - Parameters:
-    ///   - coordinator: kept until the syncer is stopped.
-    ///   - options: its delays.
-    ///   - conditions: what is so from the beginning.
-    ///   - tell: called on the syncer's thread after each round and change of the status, and at most ten times a second while a round
-    ///     comes on.
-    /// - Throws: `.readOnly` when the store is, `.closed`, `.invalidArgument` for delays that cannot be, and `.io` when no thread can be
-    ///   started.
+    ///   - coordinator: the coordinator, which is retained until the syncer is stopped.
+    ///   - options: the delays.
+    ///   - conditions: the conditions at the start.
+    ///   - tell: called on the syncer's thread after each round and each change of the status, and at most ten times a second as a round
+    ///     makes progress.
+    /// - Throws: `.readOnly` if the store is, `.closed`, `.invalidArgument` for invalid delays, and `.io` if no thread can be started.
     public init(
         _ coordinator: StoreCoordinator, options: Options = Options(), conditions: Conditions = [],
         _ tell: @escaping @Sendable (Event) -> Void = { _ in }
@@ -51,12 +50,12 @@ public final class Syncer: Sendable {
 
     deinit { core.stop() }
 
-    /// Ends it: a running round is cancelled, and what it had done whole is kept. Waits until no event is told any more, except from
-    /// within one. Any number of times.
+    /// Stops the syncer. Cancels a running round, and keeps what it completed. Returns after the last event has ended, unless it is called
+    /// from within an event. It may be called any number of times.
     public func stop() { core.stop() }
 
-    /// Something happened that a round may be due for. Does not wait for it.
-    /// - Throws: `.closed` when it was stopped, or the coordinator closed.
+    /// Reports an event for which a round may be due. Does not wait for the round.
+    /// - Throws: `.closed` if the syncer was stopped, or the coordinator closed.
     public func trigger(_ trigger: Trigger) throws {
         switch trigger {
         case .user: try core.tell(.user)
@@ -65,21 +64,21 @@ public final class Syncer: Sendable {
         }
     }
 
-    /// What is so from now on. Whoever leaves the background or finds a network tells `.front` as well.
+    /// Sets the conditions. A program that leaves the background or finds a network also triggers `.front`.
     /// - Throws: `.closed`, as `trigger`.
     public func setConditions(_ conditions: Conditions) throws { try core.set(conditions.intersection(.known)) }
 
-    /// What it does now and did so far.
+    /// The state of the syncer, and its results so far.
     public var status: Status { core.status }
     /// For tests: whether a call of `run` waits for a round.
     var isAwaited: Bool { core.isAwaited }
 
-    /// Does a round as the user asked for it, whatever the conditions, and waits for its end.
+    /// Runs a round as if the user asked for it, whatever the conditions, and waits for its end.
     /// - Parameters:
-    ///   - seconds: when they are over, the round is cancelled, and what it had done whole is kept; nil: it takes as long as it takes.
-    ///   - control: its token cancels the round; its progress is called on the calling thread, with what the round has come to.
-    /// - Returns: whether all was done; false when the deadline came first or a place or the merge failed, as the status says.
-    /// - Throws: `.cancelled`, `.closed`, `.busy` from within an event, `.invalidArgument` when no exchange is attached.
+    ///   - seconds: the time after which the round is cancelled; it keeps what it completed. Nil for no limit.
+    ///   - control: its token cancels the round. Its progress is called on the calling thread, with the progress of the round.
+    /// - Returns: whether everything was done; false if the deadline came first, or if a place or the merge failed, as the status says.
+    /// - Throws: `.cancelled`, `.closed`, `.busy` from within an event, `.invalidArgument` if no exchange is attached.
     @discardableResult
     public func run(within seconds: Double? = nil, _ control: OperationControl = OperationControl()) throws -> Bool {
         try core.run(seconds, control)
@@ -89,7 +88,7 @@ public final class Syncer: Sendable {
 extension Syncer.Conditions {
     static let known: Syncer.Conditions = [.offline, .metered, .lowBattery, .background, .paused]
 
-    /// From bits; nil when one of them has no meaning.
+    /// Creates conditions from bits; nil if one of the bits has no meaning.
     public init?(known bits: UInt32) {
         self.init(rawValue: bits)
         guard isSubset(of: .known) else { return nil }

@@ -1,42 +1,42 @@
-/// The thread of a syncer, and what it shares with those who call. Outlives the syncer until its work is done.
+/// Runs the thread of a syncer, and holds the state that it shares with callers. It outlives the syncer until its work is done.
 final class SyncerThread: @unchecked Sendable {
-    // Sendable: `lock` guards what says so; the rest is used by the thread alone, or does not change.
+    // Sendable: `lock` guards the state that it names; the rest is used by the thread alone, or does not change.
     private let coordinator: StoreCoordinator
     private let selection: HeadSelection
     private let call: @Sendable (Syncer.Event) -> Void
     private let process = getpid()
-    /// Guards all below; no code of the host, and none of the coordinator, is called with it held.
+    /// Guards all state below. While it is held, neither the host nor the coordinator is called.
     private let lock = Lock(.leaf)
     private let changed = Condition()
     private var schedule: SyncSchedule
     private var told = Syncer.Status()
-    /// By name: when it was exchanged with, what failed and what could not be taken.
+    /// The results for each place, by name: when it was exchanged with, its error and its problems.
     private var known: [String: Syncer.Place] = [:]
-    /// By name: the first row of the history that may not have been sent there.
+    /// By name: the first row of the history that may not have been sent to that place.
     private var unsent: [String: Int] = [:]
-    /// The day of what is counted as today's, since 2001.
+    /// The day to which the counts of "today" belong, since 2001.
     private var day = 0.0
     private var isStopped = false, isFinished = true
     private var thread: pthread_t?
-    /// When those who wait for a round end it.
+    /// The deadlines of the calls that wait for a round.
     private var ends: [Double] = []
-    /// Of the running round.
+    /// The token of the running round.
     private var token: CancelToken?
     private var roundsBegun: UInt64 = 0
-    /// What became of the last round, and its number.
+    /// The result of the last round, and its number.
     private var wasInterrupted = false, wasWhole = false, wholeRound: UInt64 = 0
-    /// Rows of the history that a round has sent, or was there for.
+    /// The rows of the history that existed when a round ended or that were reported since.
     private var seenRows = 0
-    /// Whether the running round merges alone, and sends nothing of what it makes.
+    /// Whether the running round only merges, and does not send the result.
     private var onlyMerges = false
-    /// Exchanges that are under way, each on a thread of its own: of the running round, and those that rounds went on without.
+    /// The exchanges under way, each on a thread of its own: those of the running round, and those whose rounds continued without them.
     private var turns: [SyncerTurn] = []
-    /// Names of places that a round went on without: later ones do not wait for them, until one is quick again.
+    /// The places whose rounds continued without them. Later rounds do not wait for them until one of their exchanges is quick again.
     private var slow: Set<String> = []
-    /// The status has progress that nobody was told of.
+    /// The status has progress that was not reported yet.
     private var isProgressDue = false
     private var attachedChanged = true
-    /// Used by the thread alone; by `start` before there is one.
+    /// Used by the thread alone, and by `start` before the thread exists.
     private var news: [String: (exchange: Exchange, observation: (any ExchangeObservation)?)] = [:]
     private var observations: [any ExchangeObservation] = []
 
@@ -62,7 +62,7 @@ final class SyncerThread: @unchecked Sendable {
 
     private func listenAndWork() throws {
         seenRows = coordinator.store.rowCount
-        // What came before: there may be no place, or no network.
+        // Versions may have arrived before the syncer started, and a merge needs neither a place nor a network.
         schedule.tell(.arrival, at: Clock.steady())
         observations.append(coordinator.ended.add { [weak self] in self?.end() })
         observations.append(coordinator.attachments.add { [weak self] in self?.attachmentsChanged() })
@@ -108,7 +108,7 @@ final class SyncerThread: @unchecked Sendable {
         }
     }
 
-    /// The coordinator's own rounds move the current version, too: what they made they send.
+    /// Called when the current version moves. The syncer's own rounds move it as well, but they send their results.
     private func currentMoved() {
         lock.withLock {
             if token != nil, !onlyMerges, isOwnThread(orOfLeft: false) { return }
@@ -120,7 +120,7 @@ final class SyncerThread: @unchecked Sendable {
     private func storeGrew() {
         let rows = coordinator.store.rowCount
         lock.withLock {
-            // What comes while a round runs is looked at when it is over.
+            // Versions that arrive while a round runs are checked when it ends.
             guard token == nil || onlyMerges, rows > seenRows else { return }
             seenRows = rows
             schedule.tell(.save, at: Clock.steady())
@@ -134,10 +134,10 @@ final class SyncerThread: @unchecked Sendable {
         return counted(status, rows)
     }
 
-    /// For each place of the status. Under the lock.
+    /// The first unsent rows for the places of the status. The caller holds the lock.
     private var unsentRows: [Int?] { schedule.places.map { unsent[$0.name] } }
 
-    /// With what waits to be sent. No lock is held.
+    /// Adds the counts of unsent versions to a status. The caller holds no lock.
     private func counted(_ status: Syncer.Status, _ rows: [Int?]) -> Syncer.Status {
         var status = status
         guard rows.count == status.places.count else { return status }
@@ -157,11 +157,11 @@ final class SyncerThread: @unchecked Sendable {
         for token in running { token.cancel() }
     }
 
-    /// Of all that is under way. Under the lock.
+    /// The tokens of everything that runs. The caller holds the lock.
     private var tokens: [CancelToken] { (token.map { [$0] } ?? []) + turns.map(\.token) }
-    /// Exchanges that rounds went on without. Under the lock.
+    /// The exchanges whose rounds continued without them. The caller holds the lock.
     private var left: [SyncerTurn] { turns.filter(\.isLeft) }
-    /// Whether this is the syncer's thread, or one that it exchanges on. Under the lock.
+    /// Whether this is the syncer's thread, or a thread of one of its exchanges. The caller holds the lock.
     private func isOwnThread(orOfLeft: Bool) -> Bool {
         let me = pthread_self()
         if let thread, pthread_equal(thread, me) != 0 { return true }
@@ -181,7 +181,7 @@ final class SyncerThread: @unchecked Sendable {
         }
     }
 
-    // MARK: A round for somebody who waits
+    // MARK: A round for a waiting caller
 
     /// Whether a call waits for a round.
     var isAwaited: Bool { lock.withLock { !ends.isEmpty } }
@@ -194,7 +194,7 @@ final class SyncerThread: @unchecked Sendable {
         if lock.withLock({ isStopped }) { throw Self.closed }
         guard !coordinator.exchanges.isEmpty else { throw Self.hasNoPlace }
         if control.token?.isCancelled ?? false { throw OperationControl.cancelled("Syncing") }
-        // A token has a lock of its own.
+        // Tokens have locks of their own.
         let current = lock.withLock { () -> [CancelToken] in
             ends.append(deadline)
             return tokens
@@ -210,13 +210,13 @@ final class SyncerThread: @unchecked Sendable {
         schedule.wait()
         changed.broadcast()
         var isCancelled = false, isWithdrawn = false, isAlone = false, failure: (any Error)?
-        // The round that is wanted is the first that begins from now on, with the places that it goes on without.
+        // The call waits for the first round that begins from now on, and for all exchanges of that round.
         while !isStopped
             && (roundsBegun == before || (roundsBegun == before + 1 && token != nil) || turns.contains { $0.number == before + 1 })
         {
             let now = Clock.steady()
             if isAlone, roundsBegun == before {
-                // The last exchange was detached: without one no round begins.
+                // The last exchange was detached, so no round begins.
                 if !isWithdrawn { schedule.withdraw() }
                 throw Self.hasNoPlace
             }
@@ -224,7 +224,7 @@ final class SyncerThread: @unchecked Sendable {
                 if roundsBegun == before {
                     if !isWithdrawn { schedule.withdraw() }
                     isWithdrawn = true
-                    // At the deadline nothing goes on, also no round that was there before. Its end is waited for.
+                    // At the deadline everything is cancelled, including a round that ran before. The call waits for its end.
                     if now < deadline || (token == nil && turns.isEmpty) { break }
                 }
                 let running = tokens
@@ -301,7 +301,7 @@ final class SyncerThread: @unchecked Sendable {
             }
         }
         if isInChild { return }
-        // They were cancelled; what they moved is stored.
+        // The exchanges were cancelled. The versions that they moved are stored.
         lock.withLock {
             while turns.contains(where: { $0.result == nil }) { changed.wait(lock) }
             turns = []
@@ -323,14 +323,14 @@ final class SyncerThread: @unchecked Sendable {
         }
     }
 
-    /// Code of the host; no lock is held.
+    /// Reports an event to the host. The caller holds no lock.
     private func tell(_ event: Syncer.Event) {
         var event = event
         event.status = counted(event.status, lock.withLock { unsentRows })
         HostCalls.run(HostCallMark(), observes: true) { call(event) }
     }
 
-    /// Listens to the exchanges that are attached now.
+    /// Observes the exchanges that are attached now.
     private func attachNews() {
         guard
             lock.withLock({
@@ -338,7 +338,7 @@ final class SyncerThread: @unchecked Sendable {
             })
         else { return }
         let attached = coordinator.attachedPlaces
-        // Another one may have been attached under the same name.
+        // Another exchange may have been attached under the same name.
         var replaced: [String] = []
         for (name, known) in news where !attached.contains(where: { $0.name == name && $0.exchange === known.exchange }) {
             known.observation?.cancel()
@@ -362,7 +362,7 @@ final class SyncerThread: @unchecked Sendable {
         }
     }
 
-    /// Takes over into the status what is waited for; an event when that is another than before. Under the lock.
+    /// Updates the status while the syncer waits. Returns an event if the state or the reason changed. The caller holds the lock.
     private func settle(until moment: Double?) -> Syncer.Event? {
         let before = (told.state, told.reason)
         guard left.isEmpty else {
@@ -387,7 +387,7 @@ final class SyncerThread: @unchecked Sendable {
         return before == (told.state, told.reason) ? nil : Syncer.Event(status: told)
     }
 
-    /// Takes over into the status what is known of each place. Under the lock.
+    /// Updates the places of the status. The caller holds the lock.
     private func refresh() {
         told.places = schedule.places.map { place in
             var shown = known[place.name] ?? Syncer.Place(place: place.title)
@@ -401,7 +401,7 @@ final class SyncerThread: @unchecked Sendable {
         }
     }
 
-    /// Does a round, takes over what became of each place, and tells both the schedule and the host.
+    /// Runs a round, and reports its results to the schedule and the host.
     private func perform(_ round: SyncSchedule.Round, isAsked: Bool, _ token: CancelToken) {
         let names = Set(round.places), number = lock.withLock { roundsBegun }
         let control = self.control(token, isAsked: isAsked), rows = coordinator.store.rowCount, before = counts(names)
@@ -434,8 +434,8 @@ final class SyncerThread: @unchecked Sendable {
         return control
     }
 
-    /// Exchanges on a thread of its own, and waits for that, but not longer than a turn lasts: nil if it is not over then. It goes on
-    /// beside what else is to be done, and this thread takes over what came of it when it is over.
+    /// Runs an exchange on a thread of its own, and waits for it for a limited time. Returns nil if it has not ended by then. It then
+    /// continues beside other work, and the syncer's thread reads its result when it ends.
     private func run(
         _ turn: SyncerTurn, _ body: @escaping @Sendable (OperationControl) -> StoreCoordinator.Turn
     ) -> StoreCoordinator.Turn? {
@@ -455,7 +455,7 @@ final class SyncerThread: @unchecked Sendable {
                 }
             }
         } catch {
-            // There is no room for another thread, so it is done on this one.
+            // No other thread can be started, so the exchange runs on this one.
             lock.withLock { turns.removeAll { $0 === turn } }
             return body(control)
         }
@@ -482,10 +482,10 @@ final class SyncerThread: @unchecked Sendable {
         return result
     }
 
-    /// The exchange of a place is over that a round went on without: what came is merged, and goes to the other places.
+    /// Completes an exchange that ended after its round: merges the received versions, and sends them to the other places.
     private func finish(_ turn: SyncerTurn) {
         guard let result = lock.withLock({ turn.result }) else { return }
-        // Another exchange may have its name by now, or none.
+        // The name may belong to another exchange by now, or to none.
         let isAttached = coordinator.attachedPlaces.contains { $0.name == turn.name && $0.exchange === turn.exchange }
         let at = coordinator.currentVersion
         let first = StoreCoordinator.ExchangeOutcome(
@@ -517,14 +517,14 @@ final class SyncerThread: @unchecked Sendable {
         report(round, turn.number, outcome, failure, from: turn.rows, turn.before)
     }
 
-    /// Takes over what became of each place of a round, and tells both the schedule and the host.
+    /// Reports the results of a round to the schedule and the host.
     private func report(
         _ round: SyncSchedule.Round, _ number: UInt64, _ outcome: StoreCoordinator.SyncOutcome?, _ given: StoreError?, from rows: Int,
         _ before: [String: Counted]
     ) {
         let names = Set(round.places)
         var failure = given
-        // A round that finds no news asks nothing of the store, and an error that says so is no error of the place.
+        // A round without news does not access the store, so the store is checked here. Its error is not an error of the place.
         let storeFailure = gone()
         if let storeFailure { failure = storeFailure }
         let late = LateArrivals.of(coordinator.store).nextDue()
@@ -546,7 +546,7 @@ final class SyncerThread: @unchecked Sendable {
             let parts = (outcome.map { $0.before.exchanges + ($0.after?.exchanges ?? []) } ?? []).filter { $0.name == name }
             let failing = parts.first { $0.failure != nil }, sends = !round.onlyReceive.contains(name)
             let error = storeFailure ?? failing?.failure.map { StoreError.of($0) } ?? failure
-            // Those behind one that was cancelled had no turn.
+            // Exchanges after a cancelled one had no turn.
             if error?.code == .cancelled || (parts.isEmpty && failure == nil) { isInterrupted = true; continue }
             let moved = parts.contains { !$0.retrieved.versions.isEmpty || !$0.sent.versions.isEmpty }
             outcomes.append(
@@ -556,7 +556,7 @@ final class SyncerThread: @unchecked Sendable {
                     retrieved: !round.onlySends,
                     sends: sends, failedToSend: failing.map { round.onlySends || $0.hasRetrieved } ?? false, moved: moved))
             var place = known[name] ?? Syncer.Place(place: schedule.places.first { $0.name == name }?.title ?? name)
-            // What kept it from being sent to holds as long as nothing is sent.
+            // An error of sending remains valid as long as the round does not send.
             if error != nil || sends { place.error = error }
             if parts.contains(where: \.hasRetrieved) { place.lastRetrieve = time }
             if parts.contains(where: \.hasSent) { place.lastSend = time }
@@ -570,7 +570,7 @@ final class SyncerThread: @unchecked Sendable {
             let areSent = parts.allSatisfy { $0.sent.problems.allSatisfy { $0.name.hasPrefix("pack1/") } }
             if error == nil, sends, !parts.isEmpty, areSent { unsent[name] = max(unsent[name] ?? 0, sentUpTo[name] ?? 0) }
             if parts.contains(where: \.hasRetrieved) {
-                // (What a clock that is ahead made was taken.)
+                // Versions from a device with a fast clock were received nevertheless.
                 let unread = parts.flatMap(\.retrieved.problems).filter { $0.error.code != .clockAhead }
                 let names = Set(unread.map(\.name).filter { !$0.isEmpty && $0 != "snapshots" })
                 let remote = asked[name]?.remote
@@ -589,13 +589,13 @@ final class SyncerThread: @unchecked Sendable {
         if told.mergeFailure != nil { isWhole = false }
         schedule.finish(outcomes, at: now, isInterrupted: isInterrupted)
         told.rounds &+= 1
-        // The parts of a round that it went on without count for it as well.
+        // The exchanges that a round did not wait for count for it as well.
         if number == wholeRound { isWhole = isWhole && wasWhole; isInterrupted = isInterrupted || wasInterrupted }
         let isOver = !left.contains { $0.number == number }
         if isWhole && !isInterrupted && isOver { told.lastSuccess = time }
-        // What came in between by others' hands was perhaps not sent.
+        // Versions that others saved during the round may not have been sent.
         if isLeft { schedule.tell(.save, at: now) }
-        // It may have come after the merge, if there was one.
+        // They may have arrived after the merge, if there was one.
         if after > rows, isLeft || !hasSent { schedule.tell(.arrival, at: now) }
         seenRows = max(seenRows, after)
         refresh()
@@ -611,7 +611,7 @@ final class SyncerThread: @unchecked Sendable {
         tell(event)
     }
 
-    /// Merges what came otherwise than in a round, if that is anything but the current version.
+    /// Merges versions that arrived outside of a round, if there are heads other than the current version.
     private func mergeArrivals() {
         guard (try? coordinator.hasHeadsToMerge(selection)) ?? true else { return }
         let token = CancelToken(end: .infinity)
@@ -656,13 +656,13 @@ final class SyncerThread: @unchecked Sendable {
         tell(event)
     }
 
-    /// That the store of this device was deleted, moved or replaced while it was open.
+    /// Returns an error if the store of this device was deleted, moved or replaced while it was open.
     private func gone() -> StoreError? {
         do { try coordinator.store.storage.checkPresence("Syncing") } catch { return StoreError.of(error) }
         return nil
     }
 
-    /// What a transport has counted, and knows of its place.
+    /// The counts of a transport, and the status of its place.
     struct Counted: Sendable {
         let counts: RemoteCounts, remote: RemoteStatus?
         func since(_ other: Counted?) -> Syncer.Traffic {
@@ -681,8 +681,8 @@ final class SyncerThread: @unchecked Sendable {
         return found
     }
 
-    /// By name of a place: the first row behind those that were there as the round began that it neither sent nor received.
-    /// Or one that was left for later.
+    /// Returns, by name of a place, the first row that may not be there: the first of the rows added since the round began that it neither
+    /// sent nor received, or an earlier row that was left for later.
     private func firstUnsent(_ outcome: StoreCoordinator.SyncOutcome?, _ round: SyncSchedule.Round, from rows: Int) -> [String: Int] {
         guard let outcome else { return [:] }
         let parts = outcome.before.exchanges + (outcome.after?.exchanges ?? [])
@@ -696,13 +696,13 @@ final class SyncerThread: @unchecked Sendable {
         return found
     }
 
-    /// Whether a version came during the round that it neither sent nor received: another handle of the store saved it, at any moment.
-    /// Each is met once, by the round in which it came.
+    /// Returns whether a version arrived during the round that it neither sent nor received: another handle of the store may save at any
+    /// moment. Each such version is found once, by the round in which it arrived.
     private func isAnythingLeft(_ outcome: StoreCoordinator.SyncOutcome?, from rows: Int, upTo after: Int) -> Bool {
         guard let outcome, after > rows else { return false }
         let parts = outcome.before.exchanges + (outcome.after?.exchanges ?? [])
         guard parts.contains(where: \.hasSent) else { return false }
-        // The empty root comes with the first versions, and is not told.
+        // The empty root comes with the first versions, and is not reported.
         var known: Set<VersionID> = [EmptyRoot.id]
         for part in parts {
             known.formUnion(part.retrieved.versions + part.sent.versions)
@@ -712,13 +712,13 @@ final class SyncerThread: @unchecked Sendable {
         return coordinator.store.firstRow(behind: rows, notAmong: known) < after
     }
 
-    /// When progress was told last, of one exchange or merge.
+    /// The time of the last progress report of an exchange or merge.
     private final class Moment: @unchecked Sendable {
         // Sendable: one thread at a time uses it.
         var at = -Double.infinity
     }
 
-    /// What runs has come further. The syncer's thread tells it, or is told here if it is what runs.
+    /// Records progress. Reports it at once if this is the syncer's thread; otherwise that thread reports it.
     private func came(_ progress: Progress, _ bytes: ByteProgress, _ last: Moment) {
         let moved = bytes.now, now = Clock.coarse(), isDue = now - last.at >= 0.1
         let status = lock.withLock { () -> Syncer.Status? in

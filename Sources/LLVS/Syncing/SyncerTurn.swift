@@ -1,21 +1,22 @@
-/// An exchange of a round, on a thread of its own. The round does not wait for it longer than a turn lasts; then it goes on without it.
+/// The exchange of a round with one place, on a thread of its own. The round waits for it for a limited time, and then continues without
+/// it.
 final class SyncerTurn: @unchecked Sendable {
-    // Sendable: the syncer's lock guards what changes.
+    // Sendable: the syncer's lock guards all mutable state.
     let name: String
     let exchange: Exchange
-    /// The round that it is of, and its number.
+    /// The round to which it belongs, and its number.
     let round: SyncSchedule.Round, number: UInt64
     let token: CancelToken
-    /// What there was as the round began.
+    /// The rows of the store, and the counts of the transports, when the round began.
     let rows: Int, before: [String: SyncerThread.Counted]
     let isAsked: Bool
     let begun = Clock.steady()
     var ended = Double.infinity
-    /// The thread, while it works.
+    /// The thread, while the exchange runs.
     var thread: pthread_t?
-    /// What came of it, when it is over.
+    /// The result, once the exchange has ended.
     var result: StoreCoordinator.Turn?
-    /// The round went on without it.
+    /// The round continued without it.
     var isLeft = false
 
     init(
