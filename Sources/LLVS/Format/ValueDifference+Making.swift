@@ -47,8 +47,14 @@ extension ValueDifference {
             }
             let stored = stored(
                 streams, deflated: deflated, link: link, baseSize: base.count, baseChecksum: baseChecksum, checksum: checksum)
-            return stored.count <= room ? stored : nil
+            return stored.count <= room && isWithinLimits(stored, size: value.count) ? stored : nil
         }
+    }
+
+    /// Returns whether the reader accepts the stored bytes of a value of `size` bytes. If a value repeats its base several times, the
+    /// difference can be too small for its size.
+    static func isWithinLimits(_ stored: [UInt8], size: Int) -> Bool {
+        stored.withUnsafeBytes { if case .difference = read($0, size: size) { true } else { false } }
     }
 
     /// Returns the stored bytes of a difference with these streams.

@@ -120,7 +120,7 @@ struct PackDifferences {
                 let stored = ValueDifference.stored(
                     streams, link: .init(version: difference.base, body: 0, place: place, wayBefore: base.node.way),
                     baseSize: difference.baseSize, baseChecksum: difference.baseChecksum, checksum: checksum)
-                return stored.count <= most ? stored : nil
+                return stored.count <= most && ValueDifference.isWithinLimits(stored, size: data.count) ? stored : nil
             }
             guard difference.isDeflated else { return stored(difference.streams).map { ($0, base) } }
             return try withScratch(difference.streamsSize) { scratch in

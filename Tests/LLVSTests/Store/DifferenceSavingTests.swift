@@ -264,4 +264,23 @@ import Testing
             #expect(try store.value(key, at: before)?.data == text)
         }
     }
+
+    /// Such a value can have a difference of some 50 bytes: fewer than readers accept for its size.
+    @Test(arguments: [2, 3, 4, 8, 30]) func aValueThatRepeatsItsBaseIsReadBack(times: Int) throws {
+        let store = try Store.inMemory(), key = try id("note"), place = MemoryTransport(name: "repeats-\(times)")
+        let text = DeflateTests.text(30_000, 1), repeated = (0..<times).flatMap { _ in text }
+        let first = try store.makeVersion(basedOn: nil, changes: [.insert(key, data: text)]).id
+        let second = try store.makeVersion(basedOn: first, changes: [.update(key, data: text + text)]).id
+        let third = try store.makeVersion(basedOn: second, changes: [.update(key, data: repeated)]).id
+        let fourth = try store.makeVersion(basedOn: third, changes: [.update(key, data: repeated + repeated)]).id
+        let other = try Store.inMemory()
+        _ = try Exchange(store: store, transport: place).send()
+        _ = try Exchange(store: other, transport: place).retrieve()
+        for one in [store, other] {
+            #expect(try one.value(key, at: second)?.data == text + text)
+            #expect(try one.value(key, at: third)?.data == repeated)
+            #expect(try one.value(key, at: fourth)?.data == repeated + repeated)
+            #expect(try one.verify().isWhole)
+        }
+    }
 }
