@@ -4,7 +4,7 @@
 # install(FILES), since CMake installs no imported targets.
 install(FILES include/llvs.h include/llvs_testing.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(FILES bindings/c/llvs.hpp DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
-install(DIRECTORY bindings/c/llvs DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(DIRECTORY include/llvs bindings/c/llvs DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(FILES "${LLVS_LIBRARY_DIR}/${LLVS_REAL_NAME}" DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(FILES "${LLVS_LIBRARY_DIR}/${LLVS_SONAME}" "${LLVS_LIBRARY_DIR}/libllvs.so"
     DESTINATION "${CMAKE_INSTALL_LIBDIR}")

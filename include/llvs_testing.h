@@ -13,9 +13,7 @@
 
 #include "llvs.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LLVS_BEGIN_DECL
 
 /* ------------------------------------------------------------------------------------------------
  * Storages and transports of the library, to wrap or check
@@ -311,8 +309,6 @@ LLVS_LAYOUT(llvs_check_report, 32);
 LLVS_LAYOUT(llvs_storage_subject, 56);
 LLVS_LAYOUT(llvs_transport_subject, 56);
 
-#ifdef __cplusplus
-}
-#endif
+LLVS_END_DECL
 
 #endif

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from defect import check, defect, document, example, module, python
 
-HEADER = "include/llvs.h"
+CODES, STORE = "include/llvs/common.h", "include/llvs/store.h"
 
 DEFECTS = [
     defect(
@@ -39,12 +39,12 @@ DEFECTS = [
         python("Tests/Python/test_content_ids.py::test_the_file_is_what_the_program_computes")),
     defect(
         "constant-out-of-step", "stale file", "A limit in the header is not the one that the Python package has.",
-        HEADER,
+        CODES,
         "#define LLVS_VALUE_ID_SIZE_MAX 4096", "#define LLVS_VALUE_ID_SIZE_MAX 2048",
         check("scripts/generate_bindings", "--check")),
     defect(
         "number-of-error-changed", "wrong error", "An error has another number than programs were compiled with.",
-        HEADER,
+        CODES,
         "LLVS_ERROR_IO = -27", "LLVS_ERROR_IO = -127",
         check("scripts/abi", "check")),
     defect(
@@ -54,7 +54,7 @@ DEFECTS = [
         check("scripts/generate_bindings", "--check")),
     defect(
         "function-undocumented", "stale document", "A function in the header has no documentation.",
-        HEADER,
+        STORE,
         "/** Releases the cursor. Since 0.1. */\nLLVS_API void llvs_history_cursor_free(", "LLVS_API void llvs_history_cursor_free(",
         check("scripts/reference", "--check")),
     defect(

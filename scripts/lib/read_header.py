@@ -1,4 +1,4 @@
-"""Reads include/llvs.h and llvs_testing.h as far as scripts/generate_bindings and the tests need it: functions, callbacks,
+"""Reads the headers of include as far as scripts/generate_bindings and the tests need it: functions, callbacks,
 structs, constants.
 
 The headers keep to a plain style (one declaration after the other, tags before pointer parameters), so
@@ -11,8 +11,10 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-INCLUDE = Path(__file__).resolve().parents[2] / "include"
-HEADERS = (INCLUDE / "llvs.h", INCLUDE / "llvs_testing.h")
+from one_header import INCLUDE, parts
+
+TESTING = INCLUDE / "llvs_testing.h"
+HEADERS = (*parts(), TESTING)
 
 
 @dataclass(frozen=True)
@@ -125,5 +127,5 @@ def read_header() -> Header:
 
     sizes = {match[1]: int(match[2]) for match in re.finditer(r"LLVS_LAYOUT\((llvs_\w+),\s*(\d+)\)", text)}
     aliases = {match[2]: match[1] for match in re.finditer(r"typedef\s+(u?int\d+_t)\s+(llvs_\w+)\s*;", text)}
-    of_testing = frozenset(re.findall(r"\b(llvs_\w+)\s*\(", _without_comments(HEADERS[1].read_text(encoding="utf-8"))))
+    of_testing = frozenset(re.findall(r"\b(llvs_\w+)\s*\(", _without_comments(TESTING.read_text(encoding="utf-8"))))
     return Header(functions, callbacks, structs, constants, enums, sizes, aliases, of_testing & functions.keys())

@@ -214,6 +214,15 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_coordinator_bootstrap": (STATUS, [
         borrowed("llvs_coordinator*"), borrowed("llvs_control*"), borrowed("llvs_bool*"), borrowed("llvs_move*"), ERROR,
     ]),
+    "llvs_sync_status_free": (None, [owned("llvs_sync_status*")]),
+    "llvs_syncer_start": (STATUS, [
+        borrowed("llvs_coordinator*"), borrowed("llvs_syncer_options*"), FUNCTION, owned("void*"), FUNCTION, owned("llvs_syncer**"), ERROR,
+    ]),
+    "llvs_syncer_trigger": (STATUS, [borrowed("llvs_syncer*"), U32, ERROR]),
+    "llvs_syncer_set_conditions": (STATUS, [borrowed("llvs_syncer*"), U32, ERROR]),
+    "llvs_syncer_run": (STATUS, [borrowed("llvs_syncer*"), U64, borrowed("llvs_control*"), borrowed("llvs_bool*"), ERROR]),
+    "llvs_syncer_status": (STATUS, [borrowed("llvs_syncer*"), owned("llvs_sync_status**"), ERROR]),
+    "llvs_syncer_free": (None, [owned("llvs_syncer*")]),
     "llvs_index_open": (STATUS, [borrowed("llvs_store*"), borrowed("llvs_index_options*"), owned("llvs_index**"), ERROR]),
     "llvs_index_keys_add": (STATUS, [borrowed("llvs_index_keys*"), BYTES, ERROR]),
     "llvs_computed_index_open": (STATUS, [
@@ -232,15 +241,6 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_projection_status": (STATUS, [borrowed("llvs_projection*"), owned("llvs_buffer*"), ERROR]),
     "llvs_projection_problems": (STATUS, [borrowed("llvs_projection*"), U64, owned("llvs_buffer*"), ERROR]),
     "llvs_projection_free": (None, [owned("llvs_projection*")]),
-    "llvs_sync_status_free": (None, [owned("llvs_sync_status*")]),
-    "llvs_syncer_start": (STATUS, [
-        borrowed("llvs_coordinator*"), borrowed("llvs_syncer_options*"), FUNCTION, owned("void*"), FUNCTION, owned("llvs_syncer**"), ERROR,
-    ]),
-    "llvs_syncer_trigger": (STATUS, [borrowed("llvs_syncer*"), U32, ERROR]),
-    "llvs_syncer_set_conditions": (STATUS, [borrowed("llvs_syncer*"), U32, ERROR]),
-    "llvs_syncer_run": (STATUS, [borrowed("llvs_syncer*"), U64, borrowed("llvs_control*"), borrowed("llvs_bool*"), ERROR]),
-    "llvs_syncer_status": (STATUS, [borrowed("llvs_syncer*"), owned("llvs_sync_status**"), ERROR]),
-    "llvs_syncer_free": (None, [owned("llvs_syncer*")]),
     "llvs_peer_state_free": (None, [owned("llvs_peer_state*")]),
     "llvs_pairing_make": (STATUS, [owned("llvs_buffer*"), ERROR]),
     "llvs_invitation_make": (STATUS, [owned("llvs_buffer*"), ERROR]),

@@ -650,6 +650,71 @@ class llvs_sync_result(ctypes.Structure):
     ]
 
 
+class llvs_sync_place(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reason", c_uint32),
+        ("place", llvs_bytes),
+        ("failures", c_uint64),
+        ("retry_at", c_double),
+        ("last_success", c_double),
+        ("error", c_void_p),
+        ("problems", c_void_p),
+        ("problem_count", c_size_t),
+        ("http_status", c_uint32),
+        ("knows_pending", c_uint32),
+        ("pending_versions", c_uint64),
+        ("pending_bytes", c_uint64),
+        ("last_retrieve", c_double),
+        ("last_send", c_double),
+        ("requests", c_uint64),
+        ("bytes_up", c_uint64),
+        ("bytes_down", c_uint64),
+        ("requests_today", c_uint64),
+        ("bytes_up_today", c_uint64),
+        ("bytes_down_today", c_uint64),
+        ("remote", c_void_p),
+        ("needs_user", c_uint32),
+        ("reserved", c_uint32),
+        ("unread", c_uint64),
+        ("unread_since", c_double),
+    ]
+
+
+class llvs_sync_status(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("state", c_uint32),
+        ("reason", c_uint32),
+        ("stage", c_uint32),
+        ("completed", c_uint64),
+        ("total", c_uint64),
+        ("next_round", c_double),
+        ("last_success", c_double),
+        ("rounds", c_uint64),
+        ("retrieved", c_uint64),
+        ("sent", c_uint64),
+        ("merge_error", c_void_p),
+        ("places", c_void_p),
+        ("place_count", c_size_t),
+        ("bytes_done", c_uint64),
+        ("bytes_total", c_uint64),
+    ]
+
+
+class llvs_syncer_options(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("conditions", c_uint32),
+        ("after_save", c_uint32),
+        ("after_saves", c_uint32),
+        ("poll", c_uint32),
+        ("longest_poll", c_uint32),
+        ("longest_pause", c_uint32),
+        ("selection", c_uint32),
+    ]
+
+
 class llvs_index_options(ctypes.Structure):
     _fields_ = [
         ("struct_size", c_uint32),
@@ -713,71 +778,6 @@ class llvs_projection_options(ctypes.Structure):
         ("file_mode", c_uint32),
         ("coordinator", c_void_p),
         ("busy_timeout", c_double),
-    ]
-
-
-class llvs_sync_place(ctypes.Structure):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("reason", c_uint32),
-        ("place", llvs_bytes),
-        ("failures", c_uint64),
-        ("retry_at", c_double),
-        ("last_success", c_double),
-        ("error", c_void_p),
-        ("problems", c_void_p),
-        ("problem_count", c_size_t),
-        ("http_status", c_uint32),
-        ("knows_pending", c_uint32),
-        ("pending_versions", c_uint64),
-        ("pending_bytes", c_uint64),
-        ("last_retrieve", c_double),
-        ("last_send", c_double),
-        ("requests", c_uint64),
-        ("bytes_up", c_uint64),
-        ("bytes_down", c_uint64),
-        ("requests_today", c_uint64),
-        ("bytes_up_today", c_uint64),
-        ("bytes_down_today", c_uint64),
-        ("remote", c_void_p),
-        ("needs_user", c_uint32),
-        ("reserved", c_uint32),
-        ("unread", c_uint64),
-        ("unread_since", c_double),
-    ]
-
-
-class llvs_sync_status(ctypes.Structure):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("state", c_uint32),
-        ("reason", c_uint32),
-        ("stage", c_uint32),
-        ("completed", c_uint64),
-        ("total", c_uint64),
-        ("next_round", c_double),
-        ("last_success", c_double),
-        ("rounds", c_uint64),
-        ("retrieved", c_uint64),
-        ("sent", c_uint64),
-        ("merge_error", c_void_p),
-        ("places", c_void_p),
-        ("place_count", c_size_t),
-        ("bytes_done", c_uint64),
-        ("bytes_total", c_uint64),
-    ]
-
-
-class llvs_syncer_options(ctypes.Structure):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("conditions", c_uint32),
-        ("after_save", c_uint32),
-        ("after_saves", c_uint32),
-        ("poll", c_uint32),
-        ("longest_poll", c_uint32),
-        ("longest_pause", c_uint32),
-        ("selection", c_uint32),
     ]
 
 
