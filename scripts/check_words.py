@@ -46,7 +46,8 @@ def found(page: str, words: dict[str, str]) -> list[tuple[int, str]]:
 
 
 def documents() -> list[Path]:
-    return sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+    folders = ("", "docs/", "bindings/*/", "examples/*/", "Tests/*/", "Tests/Vectors/*/")
+    return sorted({path for folder in folders for path in ROOT.glob(f"{folder}*.md")})
 
 
 def self_test() -> int:
