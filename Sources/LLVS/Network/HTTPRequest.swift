@@ -105,7 +105,7 @@ struct HTTPRequest {
 
 /// Takes the body of an answer while it comes.
 protocol HTTPBodyReader: AnyObject {
-    /// - Throws: what ends the request, which is not made again.
+    /// - Throws: an error that ends the request without a retry.
     func take(_ bytes: UnsafeRawBufferPointer) throws
 }
 

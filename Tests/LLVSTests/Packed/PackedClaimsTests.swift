@@ -75,7 +75,7 @@ import Testing
         place.put(made.name.description, made.bytes)
     }
 
-    /// Whoever made packs that another claims to replace, and removes, sends them again some days later.
+    /// A writer removes packs and claims to replace them. Their maker sends them again some days later.
     @Test func whatAnotherClaimsToReplaceAndRemovesIsSentAgainByItsMaker() throws {
         let place = MemoryPlace(), a = try PackedDevice(place)
         for n in 0..<3 {

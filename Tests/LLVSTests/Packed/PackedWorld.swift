@@ -120,7 +120,7 @@ final class PackedWorld {
         let before = device.ids
         do {
             _ = try device.exchange.retrieve()
-            // Nobody commits here meanwhile: what is new came from there.
+            // The device saves nothing meanwhile, so new versions came from the place.
             safe.formUnion(device.ids.subtracting(before))
             let sent = try device.exchange.send()
             safe.formUnion(Set(sent.versions).intersection(place.versions()))

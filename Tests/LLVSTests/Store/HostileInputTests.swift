@@ -113,7 +113,7 @@ func expectEnd(_ body: @escaping () throws -> Void, at place: SourceLocation = #
             let bytes = try #require(try builder.finish(RandomName(high: 1, low: 2)))
             #expect((FlatMap(bytes, versionLimit: 1) == nil) == isVoid, "\(size)")
         }
-        // What deflates best is kept, and comes back.
+        // The most compressible value is stored and read.
         let store = try memoryStore(), zeros = [UInt8](repeating: 0, count: 20_000_000)
         let made = try store.makeVersion(basedOn: nil, changes: [.insert(try id("k"), data: zeros)])
         #expect(try store.value(id("k"), at: made.id)?.data == zeros)

@@ -78,7 +78,7 @@ import Testing
         none.conditions = .paused
         #expect(none.next(2) == .whenTold)
 
-        // A whole round merges as well; one that only sends does not, and what is saved meanwhile is still to be sent.
+        // A full round merges as well. A round that only sends does not, and leaves saves made meanwhile to the next one.
         var schedule = schedule("a")
         schedule.tell(.arrival, at: 0)
         #expect(try run(&schedule, 0, moved: true) == SyncSchedule.Round(places: ["a"], onlySends: false))

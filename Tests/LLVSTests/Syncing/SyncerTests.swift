@@ -180,7 +180,7 @@ import Testing
         #expect(after.bytesDone == 0 && after.bytesTotal == 0 && after.progress == nil)
     }
 
-    /// Whoever waits for a round that none can begin is told so: the server wants to be left alone for an hour, and is detached meanwhile.
+    /// A caller waits for a round that never begins: the server asks for an hour's pause, and is then detached. The call reports an error.
     @Test(.timeLimit(.minutes(15))) func whoWaitsForARoundIsToldThatTheLastPlaceWentAway() throws {
         let store = try memoryStore(), coordinator = try StoreCoordinator(store: store)
         let place = SyncerTests.place {
