@@ -2,7 +2,7 @@ import Testing
 
 @testable import LLVS
 
-/// What a store remembers of a place with single files: docs/exchanges.md, "Which store a place belongs to".
+/// Tests the memory of a place with single files: docs/exchanges.md, "Which store a place belongs to".
 @Suite("Exchange: known places") struct KnownPlaceTests {
     private func id(_ n: Int) -> VersionID { VersionID(high: 1, low: UInt64(n)) }
     private func match(_ identity: PlaceIdentity, _ listed: [Int]) -> PlaceIdentity.Match { identity.match(listed.map(id)) {} }
@@ -56,7 +56,7 @@ import Testing
         place.add([id(9), id(8), id(1)], count: 9)
         #expect(place.later == [id(8), id(9)])
         #expect(PlaceIdentity(encoded: place.encoded) == place)
-        // What an earlier version wrote, and damage, is nothing.
+        // Data of an earlier version, and damaged data, counts as none.
         #expect(PlaceIdentity(encoded: [1]) == nil && PlaceIdentity(encoded: []) == nil)
         for n in 0..<place.encoded.count { #expect(PlaceIdentity(encoded: Array(place.encoded.prefix(n))) == nil) }
         for n in place.encoded.indices {

@@ -397,7 +397,7 @@ func expectEnd(_ body: @escaping () throws -> Void, at place: SourceLocation = #
         #expect(try told.contains(VersionID("child")) && told.contains(VersionID("of-root")))
     }
 
-    /// While a version that waited is let in it neither waits any more nor is it in the history: whoever asks for it then finds it.
+    /// While a waiting version is admitted, it is in neither list; a lookup at that moment finds it.
     @Test func whatIsBeingLetInIsFound() throws {
         let (store, storage) = try hookedStore(), child = try VersionID("child")
         let large = try Value.Change.insert(id("large"), data: [UInt8](repeating: 1, count: 100))
