@@ -2,7 +2,7 @@ import Testing
 
 @testable import LLVS
 
-/// What SFTP servers list: Tests/Network/test_sftp.py asks a real one.
+/// Tests listings of SFTP servers. Tests/Network/test_sftp.py uses a real one.
 @Suite struct SFTPListingTests {
     private func line(_ text: String) -> SFTPListing.Line? { SFTPListing.read(Array(text.utf8)) }
 
