@@ -272,9 +272,9 @@ extension Store {
         } catch let error as StoreError where error.code.isDamage { return nil }
     }
 
-    /// Adds versions whose records are stored, or leaves them pending; then those that waited for them.
-    /// - Throws: what being short of descriptors or of memory throws, while it is looked for their large values: the rest waits for the
-    ///   next look.
+    /// Adds versions whose records are stored, or leaves them pending. Then adds those that waited for them.
+    /// - Throws: the error if descriptors or memory run out during the search for large values. The remaining versions then wait for the
+    ///   next scan.
     func admit(_ records: [PendingVersions.Record]) throws -> [VersionID] {
         var added: [VersionID] = []
         var work = Array(records.reversed())

@@ -54,7 +54,7 @@ import Testing
         _ = try keys.adding(memberC, in: place, crypto)
         for identity in [a, b, c] { #expect(try open(place, identity).pin == keys.pin) }
         #expect(Set(try open(place, a).members.map(\.name)) == ["a", "b", "c"])
-        // One that was added while another began an epoch is not forgotten.
+        // A member that was added while another device began an epoch is kept.
         let place2 = MemoryKeyDirectory(), begun = try created(place2, [memberA])
         _ = try begun.rotating("regular", in: place2, clock, crypto)
         _ = try begun.adding(memberB, in: place2, crypto)

@@ -266,7 +266,7 @@ import Testing
         }
     }
 
-    /// Heads, each of them a merge of a version of a line and of its root, or of the version on that.
+    /// Heads that each merge a version of a line with its root, or with the version after the root.
     @Test(arguments: [1, 2, 100]) func manyHeadsOnALineAndItsRoot(roots: Int) throws {
         try Self.isLinear(300) { size in
             let store = try memoryStore()

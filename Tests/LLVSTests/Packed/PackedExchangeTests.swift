@@ -354,7 +354,7 @@ import Testing
         #expect(failures == 2 && place.versions() == b.ids)
     }
 
-    /// Nothing tells a listing that is behind from a root that is gone; one that is there is not written over.
+    /// An outdated listing cannot be distinguished from a missing root; an existing root is not overwritten.
     @Test func aRootThatIsNotListedYetIsLeft() throws {
         let place = MemoryPlace(), a = try PackedDevice(place)
         try a.save()
