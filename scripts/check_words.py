@@ -2,7 +2,6 @@
 """Documents use the words of docs/glossary.md, and none that its last table says to avoid.
 
     scripts/check_words.py              prints each place that uses such a word, exits 1 if there are any
-    scripts/check_words.py --all        looks at the pages of UNCHECKED as well
     scripts/check_words.py --self-test  checks that planted words are found
 
 The table's first column has the words in backticks. They are looked for in prose alone: not in code, and not where a link leads to.
@@ -16,13 +15,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 GLOSSARY = ROOT / "docs/glossary.md"
-#: Pages that still use such words.
-UNCHECKED = {
-    *("CHANGELOG.md", "SECURITY.md"),
-    *(f"docs/{name}.md" for name in """
-        defences exchanges format live-protocol merging merging-internals merging-texts merging-values pack-format remote-files
-        """.split()),
-}
 
 
 def avoided(glossary: str) -> dict[str, str]:
@@ -54,7 +46,8 @@ def found(page: str, words: dict[str, str]) -> list[tuple[int, str]]:
 
 
 def documents() -> list[Path]:
-    return sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+    folders = ("", "docs/", "bindings/*/", "examples/*/", "Tests/*/", "Tests/Vectors/*/")
+    return sorted({path for folder in folders for path in ROOT.glob(f"{folder}*.md")})
 
 
 def self_test() -> int:
@@ -84,8 +77,6 @@ def main(arguments: list[str]) -> int:
         return 1
     for document in documents():
         name = str(document.relative_to(ROOT))
-        if name in UNCHECKED and arguments != ["--all"]:
-            continue
         for line, word in found(document.read_text(), words):
             print(f'{name}:{line}: "{word}"; docs/glossary.md: {words[word]}')
             count += 1

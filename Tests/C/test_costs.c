@@ -45,7 +45,7 @@ static void count_now(double counts[COLUMNS]) {
 
 static void begin(void) { count_now(before); }
 
-/* What happened since `begin` was `operations` of these. */
+/* Records the costs since `begin`, divided by the number of operations. */
 static void end(const char *name, const char *group, size_t operations) {
     double after[COLUMNS];
     row *row = &measured[measured_count++];

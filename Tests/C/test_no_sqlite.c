@@ -61,7 +61,7 @@ static void in_a_child(void (*body)(const char *directory)) {
     if (status != 0) fail_msg("the child ended with %d", status);
     remove_directory(directory);
 }
-/* The checks of cmocka jump out of a test, which a child must not. */
+/* cmocka's checks leave a test by longjmp. A child process must exit instead. */
 #define IN_CHILD(condition)                                                                 \
     do {                                                                                    \
         if (!(condition)) {                                                                 \

@@ -28,7 +28,7 @@ struct worker {
 
 /* NULL after a failure, which is in the ledger. */
 llvs_store *worker_open(const struct place *place, int read_only);
-/* Does what it is to do, or less when something has failed somewhere. */
+/* Performs its operations; stops early if another worker has failed. */
 void worker_run(struct worker *worker);
 
 /* The entries that stored what prevails at a version, without reading the values. 0: there was an error, which is in the ledger. */

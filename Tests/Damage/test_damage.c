@@ -314,7 +314,7 @@ static int run_subject(struct subject *subject, uint64_t seed, double seconds) {
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* The subjects that are judged in different ways, each with all that a broken library would do there. */
+/* The kinds of subjects, each with all faults that a broken library could have there. */
 static int run_planted(void) {
     static const struct { const char *subject; unsigned plants; } all[] = {
         /* (A file store opens whatever is damaged.) */

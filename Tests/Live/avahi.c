@@ -16,7 +16,7 @@ static void (*pass)(double);
 static int turns, asked_at[16];
 void pass_time_by(void (*function)(double)) { pass = function; }
 int turns_made(void) { return turns; }
-/* In which turn the address was asked for, each time. */
+/* Returns the turn in which the address was requested for the n-th time. */
 int turn_of_question(int number) { return number < 16 ? asked_at[number] : 0; }
 
 static int thing, misses, asked, is_announced, waits, turn, browsers;

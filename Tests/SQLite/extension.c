@@ -153,7 +153,7 @@ static void test_statements(void) {
     }
 }
 
-/* Each allocation of SQLite in turn fails, once or for good, while a statement runs: it says so, or answers as ever. */
+/* Each allocation of SQLite in turn fails, once or for good, while a statement runs: it reports that, or returns its usual rows. */
 static void test_failing_allocations(void) {
     int i, failures = 0;
     for (i = 0; i < STATEMENT_COUNT; i++) {

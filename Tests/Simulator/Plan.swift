@@ -88,7 +88,7 @@ struct Plan {
     var hasLargeValues = false
     var keyCount = 4
     var steps: [Step] = []
-    /// Rounds within which it must settle, when those that are promised are not meant.
+    /// The rounds within which it must settle, if others than the promised ones are requested.
     var rounds: Int?
     /// Stores that are at a branch when the end begins stay there.
     var staysOnBranches = false

@@ -83,7 +83,7 @@ struct Simulate {
         }
     }
 
-    /// Tells what happens in one history; answers whether it went well.
+    /// Prints the steps of one history. Returns whether it succeeded.
     static func replay(_ trial: Trial, hasRules: Bool = false) -> Bool {
         let trace: (String) -> Void = { print("  \($0)") }
         switch hasRules ? RulesHistory.run(seed: trial.seed, defect: trial.defect, trace: trace) : trial.run(trace: trace) {
@@ -172,7 +172,7 @@ enum Watch {
     private static func write(_ text: String) { var text = text; text.withUTF8 { _ = Glibc.write(1, $0.baseAddress, $0.count) } }
 }
 
-/// That what is broken on purpose is found, and told in few steps.
+/// Checks that deliberate faults are found, and shortened to few steps.
 enum SelfTest {
     /// In at most so many steps each of the defects can be shown.
     private static let most: [Defect: Int] = [.arbiter: 4, .transport: 3, .storage: 3, .ids: 4]

@@ -152,7 +152,7 @@ typedef struct constraint {
     unsigned operator;
     sqlite3_value *value;
 } constraint;
-/* A cursor of that size, which begins with a `cursor`; all of it is 0. It is let go of by sqlite3_free. */
+/* Makes a cursor of `size` zero bytes, which begins with a `cursor`. Release it by sqlite3_free. */
 int cursor_make(size_t size, sqlite3_vtab_cursor **result);
 /*
  * Begins a search: keeps the arguments, opens the store, and leaves the rest in `*constraints`, to be released by sqlite3_free. When the

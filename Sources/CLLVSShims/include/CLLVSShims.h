@@ -111,7 +111,7 @@ void *llvs_shim_thread_waiting(void *now);
 /* Adds to one of sixteen numbers of the calling thread's, 0 at first, and returns it: for what debug builds count. */
 uint64_t llvs_shim_thread_count(uint32_t which, uint64_t more);
 
-/* malloc and realloc that leave the reserve alone: for what fails by an error. Released by free(). */
+/* malloc and realloc that never use the reserve, for callers that report an error instead. Release the memory by free(). */
 void *llvs_shim_allocate(size_t size);
 void *llvs_shim_reallocate(void *memory, size_t size);
 /* Gives back to the system what is free of the memory that the allocator holds, where it can: large pieces do not fit into what is free

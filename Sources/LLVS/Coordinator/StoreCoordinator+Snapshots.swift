@@ -1,6 +1,6 @@
 /// Snapshots beside the versions of an exchange.
 extension StoreCoordinator {
-    /// What keeps it from being put is a problem beside what was exchanged, unless the host or the caller ended it.
+    /// Writes a snapshot if one is due. A failure becomes a problem in the result, unless the host or the caller ended the call.
     func putSnapshotWhenDue(_ name: String, _ exchange: Exchange, _ result: inout ExchangeResult, _ control: OperationControl) throws {
         let endsTheCall: [StoreError.Code] = [.cancelled, .user, .closed, .outOfMemory]
         do { try putSnapshotWhenDue(name, exchange, control) } catch let error as StoreError where !endsTheCall.contains(error.code) {
@@ -16,8 +16,8 @@ extension StoreCoordinator {
         do {
             if !isBroken, let found = try snapshots.find(), !found.manifest.isForeign {
                 let last = found.manifest, age = Clock.now() - last.createdAt
-                // Of two clocks that are apart, this one and that of whoever put it, nobody knows which is right: then versions alone
-                // count, or the two would put one with each exchange.
+                // If the snapshot is dated in the future, one of the two clocks is wrong. Then only the number of versions counts;
+                // otherwise the two devices would write a snapshot with each exchange.
                 let isOld = age >= 7 * 86_400 || age < -86_400
                 let isDue = isOld && (last.versionCount > count || count - last.versionCount >= 20)
                 if try !isDue && !snapshots.lacksChunks(found, control) { return }

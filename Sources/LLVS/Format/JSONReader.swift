@@ -1,30 +1,29 @@
-/// Reads JSON (RFC 8259) strictly, from front to back, without building a tree: from bytes, or through a window on a
-/// document that comes in pieces.
+/// Reads JSON (RFC 8259) strictly, from front to back, without building a tree: from bytes, or through a window on a document that arrives
+/// in pieces.
 ///
-/// The caller asks for what it expects (`beginObject`, `nextMember`, `string`, ...) and skips what it does
-/// not know. Nothing recurses; nesting is bounded. Bytes must outlive the reader. Of a document in pieces no more is in
-/// memory than the window and its longest string that is no base64. Every failure throws `JSONReader.Failure`, or what
-/// the window throws; nothing traps. O(n) over all.
+/// The caller requests the expected parts (`beginObject`, `nextMember`, `string`, ...) and skips unknown ones. Nothing recurses; nesting is
+/// bounded. Bytes must outlive the reader. If a document arrives in pieces, only the window and its longest string that is not base64 are
+/// in memory. Failures throw `JSONReader.Failure` or errors of the window; nothing traps. O(n) in total.
 struct JSONReader {
-    /// What is wrong, and at which byte.
+    /// A fault, and its offset.
     struct Failure: Error {
-        /// `end`: all there is may be the beginning of a document.
+        /// `end`: the bytes may be the beginning of a document.
         enum Reason { case syntax, utf8, end }
         var reason: Reason
         var message: String
         var position: Int
     }
     enum Kind { case object, array, string, number, bool, null }
-    /// How deeply objects and arrays may be nested in what is skipped.
+    /// The deepest nesting of objects and arrays in skipped values.
     static let depthLimit = 512
 
-    /// The document, or the part of it that is in the window, and where we are in it.
+    /// The document, or its part in the window, and the position in it.
     private var bytes: UnsafeRawBufferPointer
     private var position = 0
     private let window: PieceWindow?
     /// Bytes of the document before `bytes`.
     private var passed = 0
-    /// The string passed over last, which stays in the window until something else is read.
+    /// The string that was skipped last. It stays in the window until something else is read.
     private var kept = Int.max
     /// Whether an object or array was just opened, so that no comma precedes the next member.
     private var opened = false
@@ -41,7 +40,7 @@ struct JSONReader {
     @inline(__always)
     private mutating func hasByte() throws -> Bool { try position < bytes.count || more() }
 
-    /// Moves the window on, so that there is more behind its end; false at the end of the document. Positions within
+    /// Moves the window, so that it has more bytes; false at the end of the document. Positions within
     /// `bytes` shift by as much as `passed` grows.
     @inline(never)
     private mutating func more() throws -> Bool {
@@ -57,7 +56,7 @@ struct JSONReader {
 
     // MARK: Structure
 
-    /// What comes next.
+    /// Returns the kind of the next value.
     mutating func kind() throws -> Kind {
         kept = .max
         try skipSpace()
@@ -82,7 +81,7 @@ struct JSONReader {
         position += 1; opened = true
     }
 
-    /// The name of the next member, its value being next; nil behind the last.
+    /// Reads the name of the next member, and stops before its value; nil after the last.
     mutating func nextMember() throws -> Text? {
         guard try advance(to: UInt8(ascii: "}")) else { return nil }
         let name = try text()
@@ -93,7 +92,7 @@ struct JSONReader {
         return name
     }
 
-    /// Whether another element is next; false behind the last.
+    /// Returns whether there is another element; false after the last.
     mutating func nextElement() throws -> Bool { try advance(to: UInt8(ascii: "]")) }
 
     /// Throws unless only white space is left.
@@ -112,7 +111,7 @@ struct JSONReader {
             guard bytes[position] == UInt8(ascii: ",") else { throw failure("a comma or a closing bracket is expected") }
             position += 1
             try skipSpace()
-            // A comma with nothing behind it is found by whoever reads what follows.
+            // The next read finds a comma with nothing after it.
         }
         opened = false
         return true
@@ -126,7 +125,7 @@ struct JSONReader {
 
     // MARK: Values
 
-    /// A string as it stands between its quotes, checked for its end only. Good until the next thing is read. Positions are
+    /// A string between its quotes, unescaped and unchecked except for its end. Valid until the next read. Positions are
     /// the document's.
     struct Text {
         var start: Int
@@ -134,9 +133,9 @@ struct JSONReader {
         var escaped: Bool
     }
 
-    /// Passes over a string; `string(_:)` and `equals` look into it.
-    /// - Parameter limit: bytes between the quotes. Nothing that is longer by more than the window is read.
-    /// - Throws: `TooLong` when there are more.
+    /// Skips a string; `string(_:)` and `equals` read its contents.
+    /// - Parameter limit: the most bytes between the quotes. A longer string is not read further than the window.
+    /// - Throws: `TooLong` if there are more.
     mutating func text(atMost limit: Int = .max) throws -> Text {
         guard try kind() == .string else { throw failure("a string is expected") }
         kept = position
@@ -171,8 +170,8 @@ struct JSONReader {
         return try more()
     }
 
-    /// What the string that is next stands for in base64, decoded as it comes, and where it begins; nil when it is not base64.
-    /// - Throws: `TooLong` when that is more than `limit` bytes.
+    /// Decodes the next string as base64 while reading it; returns nil if it is not base64, and the offset of the string.
+    /// - Throws: `TooLong` if the result has more than `limit` bytes.
     mutating func base64(atMost limit: Int) throws -> (data: [UInt8]?, start: Int) {
         guard window != nil else {
             let text = try text()
@@ -203,7 +202,7 @@ struct JSONReader {
                 guard data.count <= limit else { throw TooLong(start: start) }
                 return (data, start)
             case UInt8(ascii: "\\"):
-                // Others write "/" as "\/".
+                // Other implementations write "/" as "\/".
                 while try bytes.count - position < 12 && more() {}
                 position += 1
                 guard let scalar = JSONString.escape(bytes, at: &position) else {
@@ -217,10 +216,10 @@ struct JSONReader {
             }
         }
     }
-    /// A string is longer than allowed.
+    /// The error for a string that is longer than allowed.
     struct TooLong: Error { var start: Int }
 
-    /// The bytes of the string, escapes resolved, valid UTF-8.
+    /// Returns the bytes of the string with escapes resolved, in valid UTF-8.
     func string(_ text: Text) throws -> [UInt8] {
         let raw = try slice(text)
         try Memory.expect(raw.count, "Reading a string of JSON")
@@ -233,12 +232,12 @@ struct JSONReader {
         return bytes
     }
     mutating func string() throws -> [UInt8] {
-        // Not in one expression: the window may have moved on.
+        // Two statements, since the window may have moved.
         let text = try text()
         return try string(text)
     }
 
-    /// The bytes between the quotes; all of the string when it is not `escaped`.
+    /// Returns the bytes between the quotes: the whole string unless it is `escaped`.
     func slice(_ text: Text) throws -> UnsafeRawBufferPointer {
         guard text.start >= passed, text.end - passed <= bytes.count else {
             throw Failure(reason: .syntax, message: "a string is asked for that was passed already", position: text.start)
@@ -266,12 +265,12 @@ struct JSONReader {
         defer { position = end }
         return UnsafeRawBufferPointer(rebasing: bytes[position..<end])
     }
-    /// Correctly rounded; finite.
+    /// Reads a number, correctly rounded and finite.
     mutating func double() throws -> Double {
         guard let value = JSONNumber.double(try number()) else { throw failure("a number is too large") }
         return value
     }
-    /// A whole number from 0 on, exactly or refused.
+    /// Reads a whole number from 0 on, exactly, or throws.
     mutating func unsigned() throws -> UInt64 {
         guard let value = JSONNumber.unsigned(try number()) else { throw failure("a whole number is expected") }
         return value
@@ -293,14 +292,14 @@ struct JSONReader {
         try word(isTrue ? "true" : "false")
         return isTrue
     }
-    /// Passes over a `null` if one is next.
+    /// Skips a `null`, if it is next.
     mutating func skipNull() throws -> Bool {
         guard try kind() == .null else { return false }
         try word("null")
         return true
     }
 
-    /// Passes over one value of any kind, checking it.
+    /// Skips and checks one value of any kind.
     mutating func skip() throws {
         var objects: [Bool] = [] // what is open, innermost last
         repeat {

@@ -1,23 +1,24 @@
 import CLLVSShims
 
-/// A file that is read piece by piece, once, from front to back. Used by one thread at a time.
+/// Reads a file piece by piece, once, from front to back. One thread at a time uses it.
 public protocol PieceReader: AnyObject, Sendable {
-    /// Bytes in all, as far as is known: for messages, and for how much is fetched at once.
+    /// The total size, as far as it is known: for messages, and to choose how much to fetch at once.
     var size: Int { get }
-    /// Fills the buffer from its start with what comes next, as far as that can be had at once; 0 at the end.
-    /// - Throws: `.io`, `.permission`, `.notFound` or `.tooLarge` when this one file cannot be read, which becomes a
-    ///   problem of its version; everything else ends the exchange.
+    /// Fills the buffer with the next bytes, as many as are available at once. Returns their number; 0 at the end.
+    /// - Throws: `.io`, `.permission`, `.notFound` or `.tooLarge` if this one file cannot be read, which becomes a problem of its version.
+    ///   Other
+    ///   errors end the exchange.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int
-    /// Throws when the work shall stop: called now and then by what takes long with what was read. By default it never stops.
+    /// Throws if the work is cancelled. Long work on the bytes calls it repeatedly. By default it never throws.
     func look() throws
 }
 
 extension PieceReader {
     public func look() throws {}
 
-    /// All that is still to come.
-    /// - Parameter what: is read, for messages: "A file of the transport".
-    /// - Throws: `.tooLarge` when it has more bytes than the limit, and what reading throws.
+    /// Reads all remaining bytes.
+    /// - Parameter what: the file, for messages: "A file of the transport".
+    /// - Throws: `.tooLarge` if it has more bytes than the limit, and errors of reading.
     package func whole(_ what: String, atMost limit: Int) throws -> [UInt8] {
         var all: [UInt8] = []
         try withUnsafeTemporaryAllocation(byteCount: 64 << 10, alignment: 16) { buffer in
@@ -37,14 +38,14 @@ extension PieceReader {
     }
 }
 
-/// What reading pieces threw, as opposed to what is wrong with the bytes.
+/// An error of reading pieces, as opposed to a fault in the bytes.
 struct PieceFailure: Error {
     let error: StoreError
-    /// Whether the fault is this one file's.
+    /// Whether the error concerns this one file.
     var isOfFile: Bool { [.io, .permission, .notFound, .tooLarge].contains(error.code) }
 }
 
-/// The part of a document that is in memory while it is read piece by piece.
+/// The part of a document in memory while it is read piece by piece.
 final class PieceWindow {
     private let source: any PieceReader
     private let limit: Int
@@ -55,24 +56,24 @@ final class PieceWindow {
     private let pieceSize: Int
 
     /// - Parameters:
-    ///   - limit: bytes that are read at most, whatever the reader says of its size.
-    ///   - pieceSize: how many are asked for at once.
+    ///   - limit: the most bytes to read, whatever size the reader claims.
+    ///   - pieceSize: the bytes to request at once.
     init(_ source: any PieceReader, limit: Int, pieceSize: Int = 256 << 10) {
         self.source = source; self.limit = limit; self.pieceSize = pieceSize
     }
     deinit { free(start) }
 
-    /// What is there, good until the next `advance`.
+    /// The bytes in the window, valid until the next `advance`.
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start, count: count) }
 
-    /// Bytes that are still to come, as far as the reader knows.
+    /// The number of remaining bytes, as far as the reader knows.
     var left: Int { max(0, min(source.size, limit) - total) }
 
-    /// Lets go of all before `kept`, and reads on behind the rest. False at the end, where there is nothing more than the rest.
+    /// Drops all bytes before `kept`, and reads more after the rest. Returns false at the end of the document.
     /// - Throws: `PieceFailure`.
     func advance(keepingFrom kept: Int) throws -> Bool {
         let rest = max(0, count - kept)
-        // Twice the room each time, so that one long string is not moved again and again.
+        // Double the room each time, so that one long string is not moved again and again.
         let wanted = max(2 * rest, rest + pieceSize)
         if wanted > capacity {
             guard let grown = llvs_shim_reallocate(start, wanted) else {

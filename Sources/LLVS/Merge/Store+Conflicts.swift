@@ -1,23 +1,23 @@
-/// What a merge had, or would have, to decide where both sides changed the same.
+/// A decision that a merge made, or would make, because both sides changed the same thing.
 public struct Conflict: Sendable, Equatable {
     /// The value.
     public var id: ValueID
     /// The merge version that decided it; nil where there is none.
     public var version: VersionID?
-    /// What it was about, and what stands.
+    /// The sides, and the result.
     public var record: ConflictRecord
-    /// Whether rules are for the value; else it was decided as a whole.
+    /// Whether the value has rules; otherwise it was decided as a whole.
     public var isByRules = true
-    /// Where in the merged value it is, as `MergedValue` tells it; nil where that is not known.
+    /// The place in the merged value, as in `MergedValue`; nil if it is unknown.
     var place: [UInt8]?
-    /// Whether it is about a part of a text: overlaps are, and what was contested there.
+    /// Whether it concerns a part of a text: an overlap, or contested lines.
     var isPart = false
 
     public static func == (a: Conflict, b: Conflict) -> Bool {
         (a.id, a.version, a.record) == (b.id, b.version, b.record) && a.isByRules == b.isByRules
     }
 
-    /// A conflict as it is told; nothing is stored or decided by making one.
+    /// Creates a conflict for reports; that stores and decides nothing.
     public init(id: ValueID, version: VersionID?, record: ConflictRecord, isByRules: Bool = true) {
         self.id = id; self.version = version; self.record = record; self.isByRules = isByRules
         isPart = record.isOfText
@@ -26,31 +26,31 @@ public struct Conflict: Sendable, Equatable {
 
 /// Conflicts of two versions, and of merges, found by merging again: a merge is a function of its two versions and of their history.
 extension Store {
-    /// Conflicts, in byte order of the ids, and for each id in the order in which a merge meets them.
+    /// Conflicts, in byte order of the ids, and for each id in the order of the merge.
     public struct Conflicts: Sendable {
-        /// All that there were.
+        /// All conflicts.
         public var items: [Conflict] = []
-        /// SHA-256, in hexadecimal, of those that rules decided, as merge versions record it; nil when there are none.
+        /// SHA-256, in hexadecimal, of the conflicts that rules decided, as merge versions record it; nil if there are none.
         public var digest: String?
-        /// Of a merge that was explained: whether these are the conflicts that it recorded. If not, it was made by other rules than those
-        /// of the store, or by an arbiter of the host.
+        /// For an explained merge: whether it recorded these conflicts. If not, it was made by other rules than those of the store, or by
+        /// an arbiter of the host.
         public var areRecorded = true
     }
 
-    /// How conflicts are looked for.
+    /// How to search for conflicts.
     public struct ConflictQuery {
-        /// By which to merge; its rules count instead of the store's where it has some.
+        /// The arbiter. If it has rules, they count instead of the store's.
         public var arbiter: RulesArbiter
-        /// Only those of this value.
+        /// Nil, or the only value to search.
         public var only: ValueID?
-        /// By the rules of the store, of all values, unless it is said otherwise.
+        /// Creates a query; by default for all values, by the rules of the store.
         public init(arbiter: RulesArbiter = RulesArbiter(), only: ValueID? = nil) { self.arbiter = arbiter; self.only = only }
     }
 
-    /// What a merge of two versions by rules would have to decide. Nothing is stored.
+    /// Returns the conflicts that a merge of two versions by rules would have. Stores nothing.
     ///
-    /// None when one is an ancestor of the other, when both hold the same, and when both hold nothing but merges since their common
-    /// ancestors: then nobody is asked.
+    /// There are none if one is an ancestor of the other, if both have equal states, and if both have only merges since their common
+    /// ancestors: no arbiter decides then.
     /// - Throws: as `merge`.
     /// - Complexity: that of the merge; values that both sides changed are read.
     public func conflicts(
@@ -69,8 +69,8 @@ extension Store {
         return try found(isNewer ? x : y, isNewer ? y : x, query, paced).conflicts
     }
 
-    /// What a merge version decided: found by merging its predecessors again, and compared with the digest that it carries. Of a version
-    /// that is no merge there is nothing.
+    /// Returns the conflicts of a merge version: merges its predecessors again, and compares the result with the digest that the version
+    /// carries. A version that is no merge has none.
     /// - Throws: `.unknownVersion`, and as `merge`.
     /// - Complexity: that of the merge.
     public func explain(
@@ -82,17 +82,17 @@ extension Store {
         return try explained(requireOrdinal(version), query, paced)
     }
 
-    /// - Parameter among: only these ids are merged again: all that the merge version says that it had to decide about.
+    /// - Parameter among: the ids to merge again: all that the merge version names as having conflicts.
     func explained(_ ordinal: UInt32, _ query: ConflictQuery, among: Set<[UInt8]>? = nil, _ control: PacedControl) throws -> Conflicts {
         let sides = lock.withRead { dag.predecessors(ordinal) }
         guard sides.count == 2, let made = try version(versionID(ordinal)) else { return Conflicts() }
-        // Whoever made it, the newer one is the first.
+        // The newer side is the first, whichever device made the merge.
         let first = lock.withRead { dag.isNewer(sides[0], sides[1]) } ? 0 : 1
         var (conflicts, marks, others) = try found(sides[first], sides[1 - first], query, among: among, control, standing: ordinal)
         let keys = [MergeMarks.arbiterKey, MergeMarks.conflictsKey]
         if query.only == nil { conflicts.areRecorded = keys.allSatisfy { made.metadata[$0] == marks[$0] } }
         for i in conflicts.items.indices { conflicts.items[i].version = made.id }
-        // Others came to other results: those that stand there are told.
+        // The merge has other results than the rules: report its values.
         if query.arbiter.given == nil, query.arbiter.merger == nil, !others.isEmpty {
             for i in conflicts.items.indices where others.contains(conflicts.items[i].id) { conflicts.items[i].place = nil }
             try tellStanding(&conflicts.items, of: others, at: ordinal, control)
@@ -100,9 +100,10 @@ extension Store {
         return conflicts
     }
 
-    /// - Parameter standing: the merge that was made; its values stand where no rules decided.
-    /// - Returns: the conflicts, what a merge version would say of them, and of which values that had some the merge that was made holds
-    ///   something else.
+    /// - Parameter standing: the existing merge; its values are the results of ids that no rules decided.
+    /// - Returns: the conflicts, their record in the metadata of a merge version, and the values with conflicts for which the existing
+    ///   merge
+    ///   has another result.
     private func found(
         _ first: UInt32, _ second: UInt32, _ query: ConflictQuery, among: Set<[UInt8]>? = nil, _ control: PacedControl,
         standing: UInt32? = nil
@@ -158,7 +159,7 @@ extension Store {
         return (conflicts, marks, others)
     }
 
-    /// Whether a merge version holds what rules come to for an id.
+    /// Returns whether a merge version has the result of the rules for an id.
     private func holds(_ result: HeldMerge.Result, of difference: Difference, at merge: UInt32) throws -> Bool {
         let there = try maps.entry(difference.key, at: merge)
         switch result {
@@ -173,7 +174,7 @@ extension Store {
         }
     }
 
-    /// The record of an id that is decided as a whole.
+    /// Returns the record of an id that is decided as a whole.
     private func wholeRecord(_ fork: MergeFork, standing: UInt32?) throws -> ConflictRecord {
         let firstIsNewer =
             switch (fork.first, fork.second) {

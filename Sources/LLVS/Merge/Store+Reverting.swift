@@ -1,39 +1,39 @@
-/// Undoing a version, and doing it again elsewhere: merges with other roles.
+/// Reverts and cherry-picks versions: merges in which base and sides have other roles.
 ///
 ///     operation             base            newer         older
 ///     revert v at h         v               h             predecessor of v
 ///     cherry-pick v onto h  predecessor     v             h
 extension Store {
-    /// What undoing a version, or picking one, came to.
+    /// The result of reverting or picking a version.
     public struct Reverted: Sendable {
-        /// The version that was made; nil when nothing was to be changed any more, and nothing was stored.
+        /// The new version; nil if nothing was left to change, and nothing was stored.
         public var version: Version?
-        /// The ids of which something was changed: of a revert, what is again as it was before the version.
+        /// The changed ids: after a revert, their values are again as before the version.
         public var undone: [ValueID] = []
-        /// Those that the version changed and of which something was changed since, to something else: that was kept. Also those to
-        /// which an undone version added members while it brought them into a later form: they were kept, too. And those of which it is not
-        /// known what lost against the version in a merge, since a host decided that.
+        /// The ids that the version changed and that were changed again since: the later changes were kept. Also ids to which an undone
+        /// version added members while it brought them into a later form: the members were kept, too. And ids for which the edit that lost
+        /// against the version is unknown, since a host decided that merge.
         public var superseded: [ValueID] = []
-        /// What was decided where both had changed the same, in byte order of the ids.
+        /// The decisions about changes of both sides, in byte order of the ids.
         public var conflicts: [Conflict] = []
-        /// Whether a counter was changed by what was picked: once the two lines are merged, that counts twice.
+        /// Whether a pick changed a counter. If the two lines are merged later, the change counts twice.
         public var counts = false
         /// The versions that were undone.
         public var versions: [VersionID] = []
 
-        /// Nothing was done.
+        /// Creates a result without changes.
         public init() {}
     }
 
-    /// Undoes what a version changed, on top of a head, without losing what came since. Values that rules of the store are for are merged
-    /// inside: what came since stays, member by member.
+    /// Reverts the changes of a version, on top of a head, and keeps later changes. Values with rules are merged inside: later changes
+    /// stay, member by member.
     /// - Parameters:
-    ///   - version: whose changes are undone.
-    ///   - head: what the new version stands on.
-    ///   - parent: against which of its predecessors a merge is undone; the first unless told.
-    ///   - metadata: of the new version.
-    ///   - control: told of the ids looked at, with stage `.reading`. Cancelled, nothing is stored.
-    /// - Throws: `.unknownVersion`, `.invalidArgument` for a second predecessor that is not there, and what `makeVersion` throws.
+    ///   - version: the version to revert.
+    ///   - head: the predecessor of the new version.
+    ///   - parent: for a merge, the predecessor whose state is restored; the first by default.
+    ///   - metadata: the metadata of the new version.
+    ///   - control: gets the number of processed ids, with stage `.reading`. After a cancellation nothing is stored.
+    /// - Throws: `.unknownVersion`, `.invalidArgument` for a missing second predecessor, and the errors of `makeVersion`.
     @discardableResult
     public func revert(
         _ version: VersionID, at head: VersionID, parent: Fork.Side = .first, metadata: Metadata = Metadata(),
@@ -48,8 +48,8 @@ extension Store {
         return try make(merge.changes(), of: merge, on: head, metadata, paced)
     }
 
-    /// Does what a version changed once more, on top of a head. What it changed stands where the head changed the same.
-    /// - Parameters: as for `revert`; `parent` tells against which of its predecessors a merge is picked.
+    /// Repeats the changes of a version, on top of a head. They prevail over changes of the head.
+    /// - Parameters: as for `revert`; `parent` is, for a merge, the predecessor from which its changes are determined.
     /// - Throws: as `revert`.
     @discardableResult
     public func cherryPick(
@@ -65,7 +65,7 @@ extension Store {
         return try make(merge.changes(), of: merge, on: head, metadata, paced)
     }
 
-    /// Makes the version, if there is anything in it.
+    /// Makes the version, unless it would have no changes.
     func make(
         _ changes: [Value.Change], of merge: SwappedMerge, on head: VersionID, _ metadata: Metadata, _ control: PacedControl
     ) throws -> Reverted {
@@ -76,7 +76,7 @@ extension Store {
         return done
     }
 
-    /// Nil for a root.
+    /// Returns a predecessor; nil for a root.
     func predecessor(of version: UInt32, _ side: Fork.Side) throws -> UInt32? {
         let sides = lock.withRead { dag.predecessors(version) }
         if side == .first { return sides.first }
@@ -89,21 +89,21 @@ extension Store {
     }
 }
 
-/// Merges of values onto a head in other roles than those of a merge of versions, one version after the other.
+/// Merges values onto a head in other roles than those of a merge of versions, one version after another.
 struct SwappedMerge {
     private let store: Store
     private let head: UInt32
     private let schema: MergeSchema?
     private let control: PacedControl
-    /// What the head holds after what was merged so far, of the ids that were concerned.
+    /// The values of processed ids at the head, after the merges so far.
     private var held: [ValueID: SideValue?] = [:]
-    /// Of these, those that were made without what is undone.
+    /// The ids among these whose values were recomputed without undone edits.
     private var isMade: Set<ValueID> = []
     private var superseded: Set<ValueID> = []
     private var conflicts: [Conflict] = []
     private var counts = false
     private var versions: [VersionID] = []
-    /// Whether a value was made without what is undone from the history: then undoing counts although it changes nothing.
+    /// Whether a value was recomputed from the history without undone edits. An undo then counts even if it changes nothing.
     private(set) var hasMet = false
 
     init(onto head: UInt32, in store: Store, _ control: PacedControl) throws {
@@ -114,7 +114,7 @@ struct SwappedMerge {
         schema = try store.schemaEntry(at: head).flatMap { try store.countingSchema($0) }
     }
 
-    /// By rules of a number that is not known nothing is merged, in no roles.
+    /// Throws if a version has rules with an unknown number.
     private static func checkRules(at version: UInt32, in store: Store) throws {
         guard let problem = try store.schemaEntry(at: version).flatMap({ try store.problem(ofSchema: $0) }), problem.isUnknownMerge else {
             return
@@ -126,8 +126,8 @@ struct SwappedMerge {
             valueID: ValueID(unchecked: MergeSchema.idBytes), path: problem.pointer)
     }
 
-    /// The head is the newer side: what was changed since stays.
-    /// - Parameter without: makes values without what is undone, of several versions at once, where other lines changed them, too.
+    /// Undoes a version. The head is the newer side, so later changes stay.
+    /// - Parameter without: recomputes values without several undone edits at once, if other lines changed them, too.
     mutating func undo(_ version: UInt32, to before: UInt32?, _ without: UndoneEdits? = nil) throws {
         versions.append(store.versionID(version))
         for one in [before, version].compactMap(\.self) { try Self.checkRules(at: one, in: store) }
@@ -136,7 +136,7 @@ struct SwappedMerge {
             let id = ValueID(unchecked: key)
             if let without, try merge.take(id, key, without, (SideValue(was), SideValue(became))) { return }
             let now = try merge.now(id, key)
-            // What was removed since stays removed, whatever it was.
+            // A value that was removed since stays removed.
             if now == nil, became != nil {
                 if was != nil { merge.superseded.insert(id) }
                 return
@@ -154,7 +154,7 @@ struct SwappedMerge {
                 merge.tell(outcome.records, of: id, held)
                 merge.superseded.insert(id)
             case .dropped(let added):
-                // What is there, with the edit and then without it: counters come back to what they are.
+                // Compare the present value with and without the edit: counters are the same again.
                 let again = try held.undo(edited, to: before, in: added)
                 try merge.take(again, id, newer: added, older: before, held, isRevert: true, now: now)
                 merge.superseded.insert(id)
@@ -173,7 +173,7 @@ struct SwappedMerge {
         }
     }
 
-    /// What is undone by versions that recorded nothing of a value, since another save stood against what they undid.
+    /// Applies undos that recorded no change of a value, because another save prevailed over the undone one.
     mutating func undoRest(_ without: UndoneEdits) throws {
         for id in without.ids where held[id] == nil {
             try control.step()
@@ -181,9 +181,9 @@ struct SwappedMerge {
         }
     }
 
-    /// A value without what is undone.
-    /// - Parameter edit: what a version that is undone changed.
-    /// - Returns: false if no other line changed it: then the edit itself tells what comes of it.
+    /// Sets a value without undone edits.
+    /// - Parameter edit: the change of an undone version.
+    /// - Returns: false if no other line changed the value: then the edit alone determines the result.
     private mutating func take(
         _ id: ValueID, _ key: UnsafeRawBufferPointer, _ without: UndoneEdits, _ edit: (before: SideValue?, after: SideValue?)?
     ) throws -> Bool {
@@ -203,14 +203,14 @@ struct SwappedMerge {
             if edit.before != nil { superseded.insert(id) }
             return true
         }
-        // What was changed since, and stays.
+        // Later changes, which stay.
         let outcome = try merge.undo(edit.after, to: edit.before, in: now)
         tell(outcome.records, of: id, merge)
         if Self.isDecided(outcome, isRevert: true) { superseded.insert(id) }
         return true
     }
 
-    /// The version is the newer side.
+    /// Picks a version, which is the newer side.
     mutating func pick(_ version: UInt32, from before: UInt32?) throws {
         versions.append(store.versionID(version))
         for one in [before, version].compactMap(\.self) { try Self.checkRules(at: one, in: store) }
@@ -222,7 +222,7 @@ struct SwappedMerge {
         }
     }
 
-    /// Whether a counter is another number since: then both of two such changes would count.
+    /// Returns whether a counter has changed: then both of two such changes would count.
     private func hasCounted(_ merge: HeldMerge, _ was: SideValue?, _ became: SideValue?) throws -> Bool {
         guard merge.rules.hasCounter, became != nil else { return false }
         let twice = try merge.merge(was, newer: became, older: became, swaps: false)
@@ -246,12 +246,12 @@ struct SwappedMerge {
         now other: SideValue? = nil
     ) throws {
         var result = outcome.value(newer: newer, older: older)
-        // What comes to the same as what is there stays as it is written.
+        // A result equal to the present value keeps its spelling.
         let now = other ?? (isRevert ? newer : older)
         if case .computed? = result?.content, try merge.areSameDocument(result, now) { result = now }
         tell(outcome.records, of: id, merge)
         let decided = Self.isDecided(outcome, isRevert: isRevert)
-        // Of a revert, `older` is what was there before: not reached where something was decided.
+        // In a revert, `older` is the earlier value. If something was decided, it was not restored.
         if isRevert ? decided : try decided && !merge.areSameDocument(result, newer) { superseded.insert(id) }
         held[id] = .some(result)
     }
@@ -261,7 +261,7 @@ struct SwappedMerge {
     }
 
     private static func isDecided(_ outcome: HeldMerge.Outcome, isRevert: Bool) -> Bool {
-        // (A pick of what the head has not got is there in full; its counters begin with what the version itself added.)
+        // (If the head lacks a picked value, it gets all of it; its counters begin with the amounts that the version itself added.)
         outcome.records.contains {
             $0.kind != .bound && !(!isRevert && $0.kind == .deleteEdit && $0.older == nil && $0.result != nil)
         }
@@ -274,7 +274,7 @@ struct SwappedMerge {
         func look(_ key: UnsafeRawBufferPointer, _ was: MapEntry?, _ became: MapEntry?) throws {
             try control.step()
             try Memory.check()
-            // The same bytes stored again are nothing.
+            // Storing equal bytes again is no change.
             if try store.isSameValue(was, became, key) { return }
             try body(&self, key, was, became)
         }
@@ -285,7 +285,7 @@ struct SwappedMerge {
         }
     }
 
-    /// What to change at the head, in byte order of the ids.
+    /// Returns the changes to make at the head, in byte order of the ids.
     func changes() throws -> [Value.Change] {
         try held.keys.sorted().compactMap { id -> Value.Change? in
             guard let result = held[id] else { return nil }
@@ -301,7 +301,7 @@ struct SwappedMerge {
         }
     }
 
-    /// But for the version, and what was changed.
+    /// The result, without the version and the changed ids.
     var report: Store.Reverted {
         var report = Store.Reverted()
         report.superseded = superseded.sorted()

@@ -1,8 +1,8 @@
 import CNetwork
 
-/// What went wrong on the way to a server, as errors that say what to do.
+/// Makes errors, which say what to do, from failures of requests to a server.
 enum HTTPFailure {
-    /// For a status that is none of success, and is not one that the caller knows what to do with.
+    /// Returns the error for a status of failure that the caller does not handle.
     static func error(_ response: HTTPResponse, _ what: String) -> StoreError {
         var error = plainError(response, what)
         error.retryAfter = response.retryAfter
@@ -52,7 +52,7 @@ enum HTTPFailure {
         return names[status].map { " (\($0))" } ?? ""
     }
 
-    /// For a transfer that ended without an answer, or in the middle of one.
+    /// Returns the error for a transfer that ended without an answer, or in the middle of one.
     /// - Parameter said: libcurl's own words.
     static func error(_ result: CURLcode, _ said: String, _ what: String) -> StoreError {
         let advice: String
@@ -79,13 +79,13 @@ enum HTTPFailure {
         return StoreError(.transport, "\(what) failed: \(withoutSecrets(said)). \(advice)")
     }
 
-    /// libcurl quotes an address of a proxy that it does not take, with the password in it.
+    /// Removes secrets from a message of libcurl, which quotes an invalid address of a proxy with its password.
     private static func withoutSecrets(_ said: String) -> String {
         guard said.contains(text: "roxy"), said.utf8.contains(UInt8(ascii: "@")) else { return said }
         return "the address of the proxy (option proxy, or https_proxy and http_proxy of the environment) is none"
     }
 
-    /// Also where a proxy did not connect to the server.
+    /// Returns the error for the end of a transfer, also if a proxy did not connect to the server.
     static func error(_ end: CurlTransfers.End, _ what: String) -> StoreError {
         guard isOfProxy(end) else { return error(end.result, end.said, what) }
         let status = end.connectStatus, answered = "\(what) failed: the proxy answers \(status)\(name(status))."
@@ -110,11 +110,11 @@ enum HTTPFailure {
 
     /// CURLE_TOO_LARGE, which older headers do not name.
     private static let lineTooLong = CURLcode(100)
-    /// Bytes that libcurl does not want at once.
+    /// More bytes than libcurl requests at once.
     private static let plenty = 4 << 20
 
     static let mostTries = 5
-    /// How often a request is made that ends like this: somebody waits meanwhile.
+    /// Returns the most attempts after such a failure. The caller waits meanwhile.
     static func mostTries(_ result: CURLcode) -> Int {
         if result == CURLE_OPERATION_TIMEDOUT { return 2 }
         return [CURLE_COULDNT_CONNECT, CURLE_SSL_CONNECT_ERROR].contains(result) ? 3 : mostTries
@@ -127,16 +127,16 @@ enum HTTPFailure {
             CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_SSL_CONNECT_ERROR, CURLE_WEIRD_SERVER_REPLY, CURLE_UPLOAD_FAILED, CURLE_SEND_FAIL_REWIND,
         ].contains(result)
     }
-    /// Whether the server was not reached at all, so that other requests need not be tried either.
+    /// Returns whether the server was unreachable, so that other requests need not be tried.
     static func isOfPlace(_ result: CURLcode) -> Bool {
         ![CURLE_PARTIAL_FILE, CURLE_WEIRD_SERVER_REPLY, CURLE_HTTP2_STREAM].contains(result)
     }
 
-    /// The same of an answer.
+    /// Returns whether a retry may succeed after a status.
     static func isPassing(_ status: Int, _ method: HTTPRequest.Method) -> Bool {
         switch status {
         case 408, 425, 429, 502, 503, 504: true
-        // Some servers mean that a directory is missing.
+        // Some servers answer this for a missing directory.
         case 500: method.isReading
         default: false
         }

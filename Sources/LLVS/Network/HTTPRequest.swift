@@ -1,21 +1,21 @@
-/// One request to a server, which may be made several times until it is answered.
+/// One request to a server. The client may repeat it until it is answered.
 struct HTTPRequest {
     enum Method: String {
         case get = "GET", head = "HEAD", put = "PUT", delete = "DELETE", propfind = "PROPFIND", makeCollection = "MKCOL", move = "MOVE"
         case post = "POST", patch = "PATCH"
-        /// Nothing is changed by it.
+        /// Whether it changes nothing.
         var isReading: Bool { [.get, .head, .propfind].contains(self) }
-        /// Made twice it does what it does once.
+        /// Whether it is idempotent.
         var isRepeatable: Bool { self != .move && self != .post }
     }
-    /// What goes to the server.
+    /// The body of the request.
     enum Body {
         case none
         case bytes([UInt8])
-        /// From a byte of it on.
+        /// A part of a file, from an offset on.
         case file(TemporaryFile, from: Int = 0, size: Int)
 
-        /// A part of it.
+        /// Returns a part of the body.
         func part(from start: Int, size: Int) -> Body {
             switch self {
             case .none: .none
@@ -24,7 +24,7 @@ struct HTTPRequest {
             }
         }
 
-        /// Bytes; nil when there is no body.
+        /// The size in bytes; nil if there is no body.
         var size: Int? {
             switch self {
             case .none: nil
@@ -33,14 +33,14 @@ struct HTTPRequest {
             }
         }
     }
-    /// Where a resource is moved to (RFC 4918, section 10.3).
+    /// The target of a MOVE (RFC 4918, section 10.3).
     struct Destination {
         enum Form {
             /// The whole address.
             case address
-            /// The path alone, without scheme and host: it fits whatever a proxy makes of the address on the way.
+            /// The path alone, without scheme and host: valid even if a proxy changes these.
             case path
-            /// The whole address with `http:`, as a server hears it behind a proxy that ends TLS.
+            /// The whole address with `http:`, which a server sees behind a proxy that ends TLS.
             case plainAddress
         }
         var address: HTTPAddress
@@ -54,7 +54,7 @@ struct HTTPRequest {
             }
         }
 
-        /// Where it is if `source`, a resource beside it, has moved to `target`: what changed in front of the source's path changes here.
+        /// Returns the destination after a redirect of `source`, a resource beside it, to `target`: the prefix of the path changes alike.
         func following(_ source: HTTPAddress, to target: HTTPAddress) -> Destination {
             guard source.origin == target.origin else { return self }
             let before = Array(source.path.utf8), after = Array(target.path.utf8), own = Array(address.path.utf8)
@@ -66,35 +66,35 @@ struct HTTPRequest {
             return moved
         }
     }
-    /// What becomes of the answer's body.
+    /// What the client does with the answer's body.
     enum Sink {
-        /// It is kept, up to so many bytes; more than 1 MiB in a file.
+        /// Keeps it, up to this many bytes; more than 1 MiB in a file.
         case kept(limit: Int)
-        /// It goes to what the closure makes, each time that the request is made.
+        /// Passes it to a new reader from this closure, for each attempt.
         case read(() throws -> any HTTPBodyReader)
     }
 
     var method: Method
     var address: HTTPAddress
-    /// Beside those that HTTP itself needs. No line ends in them.
+    /// The headers besides those that HTTP itself needs. They contain no line ends.
     var headers: [(name: String, value: String)] = []
-    /// Where MOVE moves to: the header Destination.
+    /// The target of a MOVE: the header Destination.
     var destination: Destination?
     var body = Body.none
     var sink = Sink.kept(limit: 64 << 10)
-    /// Of the file; what a server answers with 206.
+    /// The requested range of the file; a server answers it with 206.
     var range: Range<Int>?
-    /// Whether it may be made again where nobody knows if it was done; nil: as its method says.
+    /// Whether it may be repeated if its outcome is unknown; nil: as for its method.
     var repeats: Bool?
-    /// Statuses that are the answer, although others ask again after them.
+    /// Statuses that are final for this request, although others are retried after them.
     var finalStatuses: Set<Int> = []
-    /// Credentials do not go along.
+    /// Whether it is sent without credentials.
     var isAnonymous = false
-    /// Who knows its address needs no other secret: no message holds more of it than the server's name.
+    /// Whether its address is a secret that grants access: messages only contain the server's name.
     var isSecret = false
-    /// The service may need minutes for it, and sends a space now and then until it is done.
+    /// Whether the service may need minutes, and meanwhile sends spaces.
     var isLong = false
-    /// The service counts it among uploads as well.
+    /// Whether the service counts it as an upload, too.
     var isUpload = false
     /// For messages: "Reading".
     var doing: String
@@ -103,31 +103,31 @@ struct HTTPRequest {
     var what: String { "\(doing) \(isSecret ? address.shownServer : address.shown)" }
 }
 
-/// Takes the body of an answer while it comes.
+/// Receives the body of an answer as it arrives.
 protocol HTTPBodyReader: AnyObject {
-    /// - Throws: what ends the request, which is not made again.
+    /// - Throws: an error that ends the request without a retry.
     func take(_ bytes: UnsafeRawBufferPointer) throws
 }
 
-/// What a server answered.
+/// An answer of a server.
 struct HTTPResponse {
-    /// What was kept of the body.
+    /// The body, or the kept part of it.
     enum Body {
         case bytes([UInt8])
         case file(TemporaryFile, size: Int)
-        /// It went to a reader.
+        /// A reader received it.
         case read(any HTTPBodyReader)
     }
     var status: Int
-    /// Names in lower case, in the order in which they came.
+    /// The headers in the order received, with names in lower case.
     var headers: [(name: String, value: String)]
     var body: Body
 
     var isSuccess: Bool { (200...299).contains(status) }
-    /// The first of that name, which is given in lower case.
+    /// Returns the first header of this name, which is in lower case.
     func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }
-    /// Why the body is not the file that was asked for: the server, or a proxy in front of it, compressed it, or answers with a page. In
-    /// the middle of a sentence; nil: nothing tells that it is not.
+    /// Why the body is not the requested file: the server, or a proxy in front of it, compressed it, or answers with a page. The text
+    /// continues a sentence. Nil if there is no sign of that.
     var replacement: String? {
         let encodings = (header("content-encoding") ?? "").lowercased().split { $0 == "," || $0 == " " }
         // Amazon's own name for bodies that were sent in signed pieces: they are stored without it.
@@ -141,11 +141,11 @@ struct HTTPResponse {
         guard bytes.first(where: { $0 > 0x20 && ![0xEF, 0xBB, 0xBF].contains($0) }) == UInt8(ascii: "<") else { return nil }
         return "the server answers with a page in place of the file. Sign in to the network, and check the address"
     }
-    /// How many bytes the file has, in the answer to HEAD.
+    /// The size of the file, in the answer to HEAD.
     var length: Int? { header("content-length").flatMap { Int($0) } }
-    /// When the server says that it is, in seconds since 1970.
+    /// The server's time, in seconds since 1970.
     var date: Int64? { header("date").flatMap(HTTPDate.seconds) }
-    /// How many seconds the server wants to be left alone. It says so in seconds, or as a time by its own clock, which may not be ours.
+    /// The seconds that the server asks to wait. It gives seconds, or a time by its own clock, which may differ from ours.
     var retryAfter: Double? {
         guard let text = header("retry-after") else { return nil }
         if let seconds = Int64(text) { return seconds >= 0 ? Double(min(seconds, 1 << 31)) : nil }
@@ -154,73 +154,73 @@ struct HTTPResponse {
     }
 }
 
-/// Who asks a server. For services whose requests are signed: a key's id, the secret key, and a session's token.
+/// The credentials for a server. For services with signed requests: a key's id, the secret key, and a session's token.
 public struct HTTPCredentials: Sendable, Equatable {
-    /// Who asks; in S3 the access key.
+    /// The user; in S3 the access key.
     public var user: String?
     /// The password of the user; in S3 the secret key.
     public var password: String?
-    /// A bearer token, in place of a user; in S3 the token of a session, beside the keys.
+    /// A bearer token instead of a user; in S3 the token of a session, in addition to the keys.
     public var token: String?
-    /// Nobody, unless something is given.
+    /// Creates credentials; without arguments they are empty.
     public init(user: String? = nil, password: String? = nil, token: String? = nil) {
         self.user = user; self.password = password; self.token = token
     }
     package var isEmpty: Bool { user == nil && password == nil && token == nil }
 
-    /// - Parameter who: gave them, for the message: "The callback for credentials".
-    /// - Throws: `.invalidArgument` for what would end the line of a request. No message holds what was given.
+    /// - Parameter who: their source, for the message: "The callback for credentials".
+    /// - Throws: `.invalidArgument` for text with a line end, which would break a request. The message does not contain the text.
     func check(_ who: String) throws {
         for (name, text) in [("user", user), ("password", password), ("token", token)] { try HTTPSettings.check(text, name, who) }
     }
 }
 
-/// What an answer means, where a service says it in another way than HTTP does.
+/// The meaning of an answer, for services that express it differently from HTTP.
 enum HTTPVerdict {
-    /// What its status says.
+    /// That of its status.
     case plain
     /// The credentials are refused.
     case refused
-    /// What the request was signed for has changed: the region. Signed anew it may be taken.
+    /// The region for which the request was signed is another one. Signed again, it may be accepted.
     case signedForAnother
-    /// The time that the request was signed with is not the service's.
+    /// The time in the signature differs too much from the service's.
     case signedAtWrongTime
-    /// Asked again it may end better.
+    /// A retry may succeed.
     case passing
-    /// There are too many requests: none of the account is made for a while.
+    /// Too many requests: the whole account pauses for a while.
     case tooMany
 }
 
-/// How a server is reached, beside its address.
+/// The settings for requests to a server, besides its address.
 package struct HTTPSettings: Sendable {
     package var credentials = HTTPCredentials()
-    /// Asked before the first request, and once more when what it gave was refused (`again`). On the thread of the exchange's call.
+    /// Called before the first request, and once more if its credentials were refused (`again`). On the thread of the exchange's call.
     package var askForCredentials: (@Sendable (_ address: String, _ again: Bool) throws -> HTTPCredentials)?
-    /// A file of certificates in PEM, in the place of the system's.
+    /// A file of certificates in PEM, instead of the system's.
     package var certificateAuthorities: String?
-    /// Its URL; nil: as the environment says.
+    /// The URL of the proxy; nil: that of the environment.
     package var proxy: String?
     /// For SFTP: the files with the user's private key, and with the keys of hosts that are trusted.
     package var keyFile: String?, knownHosts: String?
-    /// How requests are signed, where credentials do not travel themselves.
+    /// How requests are signed, if credentials are not sent themselves.
     var signature: (any RequestSignature)?
-    /// In the place of all other credentials: gives some, or others than those that were refused. Its second parameter is the call's check.
+    /// Replaces all other sources of credentials: returns some, or others than the refused ones. The second parameter is the call's check.
     var renew: (@Sendable (_ refused: HTTPCredentials?, _ check: () throws -> Void) throws -> HTTPCredentials?)?
-    /// Of answers that are not what their status says.
+    /// Interprets answers whose meaning differs from their status.
     var judge: (@Sendable (HTTPResponse, HTTPRequest) -> HTTPVerdict)?
-    /// Where a request goes when it is begun, each time anew; nil: where it says.
+    /// Returns the address of a request at each attempt; nil: its own address.
     var readdress: (@Sendable (HTTPRequest) -> HTTPAddress?)?
-    /// Hears of each answer, also of those behind which the request is made again, and gives headers that count as part of it.
+    /// Called with each answer, also before retries. Returns headers that count as part of the answer.
     var hears: (@Sendable (HTTPResponse, HTTPRequest) throws -> [(name: String, value: String)])?
-    /// How many requests the account may make, and how many uploads among them.
+    /// The rates of requests of the account, and of uploads among them.
     var pace: RequestPace?
     var uploadPace: RequestPace?
     var transfersAtOnce = CurlTransfers.atOnce
-    /// Seconds without a byte after which a transfer is given up.
+    /// Seconds without a byte after which a transfer ends.
     package var stall = 30
     package init() {}
 
-    /// What it would ask with, from whoever is asked.
+    /// Returns credentials from the host's callback or from `renew`.
     func credentials(for place: String, refused: HTTPCredentials?, _ check: () throws -> Void) throws -> HTTPCredentials? {
         if let renew { return try renew(refused, check) }
         let again = refused != nil
@@ -229,7 +229,7 @@ package struct HTTPSettings: Sendable {
         return found
     }
 
-    /// Sees that there are credentials to ask with, the first time.
+    /// Ensures that there are credentials before the first request.
     func fill(_ credentials: inout HTTPCredentials?, for place: String, _ check: () throws -> Void) throws {
         if credentials == nil { credentials = try self.credentials(for: place, refused: nil, check) ?? self.credentials }
     }

@@ -1,42 +1,42 @@
-/// A place, reached over a network, that holds named files (docs/remote-files.md).
+/// A place on a network that holds named files (docs/remote-files.md).
 ///
-/// Names are paths below the place; their components are checked by whoever makes them (`RemoteName`). A file is there as a whole or not at
-/// all. Calls come from one thread at a time; `check` is called every 50 ms at least, and what it throws ends the call. Errors are failures
-/// of the place as a whole: what is wrong with one file is its answer.
+/// Names are paths below the place; callers check their components (`RemoteName`). A file exists as a whole or not at all. One thread at a
+/// time makes calls. They call `check` every 50 ms at least; an error of it ends the call. Other errors are failures of the place as a
+/// whole: a problem of one file is the result for that file.
 package protocol RemoteFiles: AnyObject, Sendable {
     typealias Check = () throws -> Void
 
-    /// For messages: "the WebDAV folder https://host/path/".
+    /// The name in messages: "the WebDAV folder https://host/path/".
     var description: String { get }
-    /// Gives the same of the usual spelling of its address, by which stores remember the place.
+    /// Returns the description with the usual spelling of the address, by which stores remember the place.
     var usualDescription: @Sendable () -> String { get }
-    /// What the service can do, as far as is known.
+    /// The abilities of the service, as far as they are known.
     var capabilities: RemoteCapabilities { get }
-    /// What was asked and moved since it was opened.
+    /// The requests and bytes since it was opened.
     var counts: RemoteCounts { get }
-    /// Who asks, where one address may lead each user to another place; nil where it is one place for all. Whoever gives credentials is
-    /// asked for them, unless `check` is nil.
+    /// Returns the user, if one address may lead each user to another place; nil if it is one place for all. Requests credentials from the
+    /// host if they are needed, unless `check` is nil.
     func account(_ check: Check?) throws -> String?
 
-    /// The files of a directory; nil when it is not there.
-    /// - Parameter withTimes: whether `RemoteEntry.age` is wanted.
+    /// Returns the files of a directory; nil if there is no such directory.
+    /// - Parameter withTimes: whether to return `RemoteEntry.age`.
     func list(_ directory: String, withTimes: Bool, _ check: Check) throws -> [RemoteEntry]?
     /// Reads files, or parts of them.
     func read(_ files: [RemoteRead], _ check: Check) throws -> [RemoteContents]
-    /// Makes files, each whole or not at all, in any order.
+    /// Creates or replaces files, each whole or not at all, in any order.
     func publish(_ files: [RemoteUpload], _ check: Check) throws -> [RemotePublished]
-    /// Removes files; no error for those that are not there.
+    /// Removes files. A missing file is no error.
     func delete(_ names: [String], _ check: Check) throws
-    /// What came and went since a token; nil where the service has no such feed, or has forgotten: then it is listed.
+    /// Returns the changes since a token; nil if the service has no such feed, or no longer has that position. The caller then lists.
     func changes(since token: [UInt8], _ check: Check) throws -> RemoteChanges?
-    /// Before the first upload: makes room for uploads, and removes what interrupted ones left a day ago or longer.
+    /// Prepares the first upload: creates the directory for uploads, and removes files that uploads left a day ago or longer.
     func prepareUploads(_ check: Check) throws
-    /// Whether it takes another file than one that it refused; false where nobody can tell.
+    /// Returns whether the place accepts other files than one that it refused; false if that cannot be determined.
     func takesAnother(_ check: Check) throws -> Bool
-    /// Calls back, on a thread of its own, after files may have come into one of some directories, whoever put them there, until the
-    /// observation is cancelled; nil where nobody can tell. A directory that is not there is observed once it is.
+    /// Calls back, on a thread of its own, after files may have appeared in one of these directories, until the observation is cancelled.
+    /// Returns nil if the place reports no news. A missing directory is observed once it exists.
     func observe(_ directories: [String], _ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)?
-    /// Lets go of connections.
+    /// Closes connections.
     func close()
 }
 
@@ -48,32 +48,32 @@ extension RemoteFiles {
     package func prepareUploads(_ check: Check) throws {}
     package func takesAnother(_ check: Check) throws -> Bool { false }
 
-    /// Lists where a file lies: whether the place answers.
+    /// Lists the directory of a file, to check whether the place answers.
     func look(_ file: String?, _ check: Check) throws { _ = try list(RemoteName.split(file ?? "").directory, withTimes: false, check) }
 
-    /// Deletes what interrupted uploads left. Nobody waits for that: what cannot be deleted stays.
+    /// Deletes files that interrupted uploads left. Best effort: files that cannot be deleted stay.
     func removeLeftovers(_ names: [String], _ check: Check) throws {
         do { try delete(names, check) } catch let error as StoreError where error.code != .cancelled {}
     }
 }
 
-/// What services differ in.
+/// The abilities in which services differ.
 package struct RemoteCapabilities: Sendable {
-    /// Requests for publishing one file.
+    /// The number of requests that publish one file.
     package var requestsToPublish: Int
-    /// Of several that make one file at once, one is told that it did.
+    /// If several devices create one file at once, exactly one of them gets success.
     package var isExclusive: Bool
-    /// Parts of files can be read. Nil until it was tried.
+    /// Whether parts of files can be read. Nil until it was tried.
     package var hasRanges: Bool?
-    /// It tells what changed, without a listing.
+    /// Whether it reports changes without a listing.
     package var hasFeed: Bool
-    /// Bytes of a file at most; nil: more than any pack has.
+    /// The most bytes of a file; nil: more than any pack has.
     package var largestFile: Int?
-    /// Looking for one file is no request to anybody.
+    /// Whether checking for one file needs no request.
     package var isNear: Bool
-    /// Uploads of more bytes go on where they were cut, also in another process, and are there as a whole or not at all; nil: none do.
+    /// Uploads of more bytes can be resumed, also by another process, and appear as a whole or not at all; nil: none can.
     package var sessionsAbove: Int?
-    /// Listings tell digests of what the files hold, mostly.
+    /// Whether listings have digests of most files.
     package var tellsDigests = false
 
     package init(
@@ -95,14 +95,14 @@ package struct RemoteCounts: Sendable {
 
 /// One name in a listing.
 package struct RemoteEntry: Sendable {
-    /// Its last component, as it is there.
+    /// The last component of the path, unchanged.
     package var name: String
     package var isDirectory: Bool
-    /// Bytes, where the service tells.
+    /// The size in bytes, if the service reports it.
     package var size: Int?
     /// Seconds since it was changed, by the service's clock.
     package var age: Int64?
-    /// What the service says of its bytes.
+    /// The digest of the contents, if the service reports it.
     var digest: RemoteDigest?
 
     package init(name: String, isDirectory: Bool, size: Int? = nil, age: Int64? = nil) {
@@ -110,18 +110,18 @@ package struct RemoteEntry: Sendable {
     }
 }
 
-/// A digest of what a file holds, as a service tells it: MD5, SHA-1 or SHA-256, by its length.
+/// A digest of a file's contents that a service reports: MD5, SHA-1 or SHA-256, by its length.
 struct RemoteDigest: Equatable, Sendable {
     private let text: String
 
-    /// Nil for what is none of them: of an object in parts S3 tells something else, for one.
+    /// Nil for any other text: S3 reports something else for an object in parts, for example.
     init?(hex text: String) {
         guard [32, 40, 64].contains(text.utf8.count), text.allSatisfy(\.isHexDigit) else { return nil }
         self.text = text.lowercased()
     }
 
-    /// Whether it is that of the given bytes; nil where that cannot be told, since MD5 is libcrypto's. What is not right may be a digest of
-    /// something else: of what the service keeps encrypted, say.
+    /// Returns whether it is the digest of these bytes; nil if that cannot be computed, since MD5 needs libcrypto. A different digest may
+    /// be of something else, for example of the encrypted object that the service stores.
     func isRight(of data: [UInt8]) -> Bool? {
         let digest: [UInt8]?
         switch text.utf8.count {
@@ -136,27 +136,27 @@ struct RemoteDigest: Equatable, Sendable {
     }
 }
 
-/// What is to be read.
+/// A file, or a part of one, to read.
 package struct RemoteRead: Sendable {
     package var name: String
-    /// All of it where there is none.
+    /// Nil: the whole file.
     package var range: Range<Int>?
-    /// Bytes at most.
+    /// The most bytes.
     package var limit: Int
 
     package init(name: String, range: Range<Int>? = nil, limit: Int) { self.name = name; self.range = range; self.limit = limit }
 }
 
-/// What came of reading.
+/// The result of reading one file.
 package enum RemoteContents: Sendable {
     case missing
-    /// `isWhole`: all of the file, also where a range was wanted.
+    /// `isWhole`: the whole file, even if a range was requested.
     case bytes([UInt8], isWhole: Bool)
     /// More than 1 MiB.
     case large(any PieceReader)
     case unreadable(StoreError)
 
-    /// The SHA-256 of all of it; nil where there is nothing to read.
+    /// Returns the SHA-256 of the contents; nil if there are none.
     func sha256(_ check: () throws -> Void) throws -> [UInt8]? {
         var hash = SHA256()
         switch self {
@@ -175,43 +175,44 @@ package enum RemoteContents: Sendable {
     }
 }
 
-/// What is to be made.
+/// A file to publish.
 package struct RemoteUpload: Sendable {
     package var name: String
     package var data: OutgoingFile
-    /// Whether a file of that name is replaced.
+    /// Whether to replace a file of that name.
     package var replaces: Bool
     /// Whether its name holds a digest of its bytes, so that a reader recognizes a file that is cut short.
     package var isNamedByContent = false
-    /// What another process needs to go on with it.
+    /// The session by which another process can resume the upload.
     package var session: RemoteSession?
 
     package init(name: String, data: OutgoingFile, replaces: Bool) { self.name = name; self.data = data; self.replaces = replaces }
 }
 
-/// What a service gave for an upload that is under way: a secret, by which it goes on.
+/// The session of an unfinished upload: a secret of the service, by which it is resumed.
 package struct RemoteSession: Sendable {
-    /// Of an earlier process, or call.
+    /// The session of an earlier process, or call.
     package var kept: String?
-    /// Writes it down before the first of the bytes goes.
+    /// Stores a session before the first byte is sent.
     package var keep: @Sendable (String) -> Void
 
-    /// Whether the line broke, or somebody has to wait. Else the file is sent anew: a session that is refused once stays so.
+    /// Returns whether a session is still usable after an error: the connection broke, or the caller must wait. After any other error the
+    /// upload starts over, since a refused session stays refused.
     static func outlives(_ error: StoreError) -> Bool {
         [.cancelled, .busy].contains(error.code) || (error.code == .transport && error.httpStatus == 0)
     }
 }
 
-/// What came of making it.
+/// The result of publishing one file.
 package enum RemotePublished: Sendable {
     case published
-    /// There is a file of that name already, which stays.
+    /// A file of that name exists, and stays.
     case exists
-    /// Something else is in its place, or the name cannot be had there.
+    /// Something else has the name, or the place does not accept it.
     case refused(StoreError)
 }
 
-/// What a feed tells.
+/// The changes in a feed.
 package struct RemoteChanges: Sendable {
     package var added: [String], removed: [String]
     package var token: [UInt8]
@@ -219,7 +220,7 @@ package struct RemoteChanges: Sendable {
 
 /// Names that every service can hold.
 package enum RemoteName {
-    /// The directory that a file lies in, empty for the place itself, and its last component.
+    /// Returns the directory of a file, empty for the place itself, and its last component.
     static func split(_ path: String) -> (directory: String, name: String) {
         guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return ("", path) }
         return (String(path[..<slash]), String(path[path.index(after: slash)...]))

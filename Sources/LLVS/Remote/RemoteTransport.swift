@@ -1,4 +1,4 @@
-/// An exchange through files at a place that is reached over a network: the interchange layout (docs/interchange.md) on `RemoteFiles`.
+/// An exchange through files at a place on a network: the interchange layout (docs/interchange.md) on `RemoteFiles`.
 public final class RemoteTransport: ExchangeTransport, SharingTransport, AddressedTransport, @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
     private let files: any RemoteFiles
@@ -6,20 +6,20 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, Address
     private let lock = Lock(.leaf)
     private var known = RemoteKnowledge()
     private var isPrepared = false
-    /// Until when nobody looks again whether the place is encrypted by now.
+    /// The time until which the place is not checked for keys again.
     private var clearUntil = -Double.infinity
-    /// Seconds for which a retrieve's listing will do for the send that follows.
+    /// Seconds for which the listing of a retrieve is valid for the following send.
     private static let freshness = 10.0
-    /// Files that are read before it is looked how much that was.
+    /// The number of files that are read before their total size is checked.
     private static let filesAtOnce = 32
-    /// How often what somebody else writes at the same time is looked at again.
+    /// The most attempts while other devices write the same files.
     private static let mostLooks = 5
 
-    /// Chooses what is sent, beside packs: then the files are closed by who opened them.
+    /// Selects the versions to send, beside packs. The owner of the files then closes them.
     private let choose: (@Sendable ([VersionID], Store) throws -> [VersionID])?
 
     package init(_ files: any RemoteFiles) { self.files = files; spelling = PlaceSpelling(files); choose = nil }
-    /// - Parameter choose: which of the versions that are missing there are sent, predecessors first as these are.
+    /// - Parameter choose: selects, from the versions that the place lacks, those to send, predecessors first.
     init(_ files: any RemoteFiles, choose: @escaping @Sendable ([VersionID], Store) throws -> [VersionID]) {
         self.files = files; self.choose = choose
         spelling = PlaceSpelling(files)
@@ -27,7 +27,7 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, Address
     package func toSend(of missing: [VersionID], _ store: Store) throws -> [VersionID] {
         keepUploads(in: store)
         let chosen = try choose?(missing, store) ?? missing
-        // What was begun needs nobody to go on with it, or nobody may.
+        // An unfinished upload is not needed any more, or must be forgotten.
         let isOver = lock.withLock {
             defer { mustForget = false }
             return mustForget || chosen.isEmpty
@@ -35,13 +35,13 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, Address
         if isOver { PackedNotes.forgetSession(in: store.storage, remote: try spelling.place(in: store)) }
         return chosen
     }
-    /// Seconds since 2001; tests put another here.
+    /// The time in seconds since 2001; tests replace it.
     var clock: @Sendable () -> Double = { Clock.now() }
-    /// Whether what was kept of an upload is of no use any more.
+    /// Whether a stored session of an upload must be forgotten.
     private var mustForget = false
-    /// The store joins whatever is there.
+    /// Whether the store joins the contents of the place.
     private var joins = false
-    /// Beside packs the place is known by these.
+    /// Nil beside packs, which identify the place.
     package func placeAddress(in store: Store, _ check: @escaping () throws -> Void) throws -> (place: String, account: String?)? {
         guard choose == nil else { return nil }
         return (try spelling.place(in: store), try files.account(check))
@@ -52,7 +52,7 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, Address
             return joins
         }
     }
-    /// Whose caches hold what goes on with the upload of a large file.
+    /// The store whose caches have the session of a large upload.
     private weak var store: Store?
     func keepUploads(in store: Store) { lock.withLock { self.store = store } }
 
@@ -109,7 +109,7 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, Address
         lock.withLock {
             listing.mark = known.take(listing, digest, sizes, directories)
             if let changesSizes { known.takeChanges(changesSizes, now) }
-            // What is empty may be encrypted by others yet.
+            // Another device may still encrypt an empty place.
             if listing.versions.isEmpty { isPrepared = false }
         }
         return listing
@@ -129,7 +129,7 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, Address
             let begun = fetched.count
             let check = { try control.check(.receiving, begun, of: names.count, doing: what) }
             let asked = names[begun...].prefix(RemoteTransport.filesAtOnce)
-            // A name that is no version id never becomes an address.
+            // Only version ids become addresses.
             let reads = asked.filter { VersionID(validating: $0) != nil }.map {
                 RemoteRead(name: RemoteTransport.path(folder, $0), limit: ExchangeLimits.fileSize)
             }
@@ -164,18 +164,18 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, Address
         }
         lock.withLock { known.fresh = nil }
         if !lock.withLock({ isPrepared }) {
-            // Nothing is written in clear to what is encrypted.
+            // Nothing is written in clear to an encrypted place.
             try RemoteKeyDirectory.refuseKeys(self.files, check)
             try self.files.prepareUploads(check)
             lock.withLock { isPrepared = true }
         }
-        // All changes first: who lists the versions finds none without its changes.
+        // All changes first, so that a reader finds no version without its changes.
         do {
             try publish(.changes, files, check)
             try publish(.versions, files, check)
         } catch let error as StoreError {
             var error = error
-            // It may be a place to which nobody may write.
+            // The place may be read-only.
             if error.circumstance == nil, error.isRefusal, try error.code == .tooLarge || self.files.takesAnother(check) {
                 error.circumstance = .oneFile
             }
@@ -203,14 +203,14 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, Address
                 case .published: sent.insert(upload.name)
                 case .refused(let error): refusal = refusal ?? refused(upload.name, error)
                 case .exists:
-                    // Somebody published it at the same time. What is the same stays, so that it is there all the while; what another one
-                    // wrote in its own way, too.
+                    // Another device published it at the same time. An equal file stays, so that it always exists; so does one that differs
+                    // only in its spelling.
                     if try isThere(upload, file, folder, check) { break }
                     differing.append((RemoteUpload(name: upload.name, data: upload.data, replaces: true), file))
                 }
             }
             if let refusal {
-                // The others are sent again by themselves: those that are there are not made twice.
+                // The others are sent again one by one; existing files are not published twice.
                 lock.withLock { known.sent.formUnion(sent) }
                 throw refusal
             }
@@ -223,7 +223,7 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, Address
         throw error
     }
 
-    /// The same, where a large file goes on with what an earlier call, or another process, could not send to its end.
+    /// Publishes files. A large file resumes an upload that an earlier call, or another process, did not finish.
     private func publish(_ uploads: [RemoteUpload], _ check: () throws -> Void) throws -> [RemotePublished] {
         let most = files.capabilities.sessionsAbove ?? .max
         guard let large = uploads.firstIndex(where: { $0.data.size > most }), let store = lock.withLock({ store }),
@@ -242,14 +242,14 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, Address
         }
     }
 
-    /// Whether what is there is the same, byte by byte or in what it says. Of large files nobody looks.
+    /// Returns whether the existing file is equal, in bytes or in meaning. Large files are not compared.
     private func isThere(
         _ upload: RemoteUpload, _ file: ExchangeFiles, _ folder: ExchangeListing.Foreign.Folder, _ check: () throws -> Void
     ) throws -> Bool {
         guard upload.data.size <= ExchangeLimits.wholeFileSize, let id = VersionID(validating: file.name),
             let found = try files.read([RemoteRead(name: upload.name, limit: ExchangeLimits.fileSize)], check).first
         else { return false }
-        // What cannot be looked at is not written over.
+        // An unreadable file is not overwritten.
         if case .unreadable(let error) = found, error.circumstance == .oneFile { throw error }
         let mine = try upload.data.bytes()
         if case .bytes(let bytes, _) = found, Bytes.equal(bytes, mine) { return true }
@@ -260,11 +260,11 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, Address
             return theirs == ours
         }
         guard says, folder == .versions else { return says }
-        // Where both are one record, what a version changed is in it.
+        // At services with one record for both files, the changes are in it.
         let changes = RemoteUpload(name: RemoteTransport.path(.changes, file.name), data: file.changes, replaces: false)
         return try isThere(changes, file, .changes, check)
     }
-    /// Whether a file can be read and is as it should be.
+    /// Returns whether a file can be read and passes a check.
     private func isRead(
         _ found: RemoteContents, _ name: String, _ check: () throws -> Void, _ isRight: (InterchangeDecoder.Document) throws -> Bool
     ) throws -> Bool {
@@ -279,7 +279,7 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, Address
         }
     }
 
-    /// Where the service does not take it, it has said all; else something is in its place.
+    /// Returns the service's error if it refused this file; otherwise something else has the name.
     private func refused(_ name: String, _ error: StoreError) -> StoreError {
         error.circumstance == .oneFile ? error : occupied(name, error.message)
     }
@@ -288,7 +288,7 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, Address
             .foreignFile, "\(name) in \(description) cannot be written: \(why). Move away what is there, and send again.", path: name)
     }
 
-    /// Snapshots, too, go nowhere that has keys by now. They lie in several files, for which one look does.
+    /// Refuses to write snapshots in clear to a place that has keys. One check serves for all files of a snapshot.
     private func refuseKeys() throws {
         guard lock.withLock({ clearUntil < Clock.steady() }) else { return }
         try RemoteKeyDirectory.refuseKeys(files) {}
@@ -297,7 +297,7 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, Address
 
     public func takeListed() -> [ChangedFiles] { lock.withLock { known.takeListed() } }
 
-    /// What is empty there.
+    /// Returns the names of empty files.
     public func unusable(among names: [String], _ control: OperationControl) throws -> [String] {
         lock.withLock { names.filter { VersionID(validating: $0).map(known.isEmptyThere) ?? false } }
     }
@@ -367,13 +367,13 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, Address
         }
     }
 
-    /// A server does not tell.
+    /// True: a server does not report its readers.
     public func isReadByOthers(_ store: Store) -> Bool { true }
     public func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? { nil }
     public func close() { if choose == nil { files.close() } }
 }
 
-/// Looks at a control before each MiB.
+/// Polls a control before each MiB.
 private final class CancellableReader: PieceReader, @unchecked Sendable {
     // Sendable: one thread at a time uses it: the one that it is handed to.
     private let reader: any PieceReader, check: () throws -> Void

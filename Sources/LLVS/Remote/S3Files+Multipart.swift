@@ -1,16 +1,16 @@
-/// Large objects: part by part, so that an upload goes on with the parts that are missing. The object appears as a whole.
+/// Uploads large objects part by part. An interrupted upload is resumed with the missing parts. The object appears as a whole.
 extension S3Files {
-    /// Up to so many bytes an object goes in one request.
+    /// The largest object that is sent in one request.
     static let wholeSize = 10 << 20
-    /// Services want 5 MiB at least, and 10,000 parts at most.
+    /// Returns the size of parts. Services require at least 5 MiB, and at most 10,000 parts.
     private static func partSize(_ size: Int) -> Int { max(8 << 20, (((size / 9_000) >> 20) + 1) << 20) }
-    /// Seconds after which an upload that nobody ended is given up.
+    /// Seconds after which an unfinished upload is aborted.
     private static let abandoned: Int64 = 7 * 86_400
 
-    /// - Returns: nil where the service takes no parts.
+    /// - Returns: nil if the service does not support parts.
     func putLarge(_ file: RemoteUpload, _ check: Check) throws -> RemotePublished? {
         var kept = file.session?.kept
-        // It may be ours, by a request whose answer was lost along with the process that waited for it.
+        // The object may be ours: an earlier process may have ended before it received the answer.
         if let there = try there(file, check) { return there }
         let body = try HTTPRequest.Body(file.data, check)
         for _ in 0..<3 {
@@ -27,7 +27,7 @@ extension S3Files {
         throw error
     }
 
-    /// Of an object that is not to be replaced: whether it has the same bytes. Nil where there is none.
+    /// Returns, for an object that must not be replaced, whether it has the same bytes. Nil if there is none.
     private func there(_ file: RemoteUpload, _ check: Check) throws -> RemotePublished? {
         guard !file.replaces else { return nil }
         let request = HTTPRequest(method: .head, address: place.address(file.name), doing: "Looking at")
@@ -55,7 +55,7 @@ extension S3Files {
         return try client.perform(request, check)
     }
 
-    /// The id of a new upload.
+    /// Begins an upload and returns its id.
     private func begin(_ name: String, _ check: Check) throws -> String? {
         abortOld(check)
         let response = try ask(.post, place.address(name, [("uploads", "")]), "InitiateMultipartUploadResult", check)
@@ -68,7 +68,7 @@ extension S3Files {
         return id
     }
 
-    /// Nil when the service has forgotten the upload.
+    /// Sends parts. Returns nil if the service no longer knows the upload.
     private func send(
         _ file: RemoteUpload, _ body: HTTPRequest.Body, to id: String, goesOn: Bool, _ check: Check
     ) throws -> RemotePublished? {
@@ -95,13 +95,13 @@ extension S3Files {
         return try complete(file, id, starts.indices.map { tags[$0] ?? "" }, check)
     }
 
-    /// Tags of the parts that are there, by their numbers from 0; nil where the upload is not known.
+    /// Returns the tags of the stored parts, by their numbers from 0; nil if the upload is unknown.
     private func parts(_ name: String, _ id: String, _ size: Int, _ partSize: Int, _ check: Check) throws -> [Int: String]? {
         var tags: [Int: String] = [:], marker = 0
         while true {
             let query = [("part-number-marker", "\(marker)"), ("uploadId", id)]
             let response = try ask(.get, place.address(name, query), "ListParts", each: "Part", check)
-            // Who may not list them begins anew.
+            // Without the right to list parts, the upload starts over.
             guard response.isSuccess else {
                 guard response.status < 500, response.status != 429, !S3Files.isNoBucket(response) else {
                     throw S3Files.error(response, "Looking at an upload in \(description)")
@@ -131,7 +131,7 @@ extension S3Files {
         request.body = .bytes(Array("<CompleteMultipartUpload xmlns=\"\(namespace)\">\(parts)</CompleteMultipartUpload>".utf8))
         var last: Int32 = 0
         for turn in 1...3 {
-            // Right before each, since not all services heed the header: those that know it say so, or do it themselves.
+            // Check right before each request, since not all services respect the header.
             if let there = try there(file, check) {
                 abort(file.name, id, check)
                 return there
@@ -147,7 +147,7 @@ extension S3Files {
             case 200...299 where code == nil:
                 try requireResult(body)
                 return .published
-            // It may fail after a while, when the status went already.
+            // The request may fail after the status was sent.
             case 200...299 where code != "NoSuchUpload": continue
             case 501 where request.headers.count > 1: request.headers.removeLast()
             case 412, 409:
@@ -155,7 +155,7 @@ extension S3Files {
                 return try there(file, check) ?? .exists
             case 200...299,
                 404 where !S3Files.isNoBucket(response):
-                // By a request whose answer was lost, or another's.
+                // An earlier request whose answer was lost made the object, or another device.
                 return try there(file, check)
             case 500...599 where !isGuarded: try client.pause(turn, check)
             default: throw S3Files.error(response, request.what)
@@ -167,7 +167,7 @@ extension S3Files {
         throw error
     }
 
-    /// - Throws: where the answer does not say that the object was made: anybody on the way may answer with a page, or with nothing.
+    /// - Throws: an error if the answer does not confirm the object: a proxy may answer with a page, or with nothing.
     private func requireResult(_ body: [UInt8]) throws {
         let text = Array(body.drop { $0 <= 0x20 })
         let answer = try S3Answer("An answer of \(description)", root: "CompleteMultipartUploadResult", expat: library())
@@ -175,20 +175,20 @@ extension S3Files {
         try answer.finish()
     }
 
-    // MARK: What nobody goes on with
+    // MARK: Abandoned uploads
 
     private func abort(_ name: String, _ id: String, _ check: Check) {
         _ = try? client.perform(
             HTTPRequest(method: .delete, address: place.address(name, [("uploadId", id)]), doing: "Ending an upload to"), check)
     }
 
-    /// Whether only exchanges write under such a name: others may keep what is theirs below the same prefix.
+    /// Returns whether only exchanges use such a name: other programs may have objects below the same prefix.
     private static func isOurs(_ name: String) -> Bool {
         let (directory, last) = RemoteName.split(name)
         return ["versions", "changes"].contains(directory) ? VersionID(validating: last) != nil : PackName(name) != nil
     }
 
-    /// Ends uploads of ours that were begun long ago: their parts take room. Nobody waits for that.
+    /// Aborts old uploads of exchanges, since their parts take room. Best effort.
     private func abortOld(_ check: Check) {
         let query = [("prefix", place.prefix), ("uploads", "")]
         guard let response = try? ask(.get, place.bucketAddress(query), "ListMultipartUploadsResult", each: "Upload", check),

@@ -1,4 +1,4 @@
-/// Objects in a bucket of an S3-compatible service, under a prefix. A PUT is atomic there: no file has another name first.
+/// Objects in a bucket of an S3-compatible service, under a prefix. A PUT is atomic, so no file needs a temporary name.
 package final class S3Files: RemoteFiles, @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
     let place: S3Location
@@ -38,7 +38,7 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
         var settings = settings
         let region = S3Region(place.region)
         settings.signature = region
-        // Read again when they are refused: those of a session end, and whoever wrote them has written others.
+        // Read again after a refusal: keys of a session expire, and the program that writes them has written new ones.
         if settings.credentials.isEmpty, settings.askForCredentials == nil { settings.renew = { _, _ in S3Location.credentials() } }
         settings.judge = { response, _ in
             guard case .bytes(let body) = response.body, !response.isSuccess else { return .plain }
@@ -131,13 +131,13 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
         let again = outcomes.indices.filter { outcomes[$0] == nil }
         if !again.isEmpty {
             for (i, outcome) in zip(again, try put(again.map { files[$0] }, isExclusive: false, check)) { outcomes[i] = outcome }
-            // It took them without the header.
+            // The service accepted the files without the header.
             lock.withLock { isExclusive = false }
         }
         return outcomes.map { $0 ?? .exists }
     }
 
-    /// Nil for what the service cannot do exclusively.
+    /// Puts files. The result is nil for files that the service cannot create exclusively.
     private func put(_ files: [RemoteUpload], isExclusive: Bool, _ check: Check) throws -> [RemotePublished?] {
         let there = try isExclusive ? files.map { _ in false } : areThere(files, check)
         let left = files.indices.filter { !there[$0] }
@@ -153,7 +153,7 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
             let response = try outcome.get()
             switch response.status {
             case 200, 201, 204: published[i] = .published
-            // The second: somebody is just making it.
+            // 409: another request is creating it.
             case 412, 409: published[i] = .exists
             case _ where isExclusive && !files[i].replaces && S3Files.mayBeOfHeader(response): published[i] = nil
             default: throw S3Files.error(response, request.what)
@@ -179,7 +179,7 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
         return response.isSuccess
     }
 
-    /// A service says in its body which of several reasons a 403 or 404 has.
+    /// Returns the error for an answer. The body names the reason of a 403 or 404.
     static func error(_ response: HTTPResponse, _ what: String) -> StoreError {
         guard case .bytes(let body) = response.body else { return HTTPFailure.error(response, what) }
         let code = S3Files.code(body)
@@ -212,20 +212,20 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
         return error
     }
 
-    /// Fewer requests are wanted: by Amazon's service, and in the words of others.
+    /// Returns whether the service asks for fewer requests, in Amazon's words or those of other services.
     static func isSlowDown(_ code: String) -> Bool {
         ["SlowDown", "SlowDownRead", "SlowDownWrite", "RequestLimitExceeded", "Throttling", "ThrottlingException", "TooManyRequests"]
             .contains(code)
     }
 
-    /// The time of a signature is too far from the service's.
+    /// Returns whether the time of the signature differs too much from the service's.
     static func isOfTime(_ code: String) -> Bool { ["RequestTimeTooSkewed", "RequestExpired"].contains(code) }
 
-    /// The bucket is in another region than the request was signed for, or sent to.
+    /// Returns whether the bucket is in another region than that of the signature or of the address.
     private static func isOfRegion(_ code: String) -> Bool {
         ["AuthorizationHeaderMalformed", "PermanentRedirect", "TemporaryRedirect", "IllegalLocationConstraintException"].contains(code)
     }
-    /// The region of the bucket, as an answer names it.
+    /// Returns the region of the bucket in an answer.
     static func region(_ response: HTTPResponse) -> String? {
         var named = response.header("x-amz-bucket-region")
         if named == nil, case .bytes(let body) = response.body, let code = code(body), isOfRegion(code) {
@@ -234,22 +234,22 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
         return named.flatMap { RemoteName.isComponent($0) ? $0 : nil }
     }
 
-    /// Whether a refusal of an upload may be one of its header If-None-Match.
+    /// Returns whether an upload may have been refused because of its header If-None-Match.
     private static func mayBeOfHeader(_ response: HTTPResponse) -> Bool {
         guard [400, 501].contains(response.status) else { return false }
         guard case .bytes(let body) = response.body, let code = code(body) else { return true }
         return !isRefusal(code) && !isOfTime(code) && !isOfRegion(code) && code != "NoSuchBucket"
     }
 
-    /// The keys are wrong, or were right once.
+    /// Returns whether the keys are wrong or have expired.
     static func isRefusal(_ code: String) -> Bool {
         ["SignatureDoesNotMatch", "InvalidAccessKeyId", "ExpiredToken", "InvalidToken", "TokenRefreshRequired"].contains(code)
     }
 
-    /// What an error's body says that it is: some letters.
+    /// Returns the code in the body of an error.
     static func code(_ body: [UInt8]) -> String? { text(of: "Code", in: body) }
 
-    /// The text of the first element of a name: up to 64 letters without spaces.
+    /// Returns the text of the first element of a name: up to 64 letters without spaces.
     private static func text(of element: String, in body: [UInt8]) -> String? {
         let tag = Array("\(element)>".utf8)
         guard let part = body.prefix(4_096).split(separator: UInt8(ascii: "<")).first(where: { $0.starts(with: tag) }) else { return nil }

@@ -1,17 +1,17 @@
-/// Where objects are: `s3://bucket/prefix?endpoint=https://host&region=eu-west-1&addressing=path`.
+/// The place of objects: `s3://bucket/prefix?endpoint=https://host&region=eu-west-1&addressing=path`.
 package struct S3Location: Sendable {
     package let bucket: String
     /// Empty, or with a slash at its end.
     package let prefix: String
     package let region: String
-    /// Of the service, with its slash.
+    /// The address of the service, with its slash.
     package let endpoint: HTTPAddress
     /// Whether the bucket is a part of the host's name, and not of the path.
     private let isVirtual: Bool
 
-    /// - Parameter rest: of the URL, behind "s3:".
+    /// - Parameter rest: the part of the URL after "s3:".
     package init(_ rest: String) throws(HTTPAddress.Refusal) {
-        // The same form as an address over HTTP, with the bucket in the place of the host.
+        // The form of an HTTP address, with the bucket instead of the host.
         let address = try HTTPAddress("https:" + rest)
         guard address.origin.port == 443 else {
             throw HTTPAddress.Refusal(why: "it has a port; give that with the endpoint (?endpoint=https://host:port)")
@@ -25,7 +25,7 @@ package struct S3Location: Sendable {
         guard let decoded, !decoded.utf8.contains(where: { $0 < 0x20 }) else {
             throw HTTPAddress.Refusal(why: "its path is not percent-encoded text")
         }
-        // They are taken out on the way, behind the signature.
+        // Such parts are removed after the request was signed.
         guard !decoded.split(separator: "/").contains(where: { $0 == "." || $0 == ".." }) else {
             throw HTTPAddress.Refusal(why: "its path has a part that is . or ..")
         }
@@ -74,7 +74,7 @@ package struct S3Location: Sendable {
 
     // MARK: Keys
 
-    /// Those that are given by nobody: of the environment, or of the file that Amazon's programs share.
+    /// Returns the default credentials: those of the environment, or of the file that Amazon's programs share.
     package static func credentials() -> HTTPCredentials {
         if let key = environment("AWS_ACCESS_KEY_ID"), let secret = environment("AWS_SECRET_ACCESS_KEY") {
             return HTTPCredentials(user: key, password: secret, token: environment("AWS_SESSION_TOKEN"))

@@ -3,16 +3,16 @@ import CNetwork
 /// Files in a folder on an SSH server (SFTP version 3). They are written under another name and renamed, which does not replace.
 package final class SFTPFiles: RemoteFiles, @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
-    /// Of the folder, with its slash.
+    /// The address of the folder, with its slash.
     private let base: HTTPAddress
-    /// The same as commands name it: from the root on, or from the user's own folder on.
+    /// The folder's path in commands: from the root, or from the user's own folder.
     private let path: String
     private let client: SFTPClient
     private let mustExist: Bool
     private let lock = Lock(.leaf)
-    /// Folders that were not there when they were last listed.
+    /// Folders that were missing when they were last listed.
     private var missing: Set<String> = []
-    /// Days after which what an interrupted upload left is removed: one, and one for zones, which listings do not tell.
+    /// Days after which files of interrupted uploads are removed: one, and one more because listings do not contain the time zone.
     private static let daysOfLeftovers: Int64 = 2
 
     package var description: String { "the SFTP folder \(base.shown)" }
@@ -27,7 +27,7 @@ package final class SFTPFiles: RemoteFiles, @unchecked Sendable {
 
     /// - Parameters:
     ///   - rest: of the URL, behind "sftp:". A path that begins with `/~/` is one below the user's own folder.
-    ///   - mustExist: whether a folder that is not there is an error. Else it is made.
+    ///   - mustExist: whether a missing folder is an error. Otherwise it is created.
     package init(_ place: Place, settings: HTTPSettings, mustExist: Bool) {
         base = place.address
         path = place.path
@@ -35,12 +35,12 @@ package final class SFTPFiles: RemoteFiles, @unchecked Sendable {
         client = SFTPClient(settings, place: base.shown)
     }
 
-    /// Where it is: `sftp://host[:port]/path`.
+    /// An address: `sftp://host[:port]/path`.
     package struct Place: Sendable {
         let address: HTTPAddress
         let path: String
 
-        /// - Parameter rest: of the URL, behind "sftp:".
+        /// - Parameter rest: the part of the URL after "sftp:".
         package init(_ rest: String) throws(HTTPAddress.Refusal) {
             var address = try HTTPAddress("sftp:" + rest, schemes: ["sftp"])
             guard address.query.isEmpty else { throw HTTPAddress.Refusal(why: HTTPAddress.Refusal.onlyLayout) }
@@ -61,7 +61,7 @@ package final class SFTPFiles: RemoteFiles, @unchecked Sendable {
     private func address(_ name: String) -> HTTPAddress { base.appending(name) }
     private func folder(_ name: String) -> HTTPAddress { name.isEmpty ? base : base.appending(name + "/") }
 
-    /// A path as a command takes it.
+    /// Returns a path in the form for commands.
     private func quoted(_ name: String) -> String { SFTPFiles.quoted(path + name) }
     private static func quoted(_ path: String) -> String {
         var text = Array("\"".utf8)
@@ -74,7 +74,7 @@ package final class SFTPFiles: RemoteFiles, @unchecked Sendable {
     private func request(_ method: HTTPRequest.Method, _ address: HTTPAddress, _ doing: String) -> SFTPClient.Request {
         SFTPClient.Request(transfer: HTTPRequest(method: method, address: address, doing: doing))
     }
-    /// - Parameter doing: for messages, before the address of the place: "Deleting versions/A in".
+    /// - Parameter doing: the beginning of messages, before the address of the place: "Deleting versions/A in".
     private func commands(_ commands: [String], _ doing: String) -> SFTPClient.Request {
         var request = request(.post, base, doing)
         request.commands = commands
@@ -100,7 +100,7 @@ package final class SFTPFiles: RemoteFiles, @unchecked Sendable {
         }
     }
 
-    /// Nil for what is not there.
+    /// Lists a directory; nil if there is none.
     private func lines(_ directory: String, _ check: Check) throws -> [SFTPListing.Line]? {
         var request = request(.get, folder(directory), "Listing")
         let what = "The list of \(request.transfer.address.shown)"
@@ -122,7 +122,7 @@ package final class SFTPFiles: RemoteFiles, @unchecked Sendable {
             var request = request(.get, address(file.name), "Reading")
             request.transfer.sink = .kept(limit: file.limit)
             request.transfer.range = file.range
-            // The names of packs are made of what is in them, which is looked at.
+            // Names of packs are digests, which the reader checks.
             request.isNamedByContent = file.name.utf8.starts(with: "pack1/".utf8)
             return request
         }
@@ -134,9 +134,9 @@ package final class SFTPFiles: RemoteFiles, @unchecked Sendable {
             case .failure(let failure):
                 switch failure.result {
                 case CURLE_REMOTE_FILE_NOT_FOUND: return .missing
-                // Beyond its end.
+                // The range is beyond the end of the file.
                 case CURLE_BAD_DOWNLOAD_RESUME: return .bytes([], isWhole: false)
-                // The second: a folder is in its place, say. A connection that is lost for good says so at the next try.
+                // CURLE_SSH: a folder has the name, for example. If the connection is lost for good, the next attempt reports it.
                 case CURLE_REMOTE_ACCESS_DENIED, CURLE_SSH: return .unreadable(failure.error)
                 default:
                     guard failure.error.code == .tooLarge else { throw failure.error }
@@ -163,7 +163,7 @@ package final class SFTPFiles: RemoteFiles, @unchecked Sendable {
             return request
         }
         var outcomes = try client.perform(uploads, check)
-        // The folder that it goes to is missing.
+        // The target folder is missing.
         let again = outcomes.indices.filter { SFTPFiles.isMissing(outcomes[$0]) }
         if !again.isEmpty {
             for directory in Set(again.map { Paths.parent(of: files[$0].name) }) { try make(directory, check) }
@@ -176,12 +176,12 @@ package final class SFTPFiles: RemoteFiles, @unchecked Sendable {
         return published
     }
 
-    /// A rename does not replace. Where something is to be replaced, it is away for the time between two commands.
+    /// Returns the commands that rename an upload. A rename does not replace: an existing file is removed first, and is missing in between.
     private func renaming(_ name: String, _ file: RemoteUpload) -> [String] {
         (file.replaces ? ["*rm \(quoted(file.name))"] : []) + ["rename \(quoted(name)) \(quoted(file.name))"]
     }
 
-    /// Whether a command found no such file.
+    /// Returns whether a command failed because of a missing file.
     private static func isMissing(_ outcome: SFTPClient.Outcome) -> Bool {
         guard case .failure(let failure) = outcome else { return false }
         return failure.result == CURLE_QUOTE_ERROR && failure.said.contains(text: "No such file")
@@ -196,13 +196,13 @@ package final class SFTPFiles: RemoteFiles, @unchecked Sendable {
         if found.isDirectory {
             return .refused(StoreError(.foreignFile, "\(address(file.name).shown) is no file. Move it away, and send again."))
         }
-        // Nobody knows whether it was done, or another did it.
+        // It is unknown whether this rename succeeded, or another device's.
         if !isRename, found.size == file.data.size { return .published }
         if isRename, !file.replaces { return .exists }
         throw failure.error
     }
 
-    /// Makes a folder, and those above it as far as they are missing.
+    /// Creates a folder, and missing ones above it.
     private func make(_ directory: String, _ check: Check) throws {
         var whole = "", all: [String] = []
         if !mustExist {
@@ -237,7 +237,7 @@ package final class SFTPFiles: RemoteFiles, @unchecked Sendable {
     package func delete(_ names: [String], _ check: Check) throws {
         let requests = names.map { commands(["rm \(quoted($0))"], "Deleting \($0) in") }
         for outcome in try client.perform(requests, check) {
-            // What is not there is gone.
+            // A missing file counts as deleted.
             if case .failure(let failure) = outcome, !SFTPFiles.isMissing(outcome) { throw failure.error }
         }
     }

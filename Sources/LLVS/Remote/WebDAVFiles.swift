@@ -1,16 +1,16 @@
 /// Files on a WebDAV server (RFC 4918). Locks are not used: files are put under another name and moved.
 package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
-    /// Of the collection, with its slash.
+    /// The address of the collection, with its slash.
     let base: HTTPAddress
     let client: HTTPClient
     private let mustExist: Bool
     private let lock = Lock(.leaf)
     private var hasRanges: Bool?
-    /// Folders that were not there when they were last listed.
+    /// Folders that were missing when they were last listed.
     private var missing: Set<String> = []
     private var expat: Expat?
-    /// How files get their names; nil: that is not known yet.
+    /// How files get their names; nil: not known yet.
     var naming: Naming? {
         get { lock.withLock { knownNaming } }
         set { lock.withLock { knownNaming = newValue } }
@@ -27,8 +27,8 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
         return RemoteCounts(requests: counts.requests, bytesUp: counts.bytesUp, bytesDown: counts.bytesDown)
     }
 
-    /// - Parameter address: of the collection; a slash at its end is added where there is none.
-    /// - Parameter mustExist: whether a collection that is not there is an error. Else it is made.
+    /// - Parameter address: the address of the collection; a missing slash at its end is added.
+    /// - Parameter mustExist: whether a missing collection is an error. Otherwise it is created.
     package init(_ address: HTTPAddress, settings: HTTPSettings, mustExist: Bool = false) {
         var base = address
         if base.path.utf8.last != UInt8(ascii: "/") { base.path += "/" }
@@ -65,7 +65,7 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
         return listing
     }
 
-    /// Nil for what is not there.
+    /// Returns the entries at an address; nil if there is nothing.
     private func find(_ address: HTTPAddress, depth: String, withTimes: Bool, _ check: Check) throws -> [RemoteEntry]? {
         let expat = try self.expat ?? NetworkLibraries.expat(for: base.shown)
         self.expat = expat
@@ -105,7 +105,7 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
     // MARK: Publishing
 
     package func publish(_ files: [RemoteUpload], _ check: Check) throws -> [RemotePublished] {
-        // Some servers close the connection when a folder is missing: what is known to be is made first.
+        // Some servers close the connection if a folder is missing, so folders that are known to be missing are created first.
         for directory in Set(files.map { Paths.parent(of: $0.name) }) where lock.withLock({ missing.contains(directory) }) {
             try make(directory, check)
         }
@@ -117,7 +117,7 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
             try delete(published.indices.filter { if case .published = published[$0] { false } else { true } }.map { staged[$0] }, check)
             return published
         } catch let error as StoreError {
-            // What came of them is of no use, and takes room. What cannot be deleted now goes a day later.
+            // Delete the useless partial uploads. Those that cannot be deleted now are removed a day later.
             if error.httpStatus != 0 { discard(staged, check) }
             throw error
         }
@@ -134,15 +134,15 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
         return request
     }
 
-    /// Uploads files under the names that they have before they are moved.
+    /// Uploads files under their temporary names.
     private func put(_ files: [RemoteUpload], _ staged: [String], _ check: Check) throws {
         let requests = try zip(files, staged).map { file, name in try put(name, file.data, check) }
         do { try performAll(requests, making: ["tmp"], isMissing: { [404, 409, 500].contains($0) }, check) } catch let error as StoreError {
-            // Apache says so of a disk that is full. One that takes a file of no bytes, and no other, is.
+            // Apache answers 500 if its disk is full. The disk is full if the server accepts only empty files.
             guard error.httpStatus == 500, try takes(0, check) else { throw error }
             do { try performAll(requests, making: [], isMissing: { _ in false }, check) } catch let error as StoreError {
                 guard error.httpStatus == 500 else { throw error }
-                // Where as many other bytes have room, it is what is in that file.
+                // If other bytes of the same size fit, the server refuses the contents of the file.
                 let most = files.reduce(0) { max($0, $1.data.size) }
                 if most <= ExchangeLimits.wholeFileSize, try takes(most, check) {
                     var error = error
@@ -158,7 +158,7 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
             }
         }
     }
-    /// Whether the server takes a file of so many bytes.
+    /// Returns whether the server accepts a file of this size.
     private func takes(_ size: Int, _ check: Check) throws -> Bool {
         let name = try stage()
         let bytes = try posix("Making a file for", base.shown) { () throws(Errno) in try System.random(size) }
@@ -174,18 +174,18 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
         return try move([(from: one, to: other, replaces: false)], check).first?.outcome.get().isSuccess ?? false
     }
 
-    /// Deletes as far as that can be done.
+    /// Deletes files, ignoring errors.
     func discard(_ names: [String], _ check: Check) {
         _ = try? client.perform(names.map { HTTPRequest(method: .delete, address: address($0), doing: "Deleting") }, check)
     }
 
-    /// Whether a file with the right size is there.
+    /// Returns whether a file with the right size exists.
     func isThere(_ file: RemoteUpload, _ check: Check) throws -> Bool {
         let response = try client.perform(HTTPRequest(method: .head, address: address(file.name), doing: "Looking at"), check)
         return response.status == 200 && response.length == file.data.size
     }
 
-    /// - Parameter isMissing: statuses by which the server may say that a directory is not there: it is made, and the request again.
+    /// - Parameter isMissing: the statuses that may mean a missing directory. It is then created, and the request repeated.
     func performAll(_ requests: [HTTPRequest], making directories: [String], isMissing: (Int) -> Bool, _ check: Check) throws {
         var left = requests, hasMade = false
         while true {
@@ -203,14 +203,14 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
         }
     }
 
-    /// Makes a collection, and those above it as far as they are missing.
+    /// Creates a collection, and missing ones above it.
     func make(_ directory: String, _ check: Check) throws {
         var missing: [HTTPAddress] = [], next: HTTPAddress? = collection(directory)
         var last: HTTPResponse?
         while let address = next {
             let response = try makeOne(address, check)
             last = response
-            // 405: there is one already. Some have other ways to say so, and what matters is what lies in it.
+            // 405: it exists. Some servers report that differently; a later request shows whether it does.
             if response.isSuccess || response.status == 405 { break }
             guard response.status == 404 || response.status == 409, !mustExist || address != base else {
                 throw HTTPFailure.error(response, "Making the folder \(address.shown)")
@@ -227,8 +227,8 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
             }
         }
     }
-    /// Of two that make a folder at once servers tell one that it may not, that it is locked, or that they failed (Apache, rclone and
-    /// wsgidav, in this order). Asked again, they say that it is there.
+    /// Creates one collection. If two devices create it at once, servers refuse one of them, report a lock, or fail (Apache, rclone and
+    /// wsgidav, in this order). A second request then shows that it exists.
     private func makeOne(_ address: HTTPAddress, _ check: Check) throws -> HTTPResponse {
         let request = HTTPRequest(method: .makeCollection, address: address, doing: "Making the folder")
         let response = try client.perform(request, check)
@@ -256,7 +256,7 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
     }
 
     package func prepareUploads(_ check: Check) throws {
-        // Where there is no such folder, uploads need not fail to find that out.
+        // Create the folder before uploading instead of after a 409.
         guard let there = try list("tmp", withTimes: true, check) else { return try make("tmp", check) }
         let old = there.filter { !$0.isDirectory && RemoteName.isComponent($0.name) && ($0.age ?? 0) > 86_400 }
         try removeLeftovers(old.prefix(ExchangeLimits.batchCount).map { "tmp/\($0.name)" }, check)

@@ -62,11 +62,11 @@ extension Store {
         scanned.places = []
     }
 
-    /// Picks up versions that others added since the last look.
-    /// - Returns: how many are new.
-    /// - Complexity: by the number of segments and of new versions, not by what is known.
+    /// Loads versions that other handles and processes have added since.
+    /// - Returns: the number of new versions.
+    /// - Complexity: proportional to the number of segments and new versions, not of known versions.
     @discardableResult
-    /// - Parameter control: whether it is cancelled is looked at on the way; nobody is told how far it has come.
+    /// - Parameter control: polled for cancellation; it gets no progress.
     public func reloadHistory(_ control: OperationControl = OperationControl()) throws -> Int {
         try checkOpen()
         let paced = control.quiet.paced(.reading, doing: "Looking for new versions in \(description)")
@@ -75,8 +75,8 @@ extension Store {
         return added.count
     }
 
-    /// What another handle builds on a version of ours it may have acknowledged before we are done with ours: it is in
-    /// the storage from when it was appended. Then waits for the commit; it waits for the medium at most.
+    /// Waits for commits of this handle on which known versions build. Another handle can read such a version once it was appended, and may
+    /// acknowledge descendants before the commit ends. The wait lasts for a sync of the medium at most.
     private func awaitOwnCommits() throws -> [VersionID] {
         var added: [VersionID] = []
         var pause: UInt32 = 50
@@ -102,7 +102,7 @@ extension Store {
             var conflicts: [VersionID: RecordPlace] = [:]
             try storage.scan(control) { record in
                 if loading { scanned.places.append(record.place) }
-                // The next retrieve brings what is lost of it.
+                // The next retrieve repairs it.
                 if record.isDamaged { records.knownDamage.note(record.place) }
                 let result = try ingest(record.place, prefix: record.prefix, loading: loading, choices: choices, preferred: conflicts)
                 added += result.added
@@ -114,7 +114,7 @@ extension Store {
         }
     }
 
-    /// Lets in versions that waited for blobs which have come.
+    /// Admits versions whose missing blobs have arrived.
     private func lookForBlobs() throws -> [VersionID] {
         guard lock.withRead({ !pending.waitingForBlobs.isEmpty }) else { return [] }
         let mark = storage.blobMark, began = Clock.steady()
@@ -125,8 +125,10 @@ extension Store {
         return added
     }
 
-    /// Takes one record into the history, and with it all that waited for it. `choices`: the one record to take
-    /// of each version that differing records name; `preferred`: the best of those met so far, while loading.
+    /// Adds one record to the history, and all versions that waited for it.
+    /// - Parameters:
+    ///   - choices: the record to use, for each version with differing records.
+    ///   - preferred: the best such record found so far, while loading.
     @discardableResult
     private func ingest(
         _ place: RecordPlace, prefix: UnsafeRawBufferPointer?, loading: Bool, choices: [VersionID: RecordPlace],
@@ -139,7 +141,7 @@ extension Store {
         do {
             header = try records.header(place, prefix: prefix)
         } catch let error as StoreError where error.code == .damaged || error.code == .newerFormat {
-            // One that a newer version of the library wrote concerns nobody else's: what builds on it waits.
+            // A record of a newer format only affects its descendants, which wait.
             let version = error.code == .newerFormat ? error.versionID.flatMap { try? VersionID($0) } : nil
             if let version { lock.withWrite { _ = findings.newerVersions.insert(version) } }
             noteDamage(place, error.message, version: version)
@@ -151,7 +153,7 @@ extension Store {
             let prevailing = try prevailingRecord(header.id, best, place).place
             return ([], prevailing == best ? nil : (header.id, prevailing))
         }
-        // The common case, under one lock: a version that is new and whose predecessors are here.
+        // The common case, under one lock: a new version whose predecessors are present.
         enum Met { case admitted, known(RecordPlace, UInt32, isWaiting: Bool), slow }
         let met: Met = lock.withWrite {
             if let ordinal = dag.ordinal(of: header.id) {
@@ -188,7 +190,7 @@ extension Store {
                 return (try admit([PendingVersions.Record(place: place, header: header)]), nil)
             }
             if !loading, prevailing.isFirstDamaged, prevailing.place == place {
-                // Somebody has repaired it.
+                // It was repaired.
                 lock.withWrite {
                     if let ordinal = dag.ordinal(of: header.id) {
                         dag.move(ordinal, to: place, checksum: header.checksum)
@@ -202,8 +204,7 @@ extension Store {
         }
     }
 
-    /// Makes a version live whose predecessors are all here; else answers nil.
-    /// The caller holds the lock for writing.
+    /// Makes a version visible if all its predecessors are present; otherwise returns nil. The caller holds the lock for writing.
     private func publishLocked(_ header: RecordHeader, _ branch: BranchName?, _ place: RecordPlace) -> UInt32? {
         var first = History.none, second = History.none
         if let id = header.predecessors.first {
@@ -223,15 +224,15 @@ extension Store {
         return ordinal
     }
 
-    /// Of two records that differ though they name one version: the place of the one that is whole, else of the one with the smaller
-    /// digest; and whether the first is damaged. Only the same by meaning are no conflict.
+    /// Returns which of two differing records of one version prevails: the whole one, or else the one with the smaller digest. Also returns
+    /// whether the first is damaged. Records with the same meaning are no conflict.
     private func prevailingRecord(_ id: VersionID, _ a: RecordPlace, _ b: RecordPlace) throws -> (place: RecordPlace, isFirstDamaged: Bool)
     {
-        // Of what cannot be read yet nothing is concluded: the next look will.
+        // If a base is not present yet, the next scan decides.
         guard try areBasesHere(a), try areBasesHere(b) else { return (a, false) }
         let x = try scanned.digests.of(a, digestOfWhole), y = try scanned.digests.of(b, digestOfWhole)
         guard let x, let y else {
-            // What is damaged costs nothing as long as there is another.
+            // A damaged record is no loss if the other one is whole.
             if x == nil {
                 noteDamage(a, "A record of version \(id) is damaged, or is not what the id says.", version: id, isOneOfTwo: y != nil)
             }
@@ -271,9 +272,9 @@ extension Store {
         } catch let error as StoreError where error.code.isDamage { return nil }
     }
 
-    /// Adds versions whose records are stored, or leaves them pending; then those that waited for them.
-    /// - Throws: what being short of descriptors or of memory throws, while it is looked for their large values: the rest waits for the
-    ///   next look.
+    /// Adds versions whose records are stored, or leaves them pending. Then adds those that waited for them.
+    /// - Throws: the error if descriptors or memory run out during the search for large values. The remaining versions then wait for the
+    ///   next scan.
     func admit(_ records: [PendingVersions.Record]) throws -> [VersionID] {
         var added: [VersionID] = []
         var work = Array(records.reversed())

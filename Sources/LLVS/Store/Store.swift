@@ -1,13 +1,14 @@
 /// A versioned store: every save is a version in a DAG of versions.
 ///
-/// Threads: all methods may be called from any thread at any time. Readers never wait for each other, and a
-/// reader of a version sees exactly that version. Commits are serialised for their short in-memory part;
-/// waiting for the disk is shared. Several stores, in one process or many, may be open on one place.
+/// Threads: all methods may be called from any thread at any time. Readers never wait for each other, and a reader of a version sees
+/// exactly that version. Commits are serialised for their short in-memory part and share the wait for the disk. Several stores, in one
+/// process or many, may be open on one place.
 ///
-/// Errors are `StoreError`s. After any error the store goes on working, and nothing is half done.
+/// Errors are `StoreError`s. After any error the store continues to work, and nothing is half done.
 public final class Store: @unchecked Sendable {
-    // Sendable: `lock` guards what says so, the commit lock what is used while loading and scanning; its parts have locks of their own.
-    /// Where the records of a store rest.
+    // Sendable: `lock` guards the properties that name it, the commit lock those used while loading and scanning; parts have their own
+    // locks.
+    /// Where a store keeps its records.
     public enum StorageChoice: Sendable {
         /// A directory of segments: the default.
         case file
@@ -15,14 +16,14 @@ public final class Store: @unchecked Sendable {
         case sqlite
         /// Nothing survives the store.
         case memory
-        /// A storage of the program's own; it belongs to the store from then on, which closes it.
+        /// The program's own storage. The store owns it from then on, and closes it.
         case custom(any Storage)
     }
 
-    /// Whether values are stored as differences from earlier ones of the same id, where that takes less room. Values of 1 KiB to 1 MiB can
-    /// be. What is stored is read whatever is said here; libraries from before differences do not read versions that have some.
+    /// Whether values of 1 KiB to 1 MiB are stored as differences from earlier ones of the same id, if that takes less room. It does not
+    /// affect reading. Libraries from before differences do not read versions that have some.
     public enum Differences: UInt32, Sendable {
-        /// In stores that are new, or have such values.
+        /// In new stores, and in those that have such values.
         case auto = 0
         /// Always.
         case on = 1
@@ -32,38 +33,38 @@ public final class Store: @unchecked Sendable {
 
     /// How a store is opened.
     public struct Options: Sendable {
-        /// Which storage; it must be the one that the store was made with.
+        /// The storage. It must be the one with which the store was created.
         public var storage = StorageChoice.file
         /// What a power cut may take.
         public var durability = Durability.full
-        /// Bytes of memory for maps and other caches, about.
+        /// The approximate bytes of memory for maps and other caches.
         public var memoryBudget = 64 << 20
-        /// Never write; making versions and merging throw `.readOnly`.
+        /// Whether the store is never written to; making versions and merging throw `.readOnly`.
         public var readOnly = false
-        /// Make the store when there is none.
+        /// Whether to create a missing store.
         public var create = true
-        /// File storage: where caches rest; nil is inside the store.
+        /// File storage: the directory of caches; nil: inside the store.
         public var cacheDirectory: String?
-        /// File storage: when small files are put together into large ones.
+        /// File storage: when small files are compacted.
         public var compaction = Compaction.automatic
-        /// File storage: seconds for which files that were put together are kept, so that whoever is copying the
-        /// store misses nothing. At least 0; 15 minutes when nothing is said.
+        /// File storage: seconds for which compacted files are kept, so that a program that is copying the store misses nothing. At least
+        /// 0; 15 minutes by default.
         public var compactionGrace = FileStorage.Options().compactionGrace
-        /// SQLite storage: seconds for which other processes that write are waited for, before `.busy`; 0 does not wait.
+        /// SQLite storage: seconds of waiting for other writing processes before `.busy`; 0: no waiting.
         public var busyTimeout: Double = 10
         /// Whether values are stored as differences from earlier ones.
         public var differences = Differences.auto
-        /// The permissions of files that are made, of which the process's mask takes some; directories may be entered by whoever may
-        /// read. Nil: 0o600, for their owner alone.
+        /// The permissions of new files, less the process's mask; users who may read may also search directories. Nil: 0o600, for their
+        /// owner alone.
         public var fileMode: UInt32?
         /// Progress (in versions) and cancellation of opening, which then throws `.cancelled` and leaves nothing open. Not used afterwards.
         public var control = OperationControl()
-        /// A durable store in files, made where there is none, with about 64 MiB for caches.
+        /// Creates the defaults: a durable store in files, created if it is missing, with about 64 MiB for caches.
         public init() {}
     }
 
     let storage: any Storage
-    /// Guards `dag`, what says so, and `isClosed`.
+    /// Guards `dag`, `isClosed`, and the properties that name it.
     let lock: ReadWriteLock
     let sharedHistory = SharedHistory()
     var dag: History {
@@ -72,43 +73,43 @@ public final class Store: @unchecked Sendable {
     }
     /// Guarded by `lock`.
     var pending = PendingVersions()
-    /// What the caches told when the store was opened. Guarded by `lock`.
+    /// The contents of the caches when the store was opened. Guarded by `lock`.
     var caches = KnownCaches()
-    /// What was met that cannot be read. Guarded by `lock`.
+    /// Records that were found and cannot be read. Guarded by `lock`.
     var findings = Findings()
-    /// What a scan knows. Used under the commit lock.
+    /// The state of a scan. Used under the commit lock.
     let scanned = Scanned()
     /// Versions that are being stored.
     let commits: Commits
     private var isClosed = false
     /// Set in the child of a fork, which has one thread: read without the lock, which may never be free there.
     private var isDiscarded = false
-    /// What prevails at the versions.
+    /// The maps of versions.
     let maps: MapProvider
-    /// What the versions recorded, as it is in the storage.
+    /// The records of versions, in the storage.
     let records: Records
     /// Set before the store is used.
     package var environment = Environment()
-    /// Of devices whose versions came in.
+    /// The devices with clocks ahead whose versions were received.
     let clocksAhead = Guarded(ClocksAhead())
     /// The names of the coordinators that are open on this store.
     private let coordinators = Guarded<Set<String>>([])
     let observers = Observers<[VersionID]>()
-    /// Told once, when it is closed or let go of.
+    /// Notified once, when the store is closed or released.
     package let ended = Observers<Void>()
-    /// Rules for merging that were read lately.
+    /// The rules for merging that were read last.
     let schemas = SchemaCache(), validSchemas = ValidSchemas()
-    /// What the layers above keep with it.
+    /// State of higher layers that belongs to this store.
     let attachments = Attachments()
-    /// What may refuse versions before they are made.
+    /// Checks that may refuse versions before they are made.
     let savingGuards = SavingGuards()
     /// Whether and how values are stored as differences.
     let differencing: Differencing
 
-    /// Opens the store at `path`, or makes it.
+    /// Opens the store at `path`, or creates it.
     /// - Parameters:
-    ///   - path: the directory (file), the database file (sqlite), or nothing of interest (memory, custom).
-    ///   - options: what to open, and how; the defaults make a store in files where there is none.
+    ///   - path: the directory (file) or the database file (sqlite); ignored for the others.
+    ///   - options: what to open, and how; by default a missing store is created in files.
     /// - Throws: `.notFound`, `.notAStore`, `.newerFormat`, `.notADirectory`, `.permission`, `.noSpace`, `.io`.
     public convenience init(path: String, options: Options = Options()) throws {
         try options.check()
@@ -128,8 +129,8 @@ public final class Store: @unchecked Sendable {
         try self.init(storage: storage, options: options, began: began)
     }
 
-    /// - Parameter loading: false leaves the history empty, for who reads records by their places only.
-    /// - Parameter began: when opening it began, for the log.
+    /// - Parameter loading: false leaves the history empty, for callers that read records only by their locations.
+    /// - Parameter began: the time when opening began, for the log.
     init(storage: any Storage, options: Options, loading: Bool = true, began: Double? = nil) throws {
         self.storage = storage
         let text = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: storage.path.utf8.count + 1)
@@ -161,16 +162,16 @@ public final class Store: @unchecked Sendable {
                 + "waiting\(Log.duration(since: began))."
         )
         compactIfItPays(.opened, control.forPart)
-        // Compacting may have taken its time, and been cancelled, which cancels the whole.
+        // If compacting was cancelled, opening is cancelled as well.
         do { try control.look() } catch {
             giveUp(error)
             throw error
         }
     }
 
-    /// It was not opened: nothing was written, but connections, descriptors and what the host lent are let go of.
+    /// Releases connections, descriptors and objects of the host after a failed opening. Nothing was written.
     private func giveUp(_ error: any Error) {
-        // Nothing is left to be done when it is released.
+        // `deinit` then has nothing to do.
         isClosed = true
         try? storage.close(discarding: false)
         Log.write(.info, "\(description) was not opened: \(error)")
@@ -182,18 +183,18 @@ public final class Store: @unchecked Sendable {
         pathText.deallocate()
     }
 
-    /// What it is and where, for messages.
+    /// The kind and the path of the store, for messages.
     public var description: String { storage.description }
-    /// Where it is: an absolute path; empty for a store in memory or in a storage of the host.
+    /// The absolute path; empty for a store in memory or in a storage of the host.
     public var path: String { storage.path }
-    /// The same in UTF-8, with a NUL behind it; good while the store is.
+    /// The path in UTF-8, followed by a NUL; valid as long as the store.
     public let pathText: UnsafeBufferPointer<UInt8>
-    /// Whether it was opened for reading only.
+    /// Whether the store was opened for reading only.
     public var isReadOnly: Bool { storage.isReadOnly }
-    /// Whether the calling thread is inside a callback of the host's storage, from where the store cannot be called.
+    /// Whether the calling thread is inside a callback of the host's storage, which must not call the store.
     public var isCallingBack: Bool { storage.isCallingBack }
 
-    /// Flushes, seals and lets go. Later calls throw `.closed`; closing again does nothing.
+    /// Flushes, seals and closes the store. Later calls throw `.closed`; closing again does nothing.
     public func close() throws {
         if isDiscarded { return }
         let first = lock.withWrite { () -> Bool in
@@ -216,7 +217,7 @@ public final class Store: @unchecked Sendable {
         Log.write(.info, "Closed \(description)\(Log.duration(since: began)).")
     }
 
-    /// Lets go without writing anything or taking any lock: for the child of a fork.
+    /// Closes the store without writing anything or taking any lock, for the child of a fork.
     public func discard() {
         isDiscarded = true
         isClosed = true
@@ -239,7 +240,7 @@ public final class Store: @unchecked Sendable {
                 : "The store is closed. Open it again to go on.")
     }
 
-    /// Runs `body`, in which the storage appends or scans, while no other thread does; what there is to be logged is logged then.
+    /// Runs `body`, in which the storage appends or scans, in one thread at a time. Messages are logged afterwards.
     @inline(__always)
     func withCommitLock<R>(_ body: () throws -> R) rethrows -> R {
         try Log.holding { try commits.lock.run(body) }
@@ -262,13 +263,13 @@ public final class Store: @unchecked Sendable {
 
     // MARK: The cache directory
 
-    /// Small named blobs that live beside the records and may vanish with the caches.
+    /// Reads, writes and deletes small named blobs beside the records, which may be lost with the caches.
     func cacheGet(_ name: String) throws -> [UInt8]? { try checkOpen(); return try storage.cacheGet(name) }
     func cachePut(_ name: String, _ data: [UInt8]) throws { try checkOpen(); try storage.cachePut(name, data) }
     func cacheDelete(_ name: String) throws { try checkOpen(); try storage.cacheDelete(name) }
 
-    /// What the coordinator of that name writes its current version to; released by `releaseNote`.
-    /// - Throws: `.busy` when a coordinator of that name is open, here or elsewhere.
+    /// Returns the note to which the coordinator of this name writes its current version; release it by `releaseNote`.
+    /// - Throws: `.busy` if a coordinator of this name is open, in this process or another.
     func claimNote(ofCoordinator name: String) throws -> any StorageNote {
         try checkOpen()
         func busy(_ where: String) -> StoreError {

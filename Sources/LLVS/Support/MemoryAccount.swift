@@ -1,36 +1,36 @@
 import CLLVSShims
 
-/// Who may take how much of a store's memory budget. What is kept between calls and grows with what a store holds, beside the history
-/// itself, has a share here, and the shares add up to the budget. The table "Caches and indexes" in ARCHITECTURE.md says what is in each,
-/// and names the small things with a bound of their own.
+/// Divides a store's memory budget. Each cache that lives between calls and grows with the contents of the store, except the history
+/// itself, has a share, and the shares add up to the budget. The table "Caches and indexes" in ARCHITECTURE.md describes each, and names
+/// small caches with bounds of their own.
 ///
-/// The share of the maps is what the others leave: deltas, known ids, the trees of indexes, the index of the past and the persisted map
-/// tell how much they take, and maps make room.
+/// The maps get the rest: deltas, known ids, the trees of indexes, the index of the past and the persisted map report how much they use,
+/// and maps make room.
 final class MemoryAccount: Sendable {
     /// The budget.
     let total: Int
-    /// For blocks of values.
+    /// The share of blocks of values.
     let blocks: Int
-    /// For what versions recorded; an eighth of that besides for telling where it lies.
+    /// The share of recorded changes; an eighth of it in addition to find them.
     let changeLists: Int
-    /// For each of the two collections of tables of changes.
+    /// The share of each of the two collections of tables of changes.
     let changeTables: Int
-    /// What is made meanwhile, the buffers that are kept for the next save, and what the allocator holds back.
+    /// The share of temporary memory: of calls, of buffers for the next save, and of the allocator.
     let reserve: Int
-    /// For all chains of deltas, and for the maps that they keep beside those of the cache.
+    /// The shares of all chains of deltas, and of the maps that they hold besides those of the cache.
     let deltas: Int, mapsOfDeltas: Int
-    /// For knowing which ids there are while much is loaded, and for the trees of all indexes.
+    /// The shares of known ids during large loads, and of the trees of all indexes.
     let knownIDs: Int, indexes: Int
-    /// Of what the index of the past and the tables beside it take, so much comes out of the share of the maps. What is above that grows
-    /// with the history and counts as a part of it.
+    /// The part of the index of the past, and of the tables beside it, that is taken from the share of the maps. Memory beyond it grows
+    /// with the history and counts as a part of that.
     let keyHistory: Int
-    /// For values on which others stand as differences, at most: out of the share of the maps, as far as it is taken.
+    /// The most for bases of differences: taken from the share of the maps, as far as it is used.
     let bases: Int
-    /// Of the last five, what is taken.
+    /// The used parts of the last five.
     private let taken = AtomicCount(), takenForIDs = AtomicCount(), takenByIndexes = AtomicCount(), takenByKeyHistory = AtomicCount()
-    /// What bases of differences take.
+    /// The used part for bases of differences.
     private let takenByBases = AtomicCount()
-    /// And what the persisted map takes, where it is read into memory: `mostOfOneMap` at most.
+    /// The size of the persisted map if it is in memory: `mostOfOneMap` at most.
     private let takenByPersisted = AtomicCount()
 
     init(total: Int) {
@@ -48,7 +48,7 @@ final class MemoryAccount: Sendable {
         mostMaps = max(1 << 20, total - blocks - changeLists - changeLists / 8 - 2 * changeTables - reserve)
     }
 
-    /// For maps alone.
+    /// Creates an account for maps alone.
     init(maps: Int) {
         total = maps
         (blocks, changeLists, changeTables, reserve, deltas, mapsOfDeltas) = (0, 0, 0, 0, maps / 16, maps / 16)
@@ -56,32 +56,32 @@ final class MemoryAccount: Sendable {
         mostMaps = max(1 << 20, maps)
     }
 
-    /// For maps, while there is nothing of what makes them give way.
+    /// The share of maps if nothing else uses it.
     let mostMaps: Int
-    /// For maps, as of now.
+    /// The present share of maps.
     var maps: Int {
         let others =
             taken.value + takenForIDs.value + takenByIndexes.value + takenByKeyHistory.value + takenByPersisted.value + takenByBases.value
         return max(1 << 20, mostMaps - others)
     }
-    /// Chains of deltas take so much now, with their maps.
+    /// Records the size of the chains of deltas, with their maps.
     func note(deltas: Int) { taken.value = deltas }
-    /// Trees of indexes take so much now.
+    /// Records the size of the trees of indexes.
     func note(indexes: Int) { takenByIndexes.value = indexes }
-    /// The index of the past and the tables of the history beside it take so much now.
+    /// Records the size of the index of the past and the tables of the history beside it.
     func note(keyHistory: Int) { takenByKeyHistory.value = min(keyHistory, self.keyHistory) }
-    /// Bases of differences take so much now.
+    /// Records the size of bases of differences.
     func note(bases: Int) { takenByBases.value = bases }
-    /// The persisted map takes so much now.
+    /// Records the size of the persisted map.
     func note(persistedMap: Int) { takenByPersisted.value = persistedMap }
-    /// Known ids take so much now.
+    /// Records the size of known ids.
     func note(knownIDs: Int) { takenForIDs.value = knownIDs }
 
-    /// A persisted map of more bytes than this is not read into memory, but mapped.
+    /// The largest persisted map that is read into memory; larger ones are mapped.
     var mostOfOneMap: Int { mostMaps / 3 }
 }
 
-/// A number that any thread may read and write.
+/// A number that any thread may read and write atomically.
 final class AtomicCount: @unchecked Sendable {
     // Sendable: it is read and written atomically.
     private let word: UnsafeMutablePointer<UInt64>

@@ -84,7 +84,7 @@ static const struct entry *next_file(const struct tree *tree, size_t *at) {
 }
 static int compare_paths(const void *a, const void *b) { return strcmp(((const struct entry *)a)->path, ((const struct entry *)b)->path); }
 
-/* Both folders have the same files with the same bytes. `what`: the first that differs, and how many there are. */
+/* Returns whether both folders have equal files. `what` gets the first file that differs, and the number of files. */
 static int are_alike(const struct syncthing pair[2], char *what, size_t size) {
     struct tree trees[2];
     size_t at[2] = {0, 0}, count = 0;

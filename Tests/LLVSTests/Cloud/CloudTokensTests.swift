@@ -27,7 +27,7 @@ import Testing
     @Test(.timeLimit(.minutes(15))) func whoHoldsTheLockIsToldSoAtOnce() throws {
         let (directory, path) = try tokens(), file = TokenFile(path)
         try file.withLock({}) {
-            // Whoever waits looks whether it is to go on.
+            // A waiting call polls its check.
             var looks = 0
             let error = #expect(throws: StoreError.self) { try TokenFile(path).withLock({ looks += 1 }) {} }
             #expect(error?.code == .busy && looks == 0)
@@ -46,7 +46,7 @@ import Testing
         return (directory, path)
     }
 
-    /// Who can open the file can hold the lock: nobody else can, whoever made it, and with which permissions.
+    /// Only its owner may open the lock file, whoever created it and with whatever permissions, since opening it suffices to hold the lock.
     @Test func nobodyElseMayOpenTheLock() throws {
         let (directory, path) = try tokens(), place = DirectoryEntry(path + ".lock")
         let made = try OpenFile(place, O_RDWR | O_CREAT)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LLVS
 
-/// What callbacks of a coordinator may do, and what its snapshot policy does when things are not as they should be.
+/// Tests what callbacks of a coordinator may do, and its snapshot policy in unusual states.
 @Suite struct CoordinatorCallbackTests {
     @Test(.timeLimit(.minutes(15))) func observersMaySaveAndMerge() throws {
         let coordinator = try StoreCoordinator(store: memoryStore())
@@ -49,7 +49,7 @@ import Testing
         withExtendedLifetime(observation) {}
     }
 
-    /// What would wait for itself is told so instead.
+    /// A call that would wait for itself gets an error instead.
     @Test(.timeLimit(.minutes(15))) func savesAndExchangesFromWithinTheirOwnCallbacksAreRefused() throws {
         let store = try memoryStore()
         let coordinator = try CoordinatorTests.coordinator(store, area: "callbacks \(VersionID.random())")
@@ -106,7 +106,7 @@ import Testing
         #expect(try coordinator.exchange().exchanges.first?.sent.versions.count == 1)
     }
 
-    /// What a transport remembers is handed to it with no lock held: it may ask the coordinator meanwhile.
+    /// A transport gets its restoration state with no lock held: it may call the coordinator meanwhile.
     @Test(.timeLimit(.minutes(15))) func aTransportMayAskTheCoordinatorWhileItIsAttached() throws {
         let area = MemoryTransport(name: "callbacks \(VersionID.random())"), store = try memoryStore()
         let coordinator = try StoreCoordinator(store: store), asked = Guarded<[Int]>([])
@@ -143,7 +143,7 @@ import Testing
         #expect(try area.readSnapshotFile("llvs-v1/manifest.json") != put && area.readSnapshotFile("llvs-v1/chunk-000") != nil)
     }
 
-    /// A place where nobody answers has its turn once in a round, and from the next one on behind the others.
+    /// A place that does not answer is tried once in a round, and after the others from the next round on.
     @Test func aSilentPlaceKeepsNobodyWaiting() throws {
         let asked = Guarded<[String]>([]), isSilent = Guarded(true)
         let coordinator = try StoreCoordinator(store: memoryStore()), other = try StoreCoordinator(store: memoryStore())
@@ -197,7 +197,7 @@ import Testing
         #expect(replaced.createdAt < ahead.createdAt && replaced.versionCount == ahead.versionCount + 20)
     }
 
-    /// Where two of ours lie, as earlier releases put theirs elsewhere, the one with more is taken, whatever their makers' clocks said.
+    /// If there are two of our snapshots (earlier releases used another folder), the one with more versions is used, whatever their dates.
     @Test func ofTwoSnapshotsTheOneWithMoreVersionsCounts() throws {
         let area = MemoryTransport(name: "callbacks \(VersionID.random())")
         let coordinator = try Self.automatic(area), snapshots = Snapshots(store: coordinator.store, transport: area)
@@ -212,7 +212,7 @@ import Testing
         #expect(try snapshots.manifest() == former)
     }
 
-    /// What a manifest claims is somebody else's word.
+    /// Claims in a manifest are not trusted.
     @Test(arguments: ["18446744073709551615", "18446744073709551600", "1", "0"]) func aSnapshotOfAnyCountThatIsOldEnoughIsNoTrap(
         _ count: String
     ) throws {

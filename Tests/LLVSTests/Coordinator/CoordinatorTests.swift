@@ -37,7 +37,7 @@ import Testing
         let first = try #require(try coordinator.save(Self.change("k", "1")))
         #expect(try coordinator.save([.remove(id("other")), .remove(id("another"))]) == nil && coordinator.currentVersion == first.id)
         #expect(try coordinator.save([.remove(id("other"))], branch: "draft") == nil)
-        // What else is said is saved, and what is wrong is told.
+        // Other metadata is saved, and invalid metadata is an error.
         var metadata = Metadata()
         metadata["why"] = bytes("1")
         #expect(try coordinator.save([.remove(id("other"))], metadata: metadata) != nil)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LLVS
 
-/// What is read along another text comes out as if it were read alone.
+/// Reading a text along another one gives the same as reading it alone.
 @Suite("Reading along another text") struct AlongTests {
     /// Numbers that are the same each time.
     private struct Draw {

@@ -25,7 +25,7 @@ import Testing
             let stored: String?
             /// Kinds of conflicts; nil where the model cannot tell.
             let records: [String]?
-            /// Of the conflicts; nil where there are none, or the model cannot tell.
+            /// The digest of the conflicts; nil if there are none, or the model cannot compute it.
             let digest: String?
         }
         let format: Int

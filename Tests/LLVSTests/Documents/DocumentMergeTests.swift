@@ -3,7 +3,7 @@ import Testing
 
 @testable import LLVS
 
-/// What vectors do not say of merging inside values: small stacks, cancellation, worst cases, saving, rules that are not valid.
+/// Tests of merging inside values that vectors do not cover: small stacks, cancellation, worst cases, saving, invalid rules.
 @Suite("Merging inside values") struct DocumentMergeTests {
     @Test("the side that changed nothing gives way, byte for byte") func unchangedGivesWay() throws {
         // A side that changed nothing gives way, byte for byte, also where the other is the same value spelled otherwise.

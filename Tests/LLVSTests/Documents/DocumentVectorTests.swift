@@ -102,7 +102,7 @@ import Testing
         let exact = try compared(taken)
         #expect(exact == (0, false, whole.kept), "\(exact)")
         let less = try compared(taken - 1)
-        // Of the last gap the anchor is kept, and the token behind it, which both sides begin with.
+        // In the last gap, the anchor and the next token, with which both sides begin, are kept.
         #expect(less.isLimited && less.kept == 2 * 301 + 2, "\(less)")
     }
 

@@ -115,7 +115,7 @@ import Testing
         #expect(try compare(large + [0x20], parts) == .unsure)
     }
 
-    /// What random documents have, with random bytes changed in some.
+    /// Random documents, some with random changed bytes.
     @Test(arguments: 0..<8 as Range<UInt64>) func randomDocuments(seed: UInt64) throws {
         var random = SeededRandom(seed: seed), found = 0
         let names = ["a", "b", "c", "d", "é", "a/b", "", "long name of a member", "long name of a membes"]

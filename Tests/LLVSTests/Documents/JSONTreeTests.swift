@@ -2,7 +2,7 @@ import Testing
 
 @testable import LLVS
 
-/// What can be merged inside, and what cannot; numbers; canonical output.
+/// Tests which JSON is mergeable, numbers, and canonical output.
 @Suite("JSON that can be merged") struct JSONTreeTests {
     private func isMergeable(
         _ text: [UInt8]

@@ -4,7 +4,7 @@ import Testing
 
 /// Lists of plain values with equal elements: which steps comparing them takes, what comes of limits, and how long it takes.
 @Suite("Merging lists by place") struct ListPlaceTests {
-    /// What a merge gives that may take so many steps.
+    /// The result of a merge with a limited number of steps.
     struct Given: Equatable {
         var result: String
         var kinds: [String]

@@ -2,7 +2,7 @@ import Testing
 
 @testable import LLVS
 
-/// What finds values and ids is spread, whatever somebody chooses.
+/// Hashes of values and ids are spread, whatever an attacker chooses.
 @Suite struct ValueDigestTests {
     @Test func wordsOfEachLengthHaveDigestsOfTheirOwn() throws {
         for length in 2...24 {

@@ -26,7 +26,7 @@ enum AgeTools {
         try run(["python3", vectors.appendingPathComponent("with_passphrase.py").path, passphrase] + arguments) != nil
     }
 
-    /// What `age` makes of a file; nil when it refuses it.
+    /// Opens a file with `age`; nil if `age` refuses it.
     static func open(_ bytes: [UInt8], _ identity: AgeIdentity, in folder: String) throws -> [UInt8]? {
         let file = folder + "/file.age", key = folder + "/key"
         try Data(bytes).write(to: URL(fileURLWithPath: file))

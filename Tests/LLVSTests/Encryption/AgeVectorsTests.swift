@@ -73,7 +73,7 @@ enum AgeVectors {
     }
     private func hex(_ bytes: [UInt8]) -> String { bytes.map { String(UInt16($0) + 256, radix: 16).dropFirst() }.joined() }
 
-    /// What is implemented has the plaintext that the vector says, at once and as it comes; all else is refused.
+    /// Implemented vectors have their plaintext, at once and piece by piece; all others are refused.
     @Test func whatIsImplementedIsOpenedAndAllElseIsRefused() throws {
         let crypto = try Crypto(for: "tests"), all = try vectors()
         #expect(all.count >= 143)

@@ -9,7 +9,7 @@ final class MemoryKeyDirectory: KeyDirectory {
     var log: [String] = []
     /// Called before each file that is made.
     var beforeCreating: (() throws -> Void)?
-    /// What a file that is made loses at its end.
+    /// The number of bytes that a new file loses at its end.
     var lost = 0
     /// The file that was made last, where the place can tell.
     var newest: String?

@@ -36,7 +36,7 @@ import Testing
         #expect(third.current.number == 2 && third.members == [memberA] && third.removed == [b.recipient])
         let seen = try open(place, a, pin: first.pin)
         #expect(seen.pin == third.pin && seen.epochs.map(\.number) == [1, 2] && seen.current.why == "b was lost" && seen.fork == nil)
-        // What it had it keeps; the new epoch it has not.
+        // It keeps its epochs, and lacks the new one.
         #expect(try open(place, b).pin == first.pin)
         #expect(code { _ = try third.adding(memberB, in: place, crypto) } == .invalidArgument)
         #expect(code { _ = try third.rotating("", removing: [b.recipient], in: place, clock, crypto) } == .invalidArgument)
@@ -54,7 +54,7 @@ import Testing
         _ = try keys.adding(memberC, in: place, crypto)
         for identity in [a, b, c] { #expect(try open(place, identity).pin == keys.pin) }
         #expect(Set(try open(place, a).members.map(\.name)) == ["a", "b", "c"])
-        // One that was added while another began an epoch is not forgotten.
+        // A member that was added while another device began an epoch is kept.
         let place2 = MemoryKeyDirectory(), begun = try created(place2, [memberA])
         _ = try begun.rotating("regular", in: place2, clock, crypto)
         _ = try begun.adding(memberB, in: place2, crypto)
@@ -74,7 +74,7 @@ import Testing
             #expect(seen.pin == keys.pin && seen.fork?.code == .keysForked && seen.forked.map(\.recipient) == [other.pin.recipient])
             #expect(seen.epochs.count == 3)
         }
-        // Who knows neither takes the same as everybody else in its place.
+        // A device that knows neither chooses the same as any other such device.
         #expect(try open(place, a, pin: first.pin).pin == open(place, b, pin: first.pin).pin)
         let joined = try open(place, a, pin: one.pin).joining(in: place, clock, crypto)
         #expect(joined.current.number == 3 && joined.epochs.count == 4 && joined.fork == nil)
@@ -93,7 +93,7 @@ import Testing
         place.files.merge(other.files) { $1 }
         let seenA = try open(place, a, pin: one.pin), seenB = try open(place, b, pin: two.pin)
         #expect(seenA.pin == one.pin && seenB.pin == two.pin && seenA.fork?.code == .keysForked)
-        // Nobody whom it knows vouches for the other.
+        // No epoch that it knows has a tag on the other one.
         #expect(seenA.epochs.map(\.recipient) == [one.pin.recipient])
         let joined = try seenA.joining(in: place, clock, crypto)
         #expect(joined.current.number == 2 && joined.epochs.count == 3)
@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    /// Two make keys at once, and each sees the other's before it writes anything: both go on with the same, and nothing else is left.
+    /// Two devices make keys at once, and each sees the other's before it writes anything. Both use the same keys, and no others remain.
     @Test(arguments: [false, true]) func twoFirstDevicesAgree(byPassphrase: Bool) throws {
         // A passphrase costs a fifth of a second each time: one round in which neither was used, and one in which one was.
         for round in byPassphrase ? sample(usual: [1, 2], deep: [0, 1, 2, 3]) : [0, 1, 2, 3] {
@@ -122,7 +122,7 @@ import Testing
                 let unlocking = StoreKeys.Unlocking(passphrase: byPassphrase ? try Secret("one two three") : nil, identities: [identity])
                 return try keys.agreed(in: place, unlocking, clock, crypto) { $0.pin == used }
             }
-            // What the one was used with counts; else the smaller one.
+            // The used keys count; otherwise the smaller ones.
             let used = round < 2 ? nil : round == 2 ? one.pin : two.pin
             let expected = try #require(used ?? [one.pin, two.pin].min { $0.recipient < $1.recipient })
             let first = try agreed(round == 0 ? one : two, round == 0 ? a : b, used: used)
@@ -137,7 +137,7 @@ import Testing
         }
     }
 
-    /// Somebody who was removed knows the old keys and everybody's recipients, and has the storage.
+    /// A removed member knows the old keys and all recipients, and can write to the place.
     @Test func aFormerMemberLeadsNobodyAway() throws {
         let place = MemoryKeyDirectory(), (a, memberA) = try device("a"), (b, memberB) = try device("b")
         let first = try created(place, [memberA, memberB])
@@ -148,7 +148,7 @@ import Testing
         let seen = try open(place, a, pin: second.pin)
         #expect(seen.pin == second.pin && seen.fork?.code == .keysForked && seen.members == [memberA])
         #expect(Set(seen.forked.map(\.recipient)) == [forged.pin.recipient, further.pin.recipient])
-        // Keys made anew, as if there had been none.
+        // New keys, as if there had been none.
         let anew = MemoryKeyDirectory()
         _ = try created(anew, [memberA, memberB])
         #expect(code { _ = try open(anew, a, pin: second.pin) } == .keysForked)

@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    /// Somebody who knows the recipient of the epoch, and not its secret, can encrypt to it.
+    /// An attacker who only knows the recipient of the epoch can encrypt to it.
     @Test func whoDoesNotKnowTheKeysWritesNothing() throws {
         let place = MemoryKeyDirectory(), (keys, member) = try keys(place), cipher = PackCipher(keys, crypto), made = try part(40)
         func named(_ bytes: [UInt8]) -> PackName {

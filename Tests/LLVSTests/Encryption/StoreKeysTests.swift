@@ -79,7 +79,7 @@ import Testing
         place.hasData = true
         #expect(code { _ = try created(place, [try device("a").1]) } == .storeNotEmpty)
         place.hasData = false
-        // Somebody else begins while this one waits.
+        // Another device begins while this one waits.
         let (other, member) = try device("other")
         let clock = clock { _ in _ = try created(place, [member]) }
         #expect(
@@ -163,7 +163,7 @@ import Testing
         }
     }
 
-    /// Of more than are tried the newest are, where the place tells which these are.
+    /// If there are more files than are tried, the newest are tried, provided that the place reports times.
     @Test func theNewestFilesForPassphrasesAreTried() throws {
         let place = MemoryKeyDirectory(), (mine, _) = try device("mine")
         let name = try PassphraseFile.make(mine, store: store, Secret("one"), in: place, clock(), crypto)

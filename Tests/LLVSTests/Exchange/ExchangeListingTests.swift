@@ -4,7 +4,7 @@ import Testing
 
 @testable import LLVS
 
-/// That exchanges see what came although they look only where something can have changed.
+/// Exchanges notice new files although they only read folders that can have changed.
 @Suite struct ExchangeListingTests {
     private func folder(_ path: String, _ durability: Durability = .normal) throws -> FolderTransport {
         var options = FolderTransport.Options()
@@ -144,7 +144,7 @@ import Testing
             "shared/changes/\(ids[3])", String(decoding: InterchangeEncoder.changes(other.changes(madeIn: ids[3])), as: UTF8.self))
         #expect(try exchange.retrieve().versions == [ids[3]])
         #expect(try exchange.retrieve().problems.isEmpty && marked.fetches == 3)
-        // What is new here is sent; what is new there shows by its mark.
+        // New local versions are sent; new files at the place change its mark.
         #expect(try exchange.send().versions.isEmpty)
         let own = try store.makeVersion(basedOn: ids[3], changes: [insert("own", "1")]).id
         #expect(try exchange.send().versions == [own])

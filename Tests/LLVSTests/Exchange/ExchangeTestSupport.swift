@@ -3,7 +3,7 @@ import Testing
 
 @testable import LLVS
 
-/// A new directory, removed with all it holds when let go of.
+/// A new directory, which is removed with its contents when the object is released.
 final class TemporaryFolder: Sendable {
     let path: String
     /// Whose folder it is.
@@ -14,7 +14,7 @@ final class TemporaryFolder: Sendable {
         path = String(cString: made)
     }
     deinit {
-        // What is left in an exchange folder other implementations must be able to read (scripts/lib/strict.sh).
+        // Other implementations must be able to read the remaining files of an exchange folder (scripts/lib/strict.sh).
         if let strict = getenv("LLVS_STRICT") {
             var child: pid_t = 0
             var arguments: [UnsafeMutablePointer<CChar>?] = [strict, strdup(path), strdup(test), nil]
@@ -99,7 +99,7 @@ struct InterchangeVectors {
         }
     }
 
-    /// What the store shows at a version, in the form of `states`.
+    /// The state at a version, in the form of `states`.
     static func state(of store: Store, at id: VersionID) throws -> [ValueID: String] {
         var state: [ValueID: String] = [:]
         for value in try store.values(at: id, in: .all, after: nil, limit: 1_000_000) {

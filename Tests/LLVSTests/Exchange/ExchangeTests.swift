@@ -187,7 +187,7 @@ import Testing
         // The store stays usable, and sending still works.
         let own = try store.makeVersion(basedOn: spoiled.beside, changes: [insert("own", "1")])
         #expect(try exchange.send().versions == [own.id])
-        // Whoever has the version mends what is seen to be broken; then all comes over.
+        // A device that has the version repairs visible damage; then everything is received.
         let source = Exchange(store: spoiled.source, transport: try spoiled.transport())
         #expect(try source.send().versions == [bad])
         #expect(try source.send().versions.isEmpty)
@@ -243,7 +243,7 @@ import Testing
         let codes = Dictionary(uniqueKeysWithValues: result.problems.map { ($0.name, $0.error.code) })
         #expect(codes == [spoiled.ids[3].description: .missingPredecessor, spoiled.beside.description: .missingVersion])
         #expect(result.problems.first { $0.error.code == .missingPredecessor }?.error.versionID == spoiled.ids[2].description)
-        // Who knows the version is not told of changes without it.
+        // A device that knows the version gets no report about changes without it.
         #expect(try Exchange(store: spoiled.source, transport: spoiled.transport()).retrieve().problems.isEmpty)
     }
 
@@ -296,7 +296,7 @@ import Testing
     @Test func aDifferingVersionIsReportedWhenFilesAreVerified() throws {
         let spoiled = try Spoiled(), id = spoiled.ids[3]
         try spoiled.temporary.write("shared/changes/\(id)", "[]")
-        // By somebody who writes no digests.
+        // By a device that writes no digests.
         let version = try #require(try spoiled.source.version(id))
         try spoiled.temporary.write("shared/versions/\(id)", String(decoding: InterchangeEncoder.version(version), as: UTF8.self))
         let exchange = Exchange(store: spoiled.source, transport: try spoiled.transport())
@@ -308,7 +308,7 @@ import Testing
         #expect(try exchange.send().versions == [id] && exchange.retrieve(verifyKnown: true).problems.isEmpty)
     }
 
-    /// An empty one is replaced; what is in another is somebody's.
+    /// An empty directory is replaced; one with contents belongs to another program.
     @Test(arguments: ["versions", "changes"], [true, false]) func aDirectoryInThePlaceOfAFileIsReplacedOrTold(
         _ folder: String, isEmpty: Bool
     ) throws {
@@ -318,7 +318,7 @@ import Testing
         if !isEmpty { try spoiled.temporary.write("shared/\(folder)/\(id)/letter", "Dear all") }
         let exchange = Exchange(store: spoiled.source, transport: try spoiled.transport())
         #expect(try exchange.retrieve(verifyKnown: true).problems.map(\.error.code) == [.foreignFile])
-        // One that was sent anew beside it is not held up.
+        // Another version that is sent again is not held up.
         try spoiled.temporary.write("shared/versions/\(spoiled.ids[1])", "")
         let sent = try exchange.send()
         if isEmpty {

@@ -8,7 +8,7 @@ import LLVSTestSupport
 import Testing
 @testable import LLVS
 
-/// What somebody else can make this side spend, counted in steps: twice as much of it costs about twice as many, never four times.
+/// Counts the steps that other devices can cause: twice the input causes about twice as many steps, never four times.
 @Suite struct HostileCostTests {
     /// The steps of a size, and of twice that.
     static func isLinear(_ size: Int, _ steps: (Int) throws -> Int) throws {
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    /// Whoever has asked to stop is heard at the first look, and whoever asks through the progress callback at the next.
+    /// A cancellation takes effect at the first poll, and one through the progress callback at the next.
     @Test func addingLooksAtItsControl() throws {
         let store = try memoryStore(), x = try ValueID("x"), root = try VersionID("root")
         var ladder = [try Self.received("root", [], [.insert(x, data: [1])], at: 0)]
@@ -96,7 +96,7 @@ import Testing
         guard case .added? = try store.add([top]).first else { Issue.record("the version was not added"); return }
     }
 
-    /// Walks through a long history end at the first look after somebody asked, whichever call makes them.
+    /// Walks through a long history end at the first poll after a cancellation, in each call.
     @Test func longWalksLookAtTheirControl() throws {
         let store = try memoryStore(), x = try ValueID("x")
         var all = [
@@ -221,7 +221,7 @@ import Testing
             try call(OperationControl(progress: { _ in looks.count() > 0 }))
             return looks.number
         }
-        // Listed, held against the versions, and told of.
+        // Listed, compared with the versions, and reported.
         var problems = 0
         let retrieving = try looks { problems = try exchange.retrieve($0).problems.count }
         #expect(problems == count)
@@ -229,7 +229,7 @@ import Testing
         let token = CancelToken()
         token.cancel()
         #expect(throws: StoreError.self) { try exchange.send(OperationControl(token: token)) }
-        // What was left is looked through once.
+        // The remaining names are scanned once.
         let first = try looks { _ = try exchange.send($0) }
         _ = try store.set(["x": "2"], saved)
         let second = try looks { _ = try exchange.send($0) }
@@ -266,7 +266,7 @@ import Testing
         }
     }
 
-    /// Heads, each of them a merge of a version of a line and of its root, or of the version on that.
+    /// Heads that each merge a version of a line with its root, or with the version after the root.
     @Test(arguments: [1, 2, 100]) func manyHeadsOnALineAndItsRoot(roots: Int) throws {
         try Self.isLinear(300) { size in
             let store = try memoryStore()
@@ -429,12 +429,12 @@ import Testing
         #expect(try again.statistics().pending == UInt64(count - 1))
     }
 
-    /// Damages that a verification meets are told of once, however many they are.
+    /// A verification reports each damage once, however many there are.
     @Test func manyDamages() throws {
         try Self.isLinear(300) { size in
             let storage = HookedStorage(), store = try Store(storage: storage, options: Store.Options())
             let id = try ValueID("x"), version = try VersionID("v")
-            // Those of values, whose files a storage may tell of as well, and those of other files.
+            // Damages of values, whose files a storage may report as well, and of other files.
             for i in 0..<size {
                 storage.foundWhenVerifying.append(
                     StorageDamage(file: "blob \(i)", offset: 0, message: "one", version: version, value: id, lost: .nothing))
@@ -516,7 +516,7 @@ import Testing
                 && HistoryIndex.decode(index) { _ in [0, 1, 2, 3] }?.history.headsInNoOrder(onBranch: longest + "b").count == 1)
     }
 
-    /// Of a folder that is full of names which are none of ours, and of versions which are none, few are held.
+    /// Few names of a folder full of foreign names and invalid versions are held.
     @Test func namesThatAreNoneOfOurs() throws {
         let store = try memoryStore(), count = 3 * ExchangeLimits.foreignCount
         let name = "costs \(UInt64.random(in: 0 ... .max))", transport = MemoryTransport(name: name)
@@ -535,7 +535,7 @@ import Testing
         #expect(problems.count == ExchangeLimits.problemCount + 1 && problems.contains { $0.error.message.hasPrefix("50 further") })
     }
 
-    /// Where many files are broken, and no name came or went, a retrieve looks again at some, in turn; when one did, at all.
+    /// If many files are broken and no name has appeared or disappeared, a retrieve checks some again, in turn; otherwise all.
     @Test func brokenFilesAreLookedAtInTurn() throws {
         let count = ExchangeLimits.brokenCount + 7
         let transport = CountedFetches(try (0..<count).map { try VersionID("empty\($0)") })
@@ -543,7 +543,7 @@ import Testing
         func fetched() throws -> Set<String> {
             transport.names = []
             let problems = try exchange.retrieve().problems
-            // Nothing is passed over in silence.
+            // Nothing is skipped silently.
             #expect(problems.count == ExchangeLimits.problemCount + 1)
             #expect(problems.contains { $0.error.message.hasPrefix("\(count - ExchangeLimits.problemCount) further") })
             #expect(Set(transport.names).count == transport.names.count)
@@ -560,7 +560,7 @@ import Testing
         #expect(all.count == count)
         transport.mark = 2
         #expect(try fetched().count == count)
-        // Of some it is not known.
+        // The mark is unknown.
         transport.mark = nil
         #expect(try fetched().count == count)
         transport.mark = 2

@@ -2,12 +2,12 @@ import Testing
 
 @testable import LLVS
 
-/// What a store remembers of a place with single files: docs/exchanges.md, "Which store a place belongs to".
+/// Tests the memory of a place with single files: docs/exchanges.md, "Which store a place belongs to".
 @Suite("Exchange: known places") struct KnownPlaceTests {
     private func id(_ n: Int) -> VersionID { VersionID(high: 1, low: UInt64(n)) }
     private func match(_ identity: PlaceIdentity, _ listed: [Int]) -> PlaceIdentity.Match { identity.match(listed.map(id)) {} }
 
-    /// What came after the first exchange proves more than what was there then.
+    /// Versions of later exchanges identify a place better than those of the first one.
     @Test func laterVersionsProveMore() {
         var place = PlaceIdentity()
         place.add((1...30).reversed().map(id), count: 30)
@@ -15,7 +15,7 @@ import Testing
         #expect(match(place, [30]) == .same && match(place, [1]) == .none && match(place, []) == .none)
         #expect(place.isDue(31) && !place.isDue(30) && !place.isDue(3))
         place.add((1...31).reversed().map(id), count: 31)
-        // Nothing of the first exchange counts as later, however many there were.
+        // Versions of the first exchange never count as later ones, however many there were.
         #expect(place.later == [id(31)])
         #expect(match(place, [30, 99]) == .mayBe && match(place, [99, 31]) == .same && match(place, [99]) == .none)
     }
@@ -56,7 +56,7 @@ import Testing
         place.add([id(9), id(8), id(1)], count: 9)
         #expect(place.later == [id(8), id(9)])
         #expect(PlaceIdentity(encoded: place.encoded) == place)
-        // What an earlier version wrote, and damage, is nothing.
+        // Data of an earlier version, and damaged data, counts as none.
         #expect(PlaceIdentity(encoded: [1]) == nil && PlaceIdentity(encoded: []) == nil)
         for n in 0..<place.encoded.count { #expect(PlaceIdentity(encoded: Array(place.encoded.prefix(n))) == nil) }
         for n in place.encoded.indices {

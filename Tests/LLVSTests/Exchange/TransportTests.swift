@@ -63,13 +63,13 @@ import Testing
 
     @Test func whatIsNoFileIsNotRead() throws {
         let temporary = TemporaryFolder(), transport = try folder(temporary.path)
-        // Who opens a pipe in the place of a file waits for whoever would write to it.
+        // Opening a pipe instead of a file would wait for a writer.
         expectEnd {
             try transport.send([files("A")], OperationControl())
             mkfifo(temporary.path + "/versions/PIPE", 0o600)
             mkdir(temporary.path + "/versions/DIRECTORY", 0o700)
             symlink("/nonexistent", temporary.path + "/versions/LINK")
-            // A file that somebody else may read is not told to those who read the folder.
+            // The contents of a file elsewhere are not disclosed to readers of the folder.
             try temporary.write("elsewhere", "{}")
             symlink(temporary.path + "/elsewhere", temporary.path + "/versions/SECRET")
             let fetched = try transport.fetchVersions(["A", "PIPE", "DIRECTORY", "LINK", "SECRET"], OperationControl())
@@ -119,7 +119,7 @@ import Testing
         #expect(try exchange.send().versions.isEmpty)
     }
 
-    /// Of large files only the end is looked at.
+    /// Only the end of large files is checked.
     @Test func largeFilesAreWholeWhenTheyEndAsTheyMust() throws {
         let temporary = TemporaryFolder(), transport = try folder(temporary.path), store = try Store.inMemory()
         let version = try store.makeVersion(
@@ -137,7 +137,7 @@ import Testing
         }
     }
 
-    /// That of a version with much metadata, by writers that tell its digest and by those that do not.
+    /// The file of a version with much metadata, from writers with digests and without.
     @Test func largeFilesOfVersionsAreWhole() throws {
         let metadata = try Metadata([(bytes("k"), bytes(String(repeating: "x", count: WholeFile.readSize)))])
         let large = Version(id: try VersionID("v"), predecessors: [], timestamp: 1, valueDataSize: 0, metadata: metadata)
@@ -172,7 +172,7 @@ import Testing
         #expect(try temporary.names("tmp") == ["part"])
     }
 
-    /// Whoever can put links into an exchange folder must not have files elsewhere removed or written.
+    /// Links in an exchange folder must not cause files elsewhere to be removed or written.
     @Test func linksInAnExchangeFolderLeadNowhere() throws {
         let temporary = TemporaryFolder(), place = temporary.path
         mkdir(place + "/precious", 0o700)
@@ -205,7 +205,7 @@ import Testing
             #expect(code { _ = try Snapshots.write(store, to: shared) } == .notADirectory, "\(link)")
             #expect(try isUntouched(), "\(link)")
         }
-        // The exchange folder itself may be behind a link: that is for whoever names it to say.
+        // The path of the exchange folder itself may contain a link, since the caller gave it.
         symlink(place + "/there", place + "/here")
         mkdir(place + "/there", 0o700)
         try folder(place + "/here").send([files("A")], OperationControl())
@@ -286,7 +286,7 @@ import Testing
             noticing.cancel()
             noticing.cancel()
             let after = noticing.calls.value
-            // One that goes on notices what this one does not.
+            // A second observer that continues notices the change that this one must not.
             let witness = try Noticing(other)
             for name in ["X", "Y"] {
                 try theirs.send([files(name)], OperationControl())

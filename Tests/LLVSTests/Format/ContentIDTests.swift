@@ -73,7 +73,7 @@ import Testing
         #expect(
             times.next(5, behind: nil) == 5 && times.next(5, behind: nil) == Clock.after(5)
                 && times.next(1, behind: nil) == Clock.after(Clock.after(5)))
-        // What lies ahead of the clock moves only what is built on it.
+        // A version ahead of the clock only affects its descendants.
         let far = times.next(10, behind: 1e9)
         #expect(
             far == Clock.after(1e9) && times.next(11, behind: nil) == 11 && times.next(11, behind: 1e9) == Clock.after(far)
@@ -196,7 +196,7 @@ import Testing
                 #expect(count == i + 1 && report.isWhole)
             }
         }
-        // What is built on a forged one waits for nothing else than the genuine one.
+        // Descendants of a forged version only wait for the genuine one.
         let target = try open("memory", "")
         #expect(codes(try target.add([try forgeries(honest[0])[0], honest[1]])) == [.contentMismatch, .missingPredecessor])
         #expect(codes(try target.add(honest)).allSatisfy { $0 == nil })
@@ -224,7 +224,7 @@ import Testing
             change(&forged)
             let target = try open("memory", "")
             #expect(codes(try target.add([forged])) == [.contentMismatch])
-            // What it holds is known to everybody.
+            // Its contents are public.
             #expect(codes(try target.add([forged, try received(made, source)])) == [.contentMismatch, nil])
             let heads = try target.headIDs(), report = try target.verify()
             #expect(heads == [made.id] && report.isWhole)
@@ -277,7 +277,7 @@ import Testing
         let report = try store.verify()
         #expect(report.damages.map(\.version) == [root.id] && report.damages.map(\.lost) == [.version])
         #expect(report.vouched == 1 && report.unvouched == 1)
-        // Beside the genuine record it is passed over, whichever digest is smaller.
+        // Beside the genuine record it is skipped, whichever digest is smaller.
         try append(root, source.changes(madeIn: root.id))
         let again = try open("file", path)
         #expect(try again.value(ValueID("a"), at: root.id)?.data == [49])
@@ -296,7 +296,7 @@ import Testing
         var versions: [Case]
     }
 
-    /// What Tests/Vectors/content_ids.py computes with nothing but hashlib.
+    /// The vectors that Tests/Vectors/content_ids.py computes with hashlib alone.
     @Test func vectors() throws {
         let path = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
             .appendingPathComponent("Vectors/content-ids.json")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LLVS
 
-/// What is deflated, and what looks as if that were in vain.
+/// Tests which values are deflated, and which look incompressible.
 @Suite struct DeflationTests {
     private static let sizes = [257, 300, 1_000, 3_072, 3_073, 4_096, 24_600, 65_535, 65_536, 70_000, 1 << 20]
 

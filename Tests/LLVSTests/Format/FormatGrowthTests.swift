@@ -3,7 +3,8 @@ import Testing
 
 @testable import LLVS
 
-/// What newer versions of the library may write: what can be passed over is, the rest costs itself alone and is not lost.
+/// Tests data of newer versions of the library: ignorable data is skipped; critical data only makes its record or frame unreadable, and is
+/// preserved.
 @Suite struct FormatGrowthTests {
     /// A record with flags, and with extensions behind its metadata.
     static func extended(
@@ -73,7 +74,7 @@ import Testing
             #expect(try store.value(id("k"), at: c)?.data == bytes("2") && store.changes(madeIn: b).map(\.kind) == [.update])
             #expect(try store.verify().isComplete)
             #expect(try Self.raw(store, b) == records[1])
-            // What says nothing of the version is not in its digest.
+            // Ignorable data is not in the digest of the version.
             let (plain, _) = try hookedStore(Self.line { $0 })
             #expect(try store.identityDigest(of: b) == plain.identityDigest(of: b))
             // An exchange takes the version, and leaves the extension.
@@ -152,7 +153,7 @@ import Testing
             try salvaged.storage.verify(
                 OperationControl(), found: { if $0.prefix.elementsEqual(records[1]) { found += 1 } }, damage: { _ in })
             #expect(found == 1)
-            // Who has the version gives it in a form that can be read.
+            // A device that has the version sends it in a readable form.
             let other = try hookedStore(Self.line { $0 }).0, memory = MemoryTransport(name: directory)
             _ = try Exchange(store: other, transport: memory).send()
             #expect(try Exchange(store: salvaged, transport: memory).retrieve().problems.isEmpty)
@@ -251,7 +252,7 @@ import Testing
             #expect(report.isWhole && report.versions == 3 && report.unfinished.isEmpty == sealed)
             // All of the file was read: it does not end in what is not there yet.
             if !sealed { #expect(report.unfinished.map(\.offset) == [UInt64(before.count)]) }
-            // What is not known is not folded, and not removed.
+            // Unknown frames are neither compacted nor removed.
             _ = try store.set(["x": "1"], nil)
             _ = try store.compact()
             try store.close()
@@ -275,7 +276,7 @@ import Testing
         }
     }
 
-    /// A frame that nobody knows and that is damaged costs nothing that is known.
+    /// A damaged frame of an unknown kind affects no known frame.
     @Test(arguments: [true, false]) func damagedFramesThatAreIgnorable(sealed: Bool) throws {
         try withTemporaryDirectory { directory in
             _ = try Self.segment(200, sealed: sealed, in: directory, damagingBodyOf: 1)

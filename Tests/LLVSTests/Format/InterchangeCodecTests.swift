@@ -59,7 +59,7 @@ import Testing
         #expect(
             try version(#"{"version":{"identifier":"x","identifier":"1C227BD7-33B2-4C90-B042-F1C952ED3183","timestamp":5}}"#).predecessors
                 .isEmpty)
-        // Where we wrote the digest before, and where we write it.
+        // The former and the present place of the digest.
         for (file, isOld) in [
             (#"{"digest":"a5","version":{"identifier":"1C227BD7-33B2-4C90-B042-F1C952ED3183","timestamp":5}}"#, true),
             (#"{"version":{"identifier":"1C227BD7-33B2-4C90-B042-F1C952ED3183","digest":"a5","timestamp":5}}"#, false),

@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test(arguments: Sample.seeds(from: 1, usual: 7, deep: 20)) func piecesAreTheWhole(seed: UInt64) throws {
-        // What is deflated in pieces is deflated by zlib, so it has other bytes than libdeflate makes of the whole.
+        // zlib deflates pieces, which yields other bytes than libdeflate for the whole.
         try DeflateTests.byZlib { try makePiecesAndTheWhole(seed) }
     }
 
@@ -80,7 +80,7 @@ import Testing
         #expect(try encode(RecordEncoder.Sizes(), changes, blobThreshold: threshold).bytes == whole.bytes, "\(Sample.hint(seed))")
     }
 
-    /// Of a record in pieces nothing is larger than a piece, and no value that is not large a piece by itself.
+    /// No part of a record is larger than a piece, and only a large value is a piece by itself.
     @Test func piecesHaveTheirSize() throws {
         var sizes = RecordEncoder.Sizes()
         sizes.piece = 10_000; sizes.largeValue = 5_000; sizes.whole = 0; sizes.table = 0; sizes.deflated = 0
@@ -92,7 +92,7 @@ import Testing
         #expect(made.pieces <= 2 + made.bytes.count / 8_000)
     }
 
-    /// Whoever changes what is handed in while it is stored gets an error, or what was there at first; never a trap.
+    /// If the caller's bytes change while they are stored, the call fails or stores the first state; it never traps.
     @Test(arguments: [
         (10, 100, 20, 100), (10, 100, 9, 100), (10, 100, 10, 70_000), (10, 70_000, 10, 100), (10, 2_000, 10, 0), (10, 0, 10, 2_000),
         (10, 2_000, 4_000, 1_000),

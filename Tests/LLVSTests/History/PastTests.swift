@@ -3,7 +3,7 @@ import Testing
 
 @testable import LLVS
 
-/// What prevailed at versions whose maps are not in memory, found by looking back, beside what the maps say.
+/// Compares lookups in the past, for versions without maps in memory, with the maps.
 @Suite struct PastTests {
     static let ids = (0..<60).map { "value \($0)" }
 
@@ -64,7 +64,7 @@ import Testing
         let store = try Store(path: directory.path + "/store", options: options)
         try Self.fill(store, 300, seed: seed)
         try Self.compare(store, step: sample(usual: 2, deep: 1))
-        // What is added later is walked over first, and taken up then.
+        // Later versions are walked first, and then added to the index.
         try Self.fill(store, 200, seed: seed + 100)
         try Self.compare(store, step: 7)
         try Self.fill(store, 1_100, seed: seed + 200)
@@ -131,7 +131,7 @@ import Testing
             #expect(value.data == Array("\(at - 60)".utf8) && value.storedVersion == versions[at - 59].id)
         }
         #expect(reopened.maps.cache.count <= 1)
-        // Who reads much at one version has its map made.
+        // Many reads at one version build its map.
         for step in 0..<6_000 { _ = try reopened.value(id(Self.ids[step % 60]), at: versions[1_000].id) }
         #expect(reopened.maps.slot(try reopened.requireOrdinal(versions[1_000].id)) != nil)
     }

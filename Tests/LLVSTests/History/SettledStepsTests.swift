@@ -18,7 +18,7 @@ import Testing
         let store = try memoryStore()
         var all = try (0..<others).map { try received("v\($0)", [], [], at: Double($0)) }
         for i in others..<others + 60 {
-            // Of the newest ones, so that many are heads.
+            // From the newest ones, so that many stay heads.
             let below = (0..<3).map { _ in "v\(max(0, i - 1 - Int.random(in: 0..<max(10, others), using: &random)))" }
             let isMerge = below[0] != below[1] && Int.random(in: 0..<30, using: &random) > 0
             all.append(try received("v\(i)", isMerge ? [below[0], below[1]] : [below[2]], [], at: Double(i)))

@@ -11,7 +11,7 @@ enum OddZips {
     static let isThere = FileManager.default.fileExists(atPath: folder.path)
 }
 
-/// What is read of them is what Python's `zipfile` reads. `Tests/Python/test_public_zips.py` has them as snapshots.
+/// Compares the entries with those that Python's `zipfile` reads. `Tests/Python/test_public_zips.py` reads them as snapshots.
 @Suite("Import: the odd zips of libzip", .enabled(if: OddZips.isThere)) struct OddZipsTests {
     /// Prints, for each zip that it can list, the names of the entries in hexadecimal, and the bytes in base64 of those that it can read.
     private static let judge = """

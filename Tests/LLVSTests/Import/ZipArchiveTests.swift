@@ -35,7 +35,7 @@ import Testing
         return file + directory + end
     }
 
-    /// What is read of a file: nil when it is refused.
+    /// Reads a file; nil if it is refused.
     private func read(_ bytes: [UInt8], _ temporary: TemporaryFolder) throws -> [String: [UInt8]?]? {
         try temporary.write("zip", bytes)
         do {

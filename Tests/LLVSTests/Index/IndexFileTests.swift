@@ -59,7 +59,7 @@ import Testing
         let many = (0..<5_000).map { first + Array(String(1_000_000 + $0).utf8) }
         #expect(try IndexFile(file(Array(many[..<20])), definition, .none)?.root?.count == 20)
         #expect(try IndexFile(file(many), definition, .none) == nil)
-        // What no index can hold: no key, and a key without an id.
+        // Invalid entries: no key, and a key without an id.
         #expect(try IndexFile(file([first]), definition, .none)?.root?.count == 1)
         #expect(try IndexFile(file([[0xFF, 1]]), definition, .none) == nil)
         #expect(try IndexFile(file([Array(first.dropLast())]), definition, .none) == nil)

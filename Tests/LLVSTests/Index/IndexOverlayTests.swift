@@ -59,7 +59,7 @@ import Testing
             let high = Int.random(in: 0..<4, using: &random) == 0 ? nil : key()
             #expect(Self.count(apart, low, high) == Self.count(one, low, high))
             for isBackwards in [false, true] {
-                // (Bounds that passed each other hold nothing, and are not walked.)
+                // (Skip an empty range: it is never walked.)
                 if let high, Bytes.compare(low, high) >= 0 { continue }
                 let expected = Self.entries(one, low, high, isBackwards: isBackwards)
                 #expect(Self.entries(apart, low, high, isBackwards: isBackwards) == expected)

@@ -105,7 +105,7 @@ import Testing
         #expect(try found(index.find(equal("[\"a\"]"), at: next)) == ["v/2"])
     }
 
-    /// Also where the callback goes on as if nothing were wrong.
+    /// Also if the callback ignores the error.
     @Test(arguments: [
         ("[\"a\"]", "1 parts"), ("[\"a\",1,2]", "3 parts"), ("", "0 parts"), ("[]", "0 parts"), ("[{},1]", "first part"),
         ("[[],1]", "array"), ("[{\"a\":1},1]", "object"), ("{}", "array"), ("[\"a\",1", "array"), ("[\"a\",1e10000]", "none"),

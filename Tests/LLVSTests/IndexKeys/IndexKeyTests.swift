@@ -200,7 +200,7 @@ import Testing
     func room(on: String, idSize: Int) throws {
         let definition = try Array("{\"prefix\":\"\",\"on\":\(on)}".utf8).withUnsafeBytes { try IndexDefinition($0) }
         let long = "\"\(String(repeating: "É", count: 300))\"", numbers = (1...300).map(String.init).joined(separator: ",")
-        /// What the keys of a value take, and whether it has any, with so many bytes beside them.
+        /// The room of a value's keys, and why there are none, with this many other bytes.
         func keys(_ rest: Int) throws -> (size: Int, room: Int, why: IndexTuples.Absence?) {
             let rest = String(repeating: "x", count: rest)
             let data = Array("{\"a\":[1,\(long)],\"b\":[\(numbers)],\"c\":\(long),\"rest\":\"\(rest)\"}".utf8)
@@ -240,7 +240,7 @@ import Testing
         let declared = try rules.withUnsafeBytes { try IndexDeclarations($0) }
         #expect(declared.indexes.count == 1)
         #expect(declared.problems.map(\.pointer) == ["/indexes/x" + pointer])
-        // What is declared wrongly takes no rule for merging with it, but nobody registers it.
+        // A wrong declaration does not affect rules for merging, but is refused at registration.
         _ = try rules.withUnsafeBytes { try MergeSchema($0) }
         #expect(throws: InvalidRules.self) { try rules.withUnsafeBytes { _ = try SchemaRegistration.adding($0, to: nil) } }
     }

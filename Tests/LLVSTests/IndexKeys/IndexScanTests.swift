@@ -3,7 +3,7 @@ import Testing
 
 @testable import LLVS
 
-/// What is read of documents in one pass is what their trees tell, or it is not sure.
+/// One pass through a document gives the same as its tree, or reports that it is not sure.
 @Suite("Documents in one pass") struct IndexScanTests {
     private static let definitions = [
         #"{"prefix":"","on":["/a"]}"#, #"{"prefix":"","on":["/a","/b/c"]}"#, #"{"prefix":"","on":["/longer-name","/longer-named"]}"#,

@@ -2,7 +2,7 @@ import Testing
 
 @testable import LLVS
 
-/// What was asked for over which link: docs/live-protocol.md, "NEWS".
+/// Tests which link was asked for which versions: docs/live-protocol.md, "NEWS".
 @Suite("Live: versions that were asked for") struct AskedVersionsTests {
     private final class Link {}
     private let first = Link(), second = Link()
@@ -28,7 +28,7 @@ import Testing
         #expect(try ask(both, one, at: 2) == both, "the same link may ask again")
         #expect(try ask(both, two, at: 2, even: true) == both)
         #expect(try ask(both, one, at: 2) == nil, "they are the other's now")
-        // Who sends something is waited for longer.
+        // A side that sends something is waited for longer.
         known.noteHeard(two, at: 4)
         #expect(try ask(both, one, at: 6.5) == nil)
         #expect(try ask(both, one, at: 7.5) == both)
@@ -40,7 +40,7 @@ import Testing
         #expect(try ask(both, one, at: 8) == both)
     }
 
-    /// Who was asked and did not send, whatever else came of it, is not waited for again before it has sent as many as it was idle times.
+    /// A side that was asked and did not send is not waited for again before it has sent as many versions as it failed to send.
     @Test func whoWasIdleIsNotWaitedFor() throws {
         var asked = AskedVersions(), now = 0.0
         let all = try ids(0..<20)
@@ -67,7 +67,7 @@ import Testing
         #expect(!waits(all[11]))
         asked.end(one)
         #expect(waits(all[12]))
-        // Who asks since it ends itself blames nobody.
+        // A side that asks because it ends itself does not count the other as idle.
         asked.end(one)
         asked.note([all[13]], over: one, at: now)
         asked.note([all[13]], over: two, isLate: false, at: now)
@@ -82,7 +82,7 @@ import Testing
         #expect(try known.lacking([made] + other, over: one, in: store, evenElsewhere: false) == other)
     }
 
-    /// Who tells of ever more, and sends none of it.
+    /// A side that announces more and more versions, and sends none.
     @Test func whatIsKeptIsBounded() throws {
         var asked = AskedVersions()
         for number in 0..<40 { asked.note(try ids(number * 1_000..<(number + 1) * 1_000), over: one, at: 0) }

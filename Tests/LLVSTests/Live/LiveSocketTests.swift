@@ -4,7 +4,7 @@ import Testing
 @testable import LLVS
 
 @Suite("Live: sockets") struct LiveSocketTests {
-    /// What failed decides what is advised.
+    /// The advice in an error depends on the failure.
     @Test func whatIsToldOfConnecting() {
         func told(_ code: Int32, isToListen: Bool = false) -> StoreError { LiveSocket.failure(Errno(code), isToListen, "It") }
         let (reset, refused) = (told(ECONNRESET), told(ECONNREFUSED))

@@ -184,7 +184,7 @@ import Testing
             var wire = try Wire(c, d)
             try wire.run(chunk: 97, limit: limit)
             #expect(throws: StoreError.self) { try wire.a.receiveEnd() }
-            // Whoever is not known there gets no byte.
+            // An unknown peer gets no byte.
             let code = wire.a.state.error?.code
             #expect(limit == 0 ? code == .wrongKey : code == .cutShort || (code == .wrongKey && limit < 164))
             for store in [c, d] { #expect(try store.verify().isWhole) }
@@ -214,7 +214,7 @@ import Testing
             try expectSame(a, b, "pushed")
         }
         #expect(wire.a.state.sent == 2_005 && wire.b.state.sent == 5)
-        // What came over the link is not sent back: it is said that it is here, once.
+        // Received versions are not sent back; one frame confirms them.
         try wire.a.storeChanged()
         try wire.b.storeChanged()
         let carried = wire.carried
@@ -288,7 +288,7 @@ import Testing
         #expect(looks == 1)
     }
 
-    /// Who only gets does not send it all back over the next link, nor over one after the stores were opened anew.
+    /// A receiver does not send everything back over the next link, nor after the stores were opened again.
     @Test(arguments: [false, true]) func whatCameOverALinkIsNotSentBackOverTheNext(opensAnew: Bool) throws {
         var random = SeededRandom(seed: 16)
         let folders = (TemporaryDirectory(), TemporaryDirectory())
@@ -331,7 +331,7 @@ import Testing
             }
             let before = cut.a.state.sent
             if isFile, session > 0 {
-                // What was written at the end of a link counts, and not what a process that ended so did not write.
+                // Knowledge that was stored at the end of a link counts; knowledge that a killed process did not store does not.
                 cut.a.abandon()
                 cut.b.abandon()
                 try a.close()
@@ -433,7 +433,7 @@ import Testing
         #expect(try b.storage.cacheGet(list) == nil && b.storage.cacheGet(first) == nil, "nothing is kept that is not needed")
     }
 
-    /// Who knows the other side does so, too, when the stores were opened anew.
+    /// A side that knows the other does so, too, after the stores were opened again.
     @Test(arguments: ["opened anew", "set back", "copied", "kept nothing", "another order"])
     func whatIsKnownOfAPeerOutlivesTheOpening(_ how: String) throws {
         var random = SeededRandom(seed: 12)
@@ -446,7 +446,7 @@ import Testing
             try wire.run()
             try expectSame(a, b, how)
             let knew = wire.a.negotiation == nil && wire.b.negotiation == nil
-            // What is pushed is acknowledged, and counts.
+            // Pushed versions are acknowledged, and count.
             for _ in 0..<saving / 10 { try save(a, &random); try wire.a.storeChanged() }
             try wire.run()
             try wire.a.close()
@@ -483,7 +483,7 @@ import Testing
             for _ in 0..<60 { try save(again, &random) }
             try again.close()
         case "copied":
-            // The other one goes on under the same key, too.
+            // The other one continues under the same key, too.
             #expect(try exchange(saving: 20, &random).knew)
             let later = URL(fileURLWithPath: aside.path + "/later")
             try FileManager.default.moveItem(at: place, to: later)
@@ -509,7 +509,7 @@ import Testing
         #expect(try exchange(saving: 10, &random).knew, "\(how), and once more")
     }
 
-    /// What is kept of peers, cut short and changed: taken, or nothing.
+    /// Truncated and changed knowledge of peers is either valid or ignored.
     @Test func whatIsKeptOfPeersIsReadWithCare() throws {
         var kept = PeerKnowledge.Kept(), random = SeededRandom(seed: 13)
         (kept.rows, kept.order) = (9, [UInt8](repeating: 5, count: 32))
@@ -543,7 +543,7 @@ import Testing
         wire.a.setBackground(true)
         try wait(from: 3_020, until: 4_200)
         #expect(wire.a.state.phase == .inStep)
-        // What moves begins it anew.
+        // A moved version restarts the time.
         try save(a, &random)
         try wire.a.storeChanged()
         try wire.run()
@@ -554,7 +554,7 @@ import Testing
         #expect(wire.a.state.error == nil && wire.b.state.error == nil, "both said goodbye")
     }
 
-    /// What came over a link is left to whoever made it for ten minutes, unless what is to be sent builds on it.
+    /// Received versions are left to their maker for ten minutes, unless a version to be sent builds on them.
     @Test func whatCameOverALinkIsLeftToItsMaker() throws {
         let a = try store(), b = try store(), folder = TemporaryDirectory()
         let theirs = try a.makeVersion(basedOn: nil, changes: [.insert(ValueID("a"), data: [1])]).id
@@ -586,7 +586,7 @@ import Testing
         #expect(known.mayNegotiate([2], at: 6.6), "others may")
         for _ in 0..<10 { #expect(known.mayNegotiate(device, at: 1_000)) }
         #expect(!known.mayNegotiate(device, at: 1_000))
-        // An address has 100 for keys that are drawn anew each time, then ten a second; others have their own.
+        // An address may use 100 new keys at once, then ten a second; other addresses have their own limit.
         for number in 0..<100 { #expect(known.mayNegotiate([3, UInt8(number)], from: "here", at: 2_000)) }
         #expect(!known.mayNegotiate([4], from: "here", at: 2_000) && known.mayNegotiate([4], from: "there", at: 2_000))
         #expect(known.mayNegotiate([5], at: 2_000), "where it is not known from where")
@@ -627,7 +627,7 @@ import Testing
         #expect(wire.a.state.error?.code == .closed)
     }
 
-    /// Who said goodbye is linked no more, also while somebody holds the session.
+    /// A side that said goodbye is not linked any more, even while the session is held.
     @Test func whatHasEndedIsNotCounted() throws {
         let store = try self.store()
         var sessions: [Wire] = []

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LLVS
 
-/// What one side of a direct connection reads for the other: docs/live-protocol.md, "WANT and BLOB".
+/// Tests what one side of a direct connection reads for the other: docs/live-protocol.md, "WANT and BLOB".
 @Suite("Live: large values") struct VersionSourceTests {
     /// Two values of 3 MiB that deflate well, in two versions, and a third version that names the first value again.
     private func source() throws -> (source: VersionSource, values: [[UInt8]], digests: [[UInt8]]) {
@@ -45,7 +45,7 @@ import Testing
             }
         }
         #expect(fault?.code == .bound && read <= 2 * (2 * 3 + VersionSource.begunLimit))
-        // What it acknowledged is not named any more.
+        // Acknowledged versions are not named any more.
         source.forget()
         #expect(try source.piece(digests[0], 0, 1).isEmpty)
     }

@@ -37,7 +37,7 @@ import Testing
                 if ordinal % 7 == 0 {
                     let (root, from) = try view.map()
                     #expect(MapTests.contents(root) == MapTests.contents(node), "\(Sample.hint(seed)), version \(ordinal)")
-                    // What was made is what later ones are made from.
+                    // Later maps are built from the built one.
                     view.keep(MapCache.Slot(root: root, replay: from.slot.replay + from.changes))
                 }
             }
@@ -111,7 +111,7 @@ import Testing
         for (head, state) in zip(heads, states) { #expect(try store.state(head.id) == state) }
     }
 
-    /// Of which 4,000 would be 16 MiB if each map had ids of its own.
+    /// 4,000 of them would have 16 MiB if each map had its own ids.
     @Test func whatAChangeCostsDoesNotGrowWithTheLengthOfIDs() throws {
         let budget = 16 << 20, cache = MapCache(MemoryAccount(maps: budget), readers: ReadWriteLock())
         func key(_ i: Int) -> [UInt8] { Array("\(i &* 0x9E37_79B9 % 1_000_000_007)".utf8) + [UInt8](repeating: 0x2D, count: 4_000) }
@@ -132,7 +132,7 @@ import Testing
             #expect(cost < (step % 3 == 2 ? 4 * MapNode.leafBytes : 4_096), "step \(step): \(cost) bytes")
             slot = cache.store(UInt32(step + 1), next, changes: 1, on: slot)
         }
-        // What all that are kept take together, each node and each leaf's keys counted once.
+        // The total size of the cached maps, counting each node and each leaf's keys once.
         var met: Set<ObjectIdentifier> = []
         func memory(_ node: MapNode) -> Int {
             guard met.insert(ObjectIdentifier(node)).inserted else { return 0 }

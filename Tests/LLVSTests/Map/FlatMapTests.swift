@@ -120,7 +120,7 @@ import Testing
                     MapNode.haveSameContents(patched, later) && MapTests.contents(patched) == MapTests.contents(later),
                     "\(alphabet), \(seed), \(round)")
                 #expect(MapPatch(patch, count: flat.count, versionLimit: 5) == nil)
-                // A map that goes on from the patched one differs from the persisted map as one that came by itself does.
+                // A map built on the patched one differs from the persisted map like an independent one.
                 #expect(MapPatch.encode(flat, to: patched, limit: 10_000) == patch)
                 // Every cut and changed byte is a map or none; nothing is read out of bounds.
                 for _ in 0..<60 {

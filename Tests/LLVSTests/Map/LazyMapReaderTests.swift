@@ -3,7 +3,7 @@ import Testing
 
 @testable import LLVS
 
-/// Single ids read from a persisted map that nobody has looked over.
+/// Reads single ids from an unchecked persisted map.
 @Suite struct LazyMapReaderTests {
     private enum Answer: Equatable { case entry(UInt32), absent, void }
 

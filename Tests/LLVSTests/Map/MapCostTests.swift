@@ -7,7 +7,7 @@ import Testing
 /// The numbers depend on the ids alone, so a change of the map that makes them larger is seen on any machine.
 /// (test_costs.c counts allocations, system calls and bytes.)
 @Suite struct MapCostTests {
-    /// What one operation may cost on a store with so many values.
+    /// The cost of one operation on a store with this many values.
     struct Row {
         let operation: String, count: Int, costs: MapWork.Counts
         init(_ operation: String, _ count: Int, read: UInt64, made: UInt64) {
@@ -21,7 +21,7 @@ import Testing
     }
     static let counts = [1_000, 20_000]
 
-    /// Written anew by `LLVS_PRINT_COSTS=1 swift test --filter MapCostTests`, when a change is meant to alter costs.
+    /// Rewrite it by `LLVS_PRINT_COSTS=1 swift test --filter MapCostTests` if a change is meant to alter costs.
     static let expected = [
         Row("fetch", 1000, read: 0, made: 0),
         Row("save a value", 1000, read: 0, made: 0),
@@ -98,7 +98,7 @@ import Testing
         try counting("merge the same 20") { head = try store.merge(a, with: b, arbiter: BuiltInArbiter.mostRecentChange).id }
         try store.close()
 
-        // What comes from a persisted map of another handle.
+        // The costs with a persisted map of another handle.
         store = try open()
         try counting("reopened: first fetch") { _ = try store.value(ids[1], at: head) }
         try counting("reopened: fetch") { _ = try store.value(ids[2], at: head) }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import LLVS
 
-/// What decides between looking up, keeping a delta and making a map, as a table: who retunes it sees here what changes.
+/// The decisions between lookups, deltas and maps as a table, which shows the effect of a change of the policy.
 @Suite struct MapPolicyTests {
     @Test func aMapIsMadeForReadsWhenItPays() {
         // (read, of at most so many changes)
@@ -54,7 +54,7 @@ import Testing
         for (versions, values, reserve, changes) in [
             // By the length of the way.
             (1, 0, 4 << 20, 1_024), (32_768, 0, 4 << 20, 1_024), (32_800, 0, 4 << 20, 1_025), (1_000_000, 0, 4 << 20, 31_250),
-            // Of more values than fit, each change copies a leaf of its own.
+            // If there are more values than fit, each change copies a leaf of its own.
             (1_000_000, 32_768, 4 << 20, 31_250), (1_000_000, 32_769, 4 << 20, 1_024), (1_000_000, 1_000_000, 16 << 20, 4_096),
             (64_000, 1_000_000, 16 << 20, 2_000), (1_000_000, 1_000_000, 0, 1_024),
         ] {

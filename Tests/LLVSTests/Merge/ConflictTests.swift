@@ -52,7 +52,7 @@ import Testing
         #expect(try store.text("d", older1) == "{\"a\":1,\"b\":7,\"c\":1}" && store.openConflicts(at: older1.id).isEmpty)
         let stands = try store.makeVersion(basedOn: edited.id, changes: store.choose(open[0], .result, at: edited.id))
         #expect(try store.text("d", stands) == store.text("d", edited) && store.openConflicts(at: stands.id).isEmpty)
-        // Who chose and who did not: the choice is an edit, and goes on.
+        // One device chose and the other did not: the choice is an edit, and is exchanged.
         let both = try merge(store, older1, store.set(["d": "{\"a\":2,\"b\":7,\"c\":2}"], edited))
         #expect(try store.text("d", both) == "{\"a\":1,\"b\":7,\"c\":2}" && store.openConflicts(at: both.id).isEmpty)
         do {

@@ -16,7 +16,7 @@ import Testing
         for result in results { if case .problem(let error) = result { throw error } }
     }
 
-    /// Who resolves on the replicas, and whether the store has rules.
+    /// The arbiters of the replicas, and whether the store has rules.
     enum Mixture { case same, builtIn, rules, rulesAndOthers }
 
     private struct Host: MergeArbiter {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import LLVS
 
-/// What two common ancestors of a criss-cross hold together.
+/// The combined contents of two common ancestors of a criss-cross.
 @Suite struct CrissCrossTests {
     /// The one that changed the value is the older one, or the newer one.
     @Test(arguments: [["k", "x"], ["x", "k"]]) func whatOneAncestorChangedIsTheirCommonState(changed: [String]) throws {

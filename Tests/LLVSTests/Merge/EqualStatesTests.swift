@@ -16,7 +16,7 @@ import Testing
         #expect(try store.mergeHeads(into: a.id, arbiter: BuiltInArbiter.ours)?.id == b.id)
         #expect(try store.mergeHeads(into: b.id, arbiter: BuiltInArbiter.ours) == nil)
         #expect(try store.heads().count == 2)
-        // Whoever names the two gets the empty version, the same from everybody.
+        // A merge of the two gives the same empty version on every device.
         let merged = try store.merge(a.id, with: b.id, arbiter: BuiltInArbiter.ours, metadata: Metadata([(bytes("by"), bytes("\"me\""))]))
         #expect(try merged.metadata.isEmpty && store.changes(madeIn: merged.id).isEmpty)
     }
@@ -43,7 +43,7 @@ import Testing
         let joined = try #require(try store.version(saved.predecessors[0]))
         #expect(joined.predecessors == [b.id, a.id])
         #expect(try Set(store.heads()) == [saved, other])
-        // Those that differ are left alone, also when they come to be alike and differ again.
+        // Differing heads are not merged, even if they become equal and differ again.
         let next = try #require(try coordinator.save([.update(id("l"), data: bytes("2")), .update(id("k"), data: bytes("0"))]))
         #expect(next.predecessors == [saved.id])
         let last = try #require(try coordinator.save([.update(id("l"), data: bytes("5"))]))

@@ -42,7 +42,7 @@ import Testing
             ("o", "x", "x", nil),
             ("o", nil, "=", "removed(first) from o"), ("o", "=", nil, "removed(second) from o"), ("o", nil, nil, "twiceRemoved from o"),
             ("o", nil, "y", "removedAndUpdated(first) from o !"), ("o", "x", nil, "removedAndUpdated(second) from o !"),
-            // Who stored the same bytes again changed nothing.
+            // Storing the same bytes again is no change.
             ("o", "o", "=", nil), ("o", "o", nil, "removed(second) from o"), ("o", nil, "o", "removed(first) from o"),
             ("o", "o", "y", "updated(second) from o"), ("o", "x", "o", "updated(first) from o"), ("o", "o", "o", nil),
         ] as [(String?, String?, String?, String?)])
@@ -57,14 +57,14 @@ import Testing
     /// the newer side from one that keeps the second's.
     @Test(
         arguments: [
-            // Nobody changed anything: which of the two stays is the same question again.
+            // No side changed anything: the same rule decides which of the two stays.
             ("a", "b", "=", "=", "twiceUpdated !"), ("a", nil, "=", "=", "removedAndUpdated(first) !"),
             (nil, "b", "=", "=", "removedAndUpdated(second) !"),
             // One side is one of the bases', the other none: it counts as unchanged.
             ("a", "b", "x", "=", "updated(first) from a"), ("a", "b", "=", "y", "updated(second) from b"),
             ("a", "b", nil, "=", "removed(first) from a"), ("a", "b", "=", nil, "removed(second) from b"),
             ("a", nil, "=", "y", "inserted(second)"), (nil, "b", "x", "=", "inserted(first)"),
-            // The same, if a side has the bytes of one of the bases, which it stored anew.
+            // The same holds if a side stored the bytes of one of the bases again.
             ("a", "b", "x", "a", "updated(first) from a"), ("a", "b", "b", "y", "updated(second) from b"),
             ("a", "b", "a", "y", "updated(second) from a"), ("a", "b", "b", "a", "twiceUpdated !"), ("a", "b", "a", "=", nil),
             // Both are none of the bases'.

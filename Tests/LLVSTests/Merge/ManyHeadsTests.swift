@@ -88,7 +88,7 @@ import Testing
             let arbiter = [BuiltInArbiter.mostRecentBranch, .mostRecentChange][Int(seed % 2)]
             let into = heads[Int.random(in: heads.indices, using: &random)]
             let folded = try one.mergeHeads(into: into.id, arbiter: arbiter)
-            // Those of equal states first, each group newest down.
+            // Heads with equal states first, each group from the newest down.
             var groups: [(state: [String: [UInt8]], heads: [Version])] = []
             for head in heads {
                 let state = try Dictionary(
@@ -196,7 +196,7 @@ import Testing
         }
     }
 
-    /// An arbiter that stores bytes: what it stored is read again while the fold goes on, and afterwards.
+    /// An arbiter that stores bytes, which are read again during the fold and afterwards.
     private struct Joining: MergeArbiter {
         var padding = 0
         func resolve(_ merge: Merge, in store: Store) throws -> [Value.Change] {
@@ -222,7 +222,7 @@ import Testing
         #expect(try store.state(folded.id) == state)
     }
 
-    /// A large value lies in the record of a step while the fold goes on, and in a file of its own afterwards.
+    /// A large value is in the record of a step during the fold, and in a file of its own afterwards.
     @Test func foldsLargeValuesThatArbitersStore() throws {
         let folder = TemporaryDirectory()
         let store = try Store(path: folder.path)

@@ -170,7 +170,7 @@ import Testing
         let chosen = (0..<500).compactMap { _ in sorted.randomElement(using: &random) }
         let pages = try Work.pages.counting { for reference in references(chosen) { _ = try store.value(reference) } }
         #expect(pages <= chosen.count, "\(pages) pages for \(chosen.count) references")
-        // What is not there, between the pages, before the first and behind the last.
+        // Absent ids: between the pages, before the first and after the last.
         let absent = try references(sorted.prefix(100).map { try ValueID($0.description + " ") } + [ValueID("a"), ValueID("z")])
         for reference in absent {
             let found = try store.value(reference)

@@ -110,7 +110,7 @@ import Testing
             let older = try store.set(["a": text("\"m\(i)\":1")], last), newer = try store.set(["a": text("\"m\(i)\":2")], last)
             last = try store.merge(older.id, with: newer.id, arbiter: RulesArbiter())
             members.append("\"m\(i)\":2")
-            // Somebody edits an older place, and puts back what stood there.
+            // A device edits an older place, and restores the earlier contents.
             guard i % 7 == 3 else { continue }
             let place = i / 2, kept = members[place]
             members[place] = "\"m\(place)\":9"

@@ -51,7 +51,7 @@ import Testing
         let digest = json.withUnsafeBytes { SHA256.digest($0) }
         let hash = digest.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
         #expect(told(m, "__llvs_conflicts") == "{\"hash\":\"\(hash)\",\"ids\":[\"o1\",\"o2\"],\"n\":2}")
-        // What stands is the newer side's, as that side stored it.
+        // The newer side's value wins, with its reference.
         #expect(try store.changes(madeIn: m.id).isEmpty && store.text("o1", m) == "{\"f\":2}")
     }
 
@@ -229,7 +229,7 @@ import Testing
         // Nor are they taken for one state.
         let c = try store.set(["c": "1"], a), d = try store.set(["c": "1"], a)
         #expect(try store.groupedByState([c, d].map { try store.requireOrdinal($0.id) }).count == 2)
-        // Who wants to can merge whole values.
+        // A caller can choose to merge whole values.
         #expect(try store.text("c", store.merge(c.id, with: d.id, arbiter: BuiltInArbiter.mostRecentChange)) == "1")
     }
 
@@ -252,7 +252,7 @@ import Testing
             #expect(try store.text("c", settled) == "2")
             #expect(told(settled, "__llvs_arbiter") == "\"rules\"" && settled.metadata.entries.count == 1)
             #expect(try store.merge(byRules.id, with: whole.id, arbiter: RulesArbiter()) == settled)
-            // The rank goes on with the merge that settled it.
+            // The merge that settled it carries the rank.
             let metadata = try Metadata([(bytes("by"), bytes("again \(other.rawValue)"))])
             let again = try store.merge(a.id, with: b.id, arbiter: other, metadata: metadata)
             #expect(try store.text("c", store.merge(settled.id, with: again.id, arbiter: other)) == "2")

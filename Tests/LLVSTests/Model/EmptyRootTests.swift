@@ -22,7 +22,7 @@ import Testing
         #expect(try store.merge(root, with: root, arbiter: BuiltInArbiter.mostRecentChange).id == root)
     }
 
-    /// What shows of it where nothing is built on it: nothing.
+    /// Without descendants it is invisible.
     private func checkIsVirtual(_ store: Store, versions: UInt64 = 0) throws {
         #expect(try store.heads().allSatisfy { $0.id != Self.root } && !store.history().contains(Self.root))
         #expect(try store.walk(HistoryQuery(from: [Self.root])).next(.max).isEmpty && store.successors(of: Self.root).isEmpty)

@@ -85,7 +85,7 @@ import Testing
         #expect(try attempt([source("a", large, told: Limits.valueSize + 1)]) == .tooLarge)
         #expect(try attempt([ValueSource(id: ValueID("a")) { $0.count + 1 }]) == .invalidArgument)
         #expect(try attempt([ValueSource(id: ValueID("a")) { _ in -1 }]) == .invalidArgument)
-        // What is wrong beside the sources is told before they are read.
+        // Other invalid arguments are reported before sources are read.
         let unread = ValueSource(id: try ValueID("a")) { _ in
             Issue.record("it was read"); return 0
         }
@@ -156,7 +156,7 @@ import Testing
         }
     }
 
-    /// Nobody is bringing the rest of a blob that was not written to for a while: then its value is lost, and nothing waits for it.
+    /// If a blob was not written to for a while, it is not arriving any more: its value is lost, and nothing waits for it.
     @Test func aBlobThatIsDamagedHoldsUpNoVersions() throws {
         let folder = TemporaryFolder()
         var store = try open(folder, "a.llvs")
@@ -212,7 +212,7 @@ import Testing
                     #expect(failure == .noSpace)
                     #expect(try blobs(folder) == 0, "after \(writes) writes")
                     #expect(try store.allVersionIDs().isEmpty)
-                    // What was removed is not waited for later.
+                    // Removed blobs are not waited for later.
                     _ = try store.makeVersion(basedOn: nil, changes: changes)
                     try store.close()
                     continue

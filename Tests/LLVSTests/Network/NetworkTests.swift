@@ -2,7 +2,7 @@ import Testing
 
 @testable import LLVS
 
-/// What exchanges over a network are made of, as far as no server is needed: Tests/Network has the rest.
+/// Tests the parts of exchanges over a network that need no server. Tests/Network has the rest.
 @Suite struct NetworkTests {
     // MARK: Addresses
 
@@ -99,7 +99,7 @@ import Testing
         #expect(listing.found.map(\.key) == [name])
     }
 
-    /// Of what was put at once a list tells the MD5, and of other objects something else.
+    /// A list has the MD5 of objects that were put at once, and something else for other objects.
     @Test(arguments: [
         ("\"900150983CD24FB0D6963F7D28E17F72\"", true), ("900150983cd24fb0d6963f7d28e17f72", true),
         ("\"900150983cd24fb0d6963f7d28e17f72-2\"", nil), ("", nil), ("\"800150983cd24fb0d6963f7d28e17f72\"", false),

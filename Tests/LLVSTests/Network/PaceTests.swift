@@ -2,7 +2,7 @@ import Testing
 
 @testable import LLVS
 
-/// How many requests an account makes where nobody says how many a service takes.
+/// The rate of requests of an account if no rate of the service is given.
 @Suite struct PaceTests {
     private func settings(_ text: String, user: String) throws -> HTTPSettings {
         var settings = HTTPSettings()
@@ -23,7 +23,7 @@ import Testing
         #expect(!same.take(now + 1) && other.take(now + 1))
     }
 
-    /// There is nobody to be spared on this machine.
+    /// A server on this machine has no limit.
     @Test func thisMachineIsAskedAsOftenAsItAnswers() throws {
         let pace = try #require(try settings("http://127.0.0.1:8080/x/", user: "pace").pace), now = Clock.steady()
         for _ in 0..<5_000 { try #require(pace.take(now)) }

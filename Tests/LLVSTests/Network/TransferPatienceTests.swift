@@ -20,7 +20,7 @@ import Testing
         #expect(seconds(256, rate: TransferPatience.leastListingRate) == 80)
     }
 
-    /// What came at first does not pay for hours of dripping.
+    /// Fast bytes at first do not allow hours of single bytes later.
     @Test func aTransferThatWasFastMayNotDripForLong() {
         var patience = TransferPatience(60, at: 0)
         patience.wait(until: 1, bytes: 1 << 30, rate: TransferPatience.leastRate)

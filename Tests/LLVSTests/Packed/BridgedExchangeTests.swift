@@ -54,7 +54,7 @@ import Testing
         try other.exchangeOnce()
         for device in devices + [devices[0]] { try device.exchangeOnce() }
         for device in devices { #expect(device.ids == other.ids && other.ids.count == 4) }
-        // Who was told nothing of it goes by what the root says, also when it sends before it has read anything.
+        // A device without the option follows the root, even if it sends before it has read anything.
         let c = try PackedDevice(place)
         try c.save("and c")
         #expect(try c.exchange.send().versions.count == 1)
@@ -67,7 +67,7 @@ import Testing
         #expect(try c.exchangeOnce() == ["list pack1/log", "list versions"], "nothing new")
     }
 
-    /// What comes on one side is brought to the other by one of those who are active, and so is sent once.
+    /// One active device copies new versions from one side to the other, so they are sent once.
     @Test func nothingIsSentTwice() throws {
         let place = MemoryPlace(), other = try Other(place), devices = try bridged(place, 4), uploads = Uploads()
         for device in devices + [other.device] { uploads.watch(device) }
@@ -94,7 +94,7 @@ import Testing
         #expect(uploads.packs.count == 20 && uploads.singles.count == 20)
     }
 
-    /// The one whose turn it is does not come: another does it the day after, or at once where others are to go on from it.
+    /// The device whose turn it is stays away: another one copies them the day after, or at once if it must send descendants.
     @Test func anotherBringsItADayLater() throws {
         for goesOn in [false, true] {
             let place = MemoryPlace(), other = try Other(place), devices = try bridged(place, 3)
@@ -176,7 +176,7 @@ import Testing
         #expect(deaths > 10 && deaths < 60)
     }
 
-    /// Who retires waits for nobody.
+    /// A device that retires leaves nothing to others.
     @Test func whoRetiresLeavesNothing() throws {
         let place = MemoryPlace(), other = try Other(place), devices = try bridged(place, 3)
         for (n, device) in devices.enumerated() {

@@ -19,13 +19,13 @@ final class MemoryPlace: @unchecked Sendable {
     /// How many bytes a file may have that is uploaded before the call is cancelled; and how many were uploaded.
     var carries = Int.max, carried = 0
     var refusesDeletes = false
-    /// What deleting fails with otherwise.
+    /// The error of other deletes.
     var deleteFault: StoreError?
     /// How likely it is that an upload is torn, and that the answer to one is lost.
     var tearing = 0.08, losing = 0.06
     /// Sizes that listings tell in the place of the right ones.
     var claims: [String: Int] = [:]
-    /// What no listing shows.
+    /// The names that no listing shows.
     var hides: Set<String> = []
     /// For how many steps a listing may be behind.
     static let stale = 60
@@ -46,7 +46,7 @@ final class MemoryPlace: @unchecked Sendable {
         guard let bytes = files.removeValue(forKey: name) else { return }
         gone[name] = (clock, bytes.count)
     }
-    /// Those of a directory; in the order of their names if chance decides about each, so that a seed says all.
+    /// The names of a directory; sorted if chance decides about each, so that a seed determines everything.
     private func inside<T>(_ directory: String, _ files: [String: T]) -> [(key: String, value: T)] {
         let found = files.filter { $0.key.hasPrefix(directory) && Paths.parent(of: $0.key) == directory }
         return hasFaults ? found.sorted { $0.key < $1.key } : Array(found)
@@ -64,7 +64,7 @@ final class MemoryPlace: @unchecked Sendable {
 
     /// Whole packs, by what they hold.
     func versions() -> Set<VersionID> {
-        // A root that was torn when it was written again is one all the same: whoever knows it goes on by it.
+        // A root that was torn by rewriting still counts: devices that know it continue with it.
         for (text, bytes) in files {
             if let name = PackName(text), name.kind == .root, let root = try? PackedRun.root(name, bytes) { stores.insert(root.store) }
         }
@@ -90,7 +90,7 @@ final class MemoryPlace: @unchecked Sendable {
         }
         return all
     }
-    /// Those of a whole pack that was there when `versions` was last asked for, or before.
+    /// The versions of whole packs that existed at the last call of `versions`, or before.
     func versionsOnce(of name: String) -> Set<VersionID>? { held[name].map { Set($0.1) } }
     private var held: [String: (Int, [VersionID])] = [:], stores: Set<PackID> = []
     func names(_ kind: PackKind) -> [PackName] { files.keys.compactMap { PackName($0) }.filter { $0.kind == kind } }
@@ -101,7 +101,7 @@ final class MemoryFiles: RemoteFiles, @unchecked Sendable {
     let place: MemoryPlace
     /// Called before each request; what it throws ends the device.
     var before: () throws -> Void = {}
-    /// What was asked, since it was last looked at.
+    /// The requests since the last check.
     var asked: [String] = []
     /// Bytes that were read, since it was last set to 0.
     var bytesRead = 0
@@ -121,7 +121,7 @@ final class MemoryFiles: RemoteFiles, @unchecked Sendable {
     var readsInstead: (String) -> [UInt8]? = { _ in nil }
     /// Why a file cannot be read now; nil: it can.
     var withholds: (String) -> StoreError? = { _ in nil }
-    /// What listings tell of the bytes of a file; nil: this place tells no digests.
+    /// The digest of a file in listings; nil: this place reports no digests.
     var digest: ((String, [UInt8]) -> RemoteDigest?)?
     /// Whether a part of a file can be read; else all of it comes.
     var hasRanges = true
@@ -317,7 +317,7 @@ final class PackedDevice {
         }
     }
 
-    /// What it remembers of the place.
+    /// The device's memory of the place.
     var known: PackedState? { try? PackedNotes.known(of: store, remote: files.description) }
 
     var ids: Set<VersionID> { Set((try? store.missing(from: store.coverage(behind: []))) ?? []) }

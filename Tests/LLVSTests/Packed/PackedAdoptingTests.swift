@@ -3,7 +3,7 @@ import Testing
 
 @testable import LLVS
 
-/// Packs of writers that are gone, put together by another: docs/pack-format.md, section 8.
+/// Tests adopting packs of absent writers: docs/pack-format.md, section 8.
 @Suite("Packed: adopting") struct PackedAdoptingTests {
     private static let day = 86_400 / Int(MemoryPlace.step)
 
@@ -36,7 +36,7 @@ import Testing
         let left = place.names(.log) + place.names(.base)
         #expect(left.allSatisfy { $0.writer == here.writer }, "\(left)")
         #expect(left.count <= 5 && place.versions() == here.ids && here.ids == gone.ids.union(here.ids))
-        // Its number is nobody else's, and a log pack tells how far the adopter is.
+        // Its number is used once, and a log pack shows the adopter's last number.
         let adopted = try #require(left.first { $0.kind == .base && $0.first == $0.last })
         #expect(!place.names(.log).contains { $0.first == adopted.first } && place.names(.log).contains { $0.first > adopted.first })
         // A new device gets all; nothing is left to be looked for.
@@ -44,7 +44,7 @@ import Testing
         try new.exchangeOnce()
         #expect(new.ids == here.ids)
         #expect(try new.exchangeOnce() == ["list pack1/log"])
-        // Who was silent comes back: it goes on with its own number, and nobody misses anything.
+        // A silent writer returns: it continues with its own number, and no device lacks anything.
         try gone.save("back")
         try gone.exchangeOnce()
         try exchange([gone, here, new], days: 6)
@@ -54,7 +54,7 @@ import Testing
         #expect(sent.allSatisfy { $0 > 20 }, "\(sent.sorted())")
     }
 
-    /// Each left a single pack: these are put together, of many writers at once.
+    /// Each left a single pack: these are merged, of many writers at once.
     @Test func silentWritersWithOnePackEachAreAdopted() throws {
         let place = MemoryPlace(), here = try PackedDevice(place)
         for n in 0..<30 {
@@ -85,7 +85,7 @@ import Testing
         #expect(place.names(.log).count { $0.writer != here.writer } == 1)
     }
 
-    /// Who says that it does not come again is not waited for; what it sends all the same it sends as another.
+    /// A retired writer is not waited for. If it sends nevertheless, it does so as a new writer.
     @Test func whoRetiresIsAdoptedAtOnce() throws {
         let place = MemoryPlace(), gone = try silent(place), here = try PackedDevice(place)
         try here.save("here")
@@ -124,7 +124,8 @@ import Testing
         #expect(place.versions() == here.ids && here.ids.isSuperset(of: gone.ids))
     }
 
-    /// Who retired deletes what it had replaced before, also when another took over what it left meanwhile, who does not know of that.
+    /// A retired writer deletes packs that it had replaced before, even if another device adopted its packs meanwhile and does not know
+    /// that.
     @Test func whatAFormerWriterReplacedIsDeleted() throws {
         let place = MemoryPlace(), gone = try PackedDevice(place, fanIn: 3)
         for n in 0..<4 {
@@ -163,7 +164,7 @@ import Testing
         #expect(place.versions() == a.ids && fallen.ids == a.ids)
     }
 
-    /// Where there are more names than a page of a listing has, packs of writers are adopted that go on, but for the newest of each.
+    /// If there are more names than a page of a listing has, packs of active writers are adopted, except the newest of each.
     @Test func manyNames() throws {
         let place = MemoryPlace(), active = try PackedDevice(place, fanIn: 100), here = try PackedDevice(place, fanIn: 4, mostNames: 12)
         for n in 0..<12 {
@@ -205,7 +206,7 @@ import Testing
         #expect(place.versions() == here.ids)
     }
 
-    /// Of those who are active one does it at once; another only when that one does not.
+    /// One of the active devices does it at once; another one only if the first does not.
     @Test func othersWait() throws {
         let place = MemoryPlace(), gone = try silent(place)
         let devices = try (0..<3).map { _ in try PackedDevice(place) }
@@ -276,7 +277,7 @@ import Testing
         #expect(place.names(.base).filter { $0.first == $0.last } == before)
     }
 
-    /// What another says it replaced, and had not deleted yet, goes along.
+    /// Names that another writer replaced, and had not deleted yet, are included.
     @Test func whatWasReplacedAndNotDeletedGoesToo() throws {
         let place = MemoryPlace(), gone = try silent(place, 9), here = try PackedDevice(place)
         // It folded, and was never seen again: its log packs are there still.

@@ -75,7 +75,7 @@ import Testing
         place.put(made.name.description, made.bytes)
     }
 
-    /// Whoever made packs that another claims to replace, and removes, sends them again some days later.
+    /// A writer removes packs and claims to replace them. Their maker sends them again some days later.
     @Test func whatAnotherClaimsToReplaceAndRemovesIsSentAgainByItsMaker() throws {
         let place = MemoryPlace(), a = try PackedDevice(place)
         for n in 0..<3 {
@@ -115,7 +115,7 @@ import Testing
         #expect(place.names(.log).count == 3, "and nothing is sent again")
     }
 
-    /// What came another way, and is there as well, is compared and not sent again.
+    /// Versions that came another way, and are also at the place, are compared and not sent again.
     @Test(arguments: [false, true]) func whatIsThereIsNotSentAgain(_ isLarge: Bool) throws {
         let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 2)
         for n in 0..<4 {
@@ -129,7 +129,7 @@ import Testing
         #expect(Set(place.files.keys) == before && b.ids == a.ids)
     }
 
-    /// A file that is no pack, under a name of a device, makes nobody take that device for a clone; one that is makes it a new writer.
+    /// A file that is no pack, under a name of a device, does not make it a clone; a pack does, and makes it a new writer.
     @Test(arguments: [0, 10, 5_000], [PackKind.log, .base]) func aFileThatIsNoPackMakesNoNewWriter(_ size: Int, _ kind: PackKind) throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         func exchange() throws { for device in [a, b] { try device.exchangeOnce() } }
@@ -162,7 +162,7 @@ import Testing
         #expect(Set(place.names(.log).map(\.writer)).count == 2)
     }
 
-    /// Who meets the packs and no root is not told to remove what others have left there.
+    /// A device that finds packs without a root is not advised to remove them.
     @Test func packsWithoutTheirRootAreToBeLeft() throws {
         let place = MemoryPlace(), a = try PackedDevice(place)
         try a.save("first")
@@ -179,7 +179,7 @@ import Testing
         #expect(b.ids == a.ids)
     }
 
-    /// What a store keeps in mind lies among its caches, where somebody may have put anything: none of it ends the process.
+    /// A store's memory of a place is in its caches, which an attacker may have changed: no contents end the process.
     @Test func timesAndNamesOfNoMeaningAreNoState() throws {
         let place = MemoryPlace(), a = try PackedDevice(place)
         try a.save("first")
@@ -196,7 +196,7 @@ import Testing
             var state = whole
             change(&state)
             #expect(PackedState(encoded: PackedState.encoded(state.body)) == nil, "\(i)")
-            // It is forgotten, and the exchange goes on.
+            // It is ignored, and the exchange continues.
             a.storage.caches[key] = PackedState.encoded(state.body)
             a.restart()
             try a.save("later \(i)")
@@ -232,12 +232,12 @@ import Testing
         let notes = try #require(b.storage.caches.first { $0.key.hasPrefix("packs-") && $0.key.utf8.count == 22 })
         let known = try #require(PackedState(encoded: notes.value)).roots
         #expect(known.count == PackedSettings.rootsLimit && known.contains { $0.name == right })
-        // Who is new meets them alone, and is told.
+        // A new device finds only these, and reports them.
         let c = try PackedDevice(place)
         #expect(try c.exchange.retrieve().problems.contains { $0.error.code == .identifierMismatch } && c.ids.isEmpty)
     }
 
-    /// Of files that are no packs a bounded number is kept in mind; of the others it is told how many there are. What is right is taken.
+    /// A device remembers a bounded number of invalid files, and reports the number of the others. Valid packs are read.
     @Test func filesThatAreNoPacks() throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place), further = 7
         try a.save("first")

@@ -29,7 +29,7 @@ import Testing
         #expect(b.ids == a.ids && a.ids.count == 2)
     }
 
-    /// What is lost goes out again, whether the clock was ahead when it was missed first, or found lost.
+    /// Lost versions are sent again, whether the clock was ahead at the first or the second observation.
     @Test(arguments: 1...2) func whatIsLostIsSentAgain(looks: Int) throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         try a.save("one")
@@ -52,7 +52,7 @@ import Testing
         #expect(place.versions() == b.ids)
     }
 
-    /// What later packs replaced is deleted, and a writer that is silent is adopted.
+    /// Replaced packs are deleted, and a silent writer is adopted.
     @Test func whatIsReplacedIsDeletedAndTheSilentAreAdopted() throws {
         let place = MemoryPlace(), gone = try PackedDevice(place), a = try PackedDevice(place, fanIn: 2)
         for n in 0..<2 {

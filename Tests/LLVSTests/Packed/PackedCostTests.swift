@@ -4,7 +4,7 @@ import Testing
 
 @testable import LLVS
 
-/// What reading costs, in requests and bytes: five writers, of whom each sent four versions at a time.
+/// Counts requests and bytes of reading: five writers, each of which sent four versions at a time.
 @Suite("Packed: costs") struct PackedCostTests {
     private static let day = 86_400 / Int(MemoryPlace.step)
 
@@ -17,7 +17,7 @@ import Testing
                 try writer.exchangeOnce()
             }
         }
-        // What was merged is deleted in a day.
+        // Merged packs are deleted within a day.
         for _ in 0..<2 {
             writers[0].files.place.clock += Self.day + 1
             for writer in writers { try writer.exchangeOnce() }
@@ -56,12 +56,12 @@ import Testing
         // Keys are looked for again every ten minutes, and each request takes twelve here.
         #expect(try new.exchangeOnce().filter { $0 != "list pack1/keys" } == ["list pack1/log"])
 
-        // Of each writer it lacks all of one merged pack, and half of another: one or the other is looked at by its end first.
+        // It lacks all of one merged pack of each writer, and half of another: some are first read from their ends.
         let merged = place.names(.base).filter { (place.files[$0.description]?.count ?? 0) > 2 * PackedSettings.tail && $0.last > 20 }
         #expect(merged.count == 10)
         away.files.bytesRead = 0
         let fetched = try away.exchangeOnce()
-        // Of an encrypted one the end is that of a segment, and the beginning is read as well.
+        // For an encrypted pack the end begins at a segment, and the beginning is read as well.
         let tails = merged.count * (isEncrypted ? PackedSettings.tail * 3 / 2 + EncryptedPack.headSize : PackedSettings.tail)
         #expect(away.ids == all && fetched.count { $0.hasPrefix("list") && $0 != "list pack1/keys" } <= 3)
         let newBytes = stored(place) - before, allowed = Int(1.3 * Double(newBytes)) + tails

@@ -5,7 +5,7 @@ import Testing
 
 /// Sends that are cancelled before a pack is there get on all the same (the design's section 4.4).
 @Suite("Packed: deadlines") struct PackedDeadlineTests {
-    /// What can be carried in the time that there is is an eighth of what waits. Each send begins anew, also in another process.
+    /// An eighth of the waiting bytes can be sent within the deadline. Each send starts again, also in another process.
     @Test(arguments: [false, true]) func eachCancelledSendTriesHalf(restarts: Bool) throws {
         let place = MemoryPlace(), a = try PackedDevice(place)
         try a.save()

@@ -2,7 +2,7 @@ import Testing
 
 @testable import LLVS
 
-/// Digests that a service tells of what it keeps: docs/pack-format.md, sections 6 and 9.
+/// Tests digests that a service reports: docs/pack-format.md, sections 6 and 9.
 @Suite("Packed: digests of services") struct PackedDigestTests {
     private static func md5(_ bytes: [UInt8]) -> RemoteDigest? {
         guard let crypto = try? Crypto(for: "tests"), let digest = crypto.md5(bytes) else { return nil }
@@ -36,7 +36,7 @@ import Testing
         #expect(place.names(.log).count == 1, "what it replaces is deleted")
     }
 
-    /// Where the digest is that of something else, is missing, or no digest at all, what is there is read; as where bytes are wrong.
+    /// If the digest is of something else, missing or invalid, the file is read, as if its bytes were wrong.
     @Test func whatHasAnotherDigestIsReadBack() throws {
         let others: [(String, [UInt8]) -> RemoteDigest?] = [
             { _, bytes in Self.md5(bytes + [0]) }, { _, _ in nil }, { _, _ in RemoteDigest(hex: "0123456789abcdef0123456789abcdef-2") },

@@ -83,7 +83,7 @@ import Testing
         #expect(parts(try b.exchangeOnce()) == 1)
         for n in 0..<3 {
             versions.append(try a.store.makeVersion(basedOn: versions.last, changes: [.remove(id)]).id)
-            // What comes back is in packs that are larger than those before: new devices read these first.
+            // The resent versions are in larger packs than before, which new devices read first.
             let filling = (0..<(n + 1) << 12).map { UInt8(truncatingIfNeeded: $0 &* ($0 >> 3)) }
             let back: [Value.Change] = [.insert(id, data: data), .insert(try ValueID("filling \(n)"), data: filling)]
             versions.append(try a.store.makeVersion(basedOn: versions.last, changes: back).id)
@@ -128,7 +128,7 @@ import Testing
         #expect(c.ids.count == (isLost ? 1 : 2))
     }
 
-    /// A device that dies, or loses the line, in the middle of a large value goes on with the part that was not there.
+    /// A device that is interrupted in the middle of a large value continues with the missing part.
     @Test(arguments: [false, true]) func aLargeValueGoesOnWhereItEnded(dies: Bool) throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         try a.save("first")
@@ -243,7 +243,7 @@ import Testing
         #expect(b.ids == a.ids)
     }
 
-    /// What was acknowledged and is short, or is lost later, is sent again.
+    /// Packs that were acknowledged and are short, or are lost later, are sent again.
     @Test func whatIsLostIsSentAgain() throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         for n in 0..<3 {
@@ -354,7 +354,7 @@ import Testing
         #expect(failures == 2 && place.versions() == b.ids)
     }
 
-    /// Nothing tells a listing that is behind from a root that is gone; one that is there is not written over.
+    /// An outdated listing cannot be distinguished from a missing root; an existing root is not overwritten.
     @Test func aRootThatIsNotListedYetIsLeft() throws {
         let place = MemoryPlace(), a = try PackedDevice(place)
         try a.save()
@@ -383,7 +383,7 @@ import Testing
         place.clock += 130
         try a.exchangeOnce()
         #expect(place.names(.root).count == 1 && place.versions() == a.ids)
-        // Or it is filled anew.
+        // Or the place is filled again.
         place.files = [:]
         a.exchange.restorationState = Array("new".utf8)
         try a.exchangeOnce()
@@ -410,7 +410,7 @@ import Testing
         #expect(place.versions() == a.ids)
     }
 
-    /// Whatever a delete fails with: what was replaced stays, sending goes on, packs are put together, and it is tried again.
+    /// After any failed delete, replaced packs stay, sending and merging continue, and the delete is retried.
     @Test(arguments: [405, 409, 423, 500, 0])
     func aDeleteThatFailsStopsNothing(status: Int32) throws {
         let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 2)
@@ -434,7 +434,7 @@ import Testing
         #expect(place.files.count < left / 2 && place.versions() == a.ids)
     }
 
-    /// Where bytes cost money packs are merged once, and what was merged waits.
+    /// On a metered network packs are merged once, and merged packs are not merged again.
     @Test func thrift() throws {
         let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 2)
         var thrifty = OperationControl()
@@ -474,7 +474,7 @@ import Testing
         #expect(try b.store.value(ValueID("large"), at: large)?.data == data)
     }
 
-    /// What a status tells of bytes: all that is to come is known before anything comes, and nothing ever becomes less.
+    /// The byte counts of a status: the total is known before the first byte, and no count ever decreases.
     @Test func bytesToComeAndToGo() throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         final class Told: @unchecked Sendable { var seen: [(done: UInt64, total: UInt64)] = [] }
@@ -513,7 +513,7 @@ import Testing
         #expect(comeLast.now == (pack + 9 << 20, pack + 9 << 20) && isRising(toldLast), "\(comeLast.now)")
     }
 
-    /// What is being done, as a status tells it.
+    /// The stages in a status.
     @Test func stages() throws {
         let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 2)
         final class Told: @unchecked Sendable { var seen: Set<Progress.Stage> = [] }

@@ -97,7 +97,7 @@ import Testing
         #expect(inputs.allSatisfy { place.files[$0] != nil })
     }
 
-    /// A device that was told of packs, and not of their root, takes them at the next exchange after the root is listed.
+    /// A device that saw packs before their root reads them at the next exchange after the root is listed.
     @Test func packsOfARootThatIsListedLateAreTaken() throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         try b.save("b")
@@ -151,7 +151,7 @@ import Testing
         #expect(place.files.count == before, "it is not sent twice")
         try b.exchangeOnce()
         #expect(b.ids == a.ids && a.ids.count == 2)
-        // What has its name and is something else does not count.
+        // A file with its name and other contents does not count.
         a.files.isToldTwice = { name in
             place.files[name] = [1, 2, 3]
             return true
@@ -198,7 +198,7 @@ import Testing
         }
         _ = try reader.exchange.retrieve()
         let ofOriginal = Set(place.files.keys).subtracting(shared)
-        // The clone is shown an old list, so it goes on under the old name.
+        // The clone gets an old listing, so it continues under the old name.
         place.hides = ofOriginal
         for n in 0..<4 {
             try clone.save("c\(n)")
@@ -217,7 +217,7 @@ import Testing
         #expect(clone.ids.isSubset(of: reader.ids) && original.ids.isSubset(of: reader.ids))
     }
 
-    /// Packs are in memory while they are read, and one whose size nobody tells may be as large as any.
+    /// Packs are in memory while they are read, and a pack of unknown size may have the maximum size.
     @Test(arguments: [false, true]) func packsWithoutASizeAreReadOneByOne(tellsSizes: Bool) throws {
         let place = MemoryPlace(), devices = try (0..<5).map { _ in try PackedDevice(place) }
         for (n, device) in devices.enumerated() {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LLVS
 
-/// Large values that are lost at the place, or damaged there, are sent again by whoever has them.
+/// Devices that have lost or damaged large values of a place send them again.
 @Suite("Packed: lost large values") struct PackedLostBlobsTests {
     enum Loss { case deleted, cutShort, flipped }
     private static let day = 125
@@ -91,7 +91,7 @@ import Testing
         try expectWhole(place, isEncrypted, a.ids, version)
     }
 
-    /// Who says so of a part that is whole makes nobody send it.
+    /// A report about a whole part causes no device to send it.
     @Test func claimsAreLookedInto() throws {
         let place = MemoryPlace(), a = try device(place, false)
         try a.save("large", large())
@@ -142,7 +142,7 @@ import Testing
         try claim()
         #expect(try read().count == PackedSettings.claimsRead)
         for _ in 0..<4 { _ = try read() }
-        // What is damaged by now is told, looked at in its turn, and sent again.
+        // A newly damaged part is reported, read in its turn, and sent again.
         place.clock += 20 * 86_400
         for part in parts { place.files[part]?[5_000] ^= 1 }
         let new = try device(place, false)

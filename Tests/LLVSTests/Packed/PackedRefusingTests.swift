@@ -51,7 +51,7 @@ import Testing
         }
         #expect(place.files == others && a.ids == before)
         #expect(try c.exchange.retrieve().problems.isEmpty)
-        // Where its own is there again it goes on, and has taken nothing over.
+        // When its own place is back it continues, and has adopted nothing.
         place.files = own
         for device in [a, b] { try device.exchangeOnce() }
         #expect(a.ids == before && b.ids == before && place.versions() == before && place.names(.root).count == 1)
@@ -78,7 +78,7 @@ import Testing
         #expect(isReset { try b.exchangeOnce() })
     }
 
-    /// A place that is filled anew has the store id that it had, and so is known to all; also after a death, and where two fill it.
+    /// A place that is filled again has its former store id, so all devices recognize it; also after a crash, and if two devices fill it.
     @Test(arguments: [false, true]) func aPlaceThatIsFilledAnewKeepsItsStoreID(dies: Bool) throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place), c = try PackedDevice(place)
         for device in [a, b, c] {
@@ -94,7 +94,7 @@ import Testing
         }
         try a.exchangeOnce()
         #expect(a.known?.roots.map(\.store) == [old] && a.known?.formerStores == [])
-        // The others go on, and send what is missing.
+        // The others continue, and send missing versions.
         for _ in 0..<4 {
             for device in [c, b, a] { try device.exchangeOnce() }
             place.clock += 86_400
@@ -143,7 +143,7 @@ import Testing
         for n in 0..<3 {
             try a.save("\(n)")
             try a.exchangeOnce()
-            // What was merged is deleted.
+            // Merged packs are deleted.
             place.clock += 2
         }
         _ = try b.exchange.retrieve()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LLVS
 
-/// What is told of a remote, and changes nothing: docs/pack-format.md, section 7.
+/// Tests reports about a remote, which change nothing: docs/pack-format.md, section 7.
 @Suite("Packed: reports") struct PackedReportsTests {
     private static let day = 86_400 / Int(MemoryPlace.step), hour = 3_600 / Int(MemoryPlace.step)
 
@@ -12,7 +12,7 @@ import Testing
     }
     private func status(_ device: PackedDevice) throws -> RemoteStatus { try #require(try device.exchange.remoteStatus()) }
 
-    /// Where the place goes on is told to everybody, also to who comes when the pack that said so first was merged.
+    /// The next place is announced to all devices, even to those that come after the first pack with the notice was merged.
     @Test func moved() throws {
         let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 3), b = try PackedDevice(place, fanIn: 3)
         for device in [a, b, a] {
@@ -43,7 +43,7 @@ import Testing
         #expect(throws: StoreError.self) { try single.announceMove(to: "elsewhere") }
     }
 
-    /// Who fills an emptied place anew says so to those who knew it before.
+    /// A device that fills an emptied place again informs those that knew it.
     @Test func seededAnew() throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         for device in [a, b, a, b] {
@@ -94,7 +94,7 @@ import Testing
         #expect(told.count == 1, "\(told)")
     }
 
-    /// What devices are called is told to all that look, also when the packs that said so were merged, and anew when it is another.
+    /// Names of devices are shown to all, even after the packs with them were merged, and again after a change.
     @Test func names() throws {
         let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 3, named: "Ann's laptop"), b = try PackedDevice(place, fanIn: 3)
         func names(_ device: PackedDevice) throws -> [String?] {
@@ -143,7 +143,7 @@ import Testing
         place.clock += 2 * Self.day
         for device in [b, a] { _ = try? device.exchangeOnce() }
         #expect(try codes(b) == [] && place.versions() == a.ids)
-        // What was merged is replaced, and no loss.
+        // Merged packs are replaced, not lost.
         for n in 3..<40 {
             try a.save("\(n)")
             try a.exchangeOnce()
@@ -152,7 +152,7 @@ import Testing
         }
     }
 
-    /// What another device saw is not shown here, for more than an hour.
+    /// A number that another device saw is not listed for more than an hour.
     @Test func withheld() throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place), c = try PackedDevice(place)
         for device in [a, b, c, a, b, c] {
@@ -188,7 +188,7 @@ import Testing
         #expect(try codes(c) == [])
     }
 
-    /// Two rows of packs that go on beside each other.
+    /// Two sequences of packs that continue in parallel.
     @Test func forked() {
         func id(_ n: UInt64) -> PackID { PackID(high: 1, low: n) }
         func link(_ number: UInt32, _ own: UInt64, _ before: UInt64) -> PackedReports.Link {
@@ -199,7 +199,7 @@ import Testing
         let rows = [link(5, 5, 4), link(6, 6, 5), link(6, 16, 5), link(7, 7, 6), link(7, 17, 16), link(8, 8, 7)]
         for one in rows { #expect(reports.link(9, one) == nil, "\(one)") }
         #expect(reports.link(9, link(8, 18, 17)) == 7)
-        // A number that was attempted twice goes on from one of them.
+        // After a number was attempted twice, the sequence continues from one of the attempts.
         reports = PackedReports()
         for one in [link(5, 5, 4), link(5, 15, 4), link(6, 6, 15), link(6, 16, 15), link(7, 7, 16), link(8, 8, 7)] {
             #expect(reports.link(9, one) == nil)
@@ -272,7 +272,7 @@ import Testing
         #expect(known.writers.map(\.number).sorted() == [2, 4])
         #expect(known.writers.contains { $0.id == Base32.encode(PackID.bytes(of: a.writer)) })
         #expect(known.packs > 0 && known.bytes > 0 && known.listed != nil)
-        // Written down, so that it can be compared by who implements it anew.
+        // Fixed values, for other implementations.
         let seen = [PackServices.Seen(writer: 1, number: 2, id: PackID(high: 3, low: 4))]
         #expect(RemoteStatus.fingerprint(PackID(high: 5, low: 6), seen) == "vinoz maluf lonoz zapiz sakit faduv")
         #expect(RemoteStatus.fingerprint(nil, seen) == "" && RemoteStatus.fingerprint(PackID(high: 5, low: 6), []) == "")

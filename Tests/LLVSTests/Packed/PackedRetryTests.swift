@@ -2,7 +2,7 @@ import Testing
 
 @testable import LLVS
 
-/// What cannot be taken costs what it is, and what is whole comes before it: docs/pack-format.md, section 7.
+/// Unusable files cost in proportion to their number, and usable ones are read first: docs/pack-format.md, section 7.
 @Suite("Packed: retries") struct PackedRetryTests {
     private func parts(_ asked: [String]) -> [String] { asked.filter { $0.hasPrefix("read pack1/blob") } }
     private func packs(_ asked: [String]) -> [String] { asked.filter { $0.hasPrefix("read pack1/log") } }
@@ -16,7 +16,7 @@ import Testing
         try device.exchangeOnce()
     }
 
-    /// However many large values are missing, a listing tells of them.
+    /// One listing suffices for any number of missing large values.
     @Test(arguments: [4, 16]) func missingValuesAreLookedForInAListing(count: Int) throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         try sendLarge(a, count)
@@ -94,7 +94,7 @@ import Testing
         #expect(b.ids == a.ids.union(c.ids))
     }
 
-    /// Of files that failed before some are tried again in one exchange, behind what is new, and all in turn.
+    /// One exchange retries some failed files, after new ones, and all in turn.
     @Test func whatIsNewComesFirst() throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place), count = 100
         try a.save("first")
@@ -161,7 +161,7 @@ import Testing
         #expect(tried.count >= count)
     }
 
-    /// Of more files than are kept in mind each, none is read twice in a day.
+    /// Files beyond the remembered number are read at most once a day.
     @Test func veryManyFilesThatAreNoPacks() throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place), count = PackedSettings.badLimit + 200
         place.pace = 1

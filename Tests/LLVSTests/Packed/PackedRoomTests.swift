@@ -20,7 +20,7 @@ import Testing
         return device
     }
 
-    /// What is new is sent, and said to be; the merged pack is tried once in an hour, and told as long as there is no room for it.
+    /// New versions are sent and reported. The merged pack is tried once an hour, and is a problem as long as there is no room.
     @Test func aLogPackThatFitsIsSentAndNothingElseIsTried() throws {
         let place = MemoryPlace(), a = try device(place), b = try PackedDevice(place)
         let id = try a.save("fits")
@@ -53,7 +53,7 @@ import Testing
         #expect(place.versions() == a.ids)
     }
 
-    /// What earlier packs replaced is deleted at once, and then it is tried again.
+    /// Replaced packs are deleted at once, and then it is retried.
     @Test func whatIsDeletedMakesRoom() throws {
         let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 3)
         place.pace = 1
@@ -72,7 +72,7 @@ import Testing
         #expect(place.names(.base).count == 2 && place.versions() == a.ids)
     }
 
-    /// A service that takes no files as large as the packs that are put together: they stay apart, and all else goes on.
+    /// A service refuses files as large as the merged packs: they are not merged, and everything else continues.
     @Test(arguments: [false, true]) func whatIsTooLargeForTheServiceStaysApart(isTold: Bool) throws {
         let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 3), b = try PackedDevice(place)
         place.pace = 1
@@ -87,7 +87,7 @@ import Testing
             #expect(try a.exchange.send().versions == [id])
         }
         #expect(tries == (isTold ? 0 : 1) && place.names(.base).isEmpty && place.versions() == a.ids)
-        // It is remembered, also by another process; what is smaller is put together.
+        // The limit is remembered, also by another process; smaller packs are merged.
         a.restart()
         for n in 0..<8 {
             try a.save("small\(n)")
@@ -110,12 +110,12 @@ import Testing
         #expect(try a.exchange.send().versions.count == 20 && place.versions() == a.ids)
         try b.exchangeOnce()
         #expect(b.ids == a.ids)
-        // What is one version cannot be made smaller, and is told; the next exchange tells it again.
+        // A pack of one version cannot be made smaller, and is reported, in each exchange.
         try a.save("one", StorageConformance.bytes(seed: place.random.next(), count: 900 << 10))
         for _ in 0..<2 { #expect { try a.exchange.send() } throws: { ($0 as? StoreError)?.code == .tooLarge } }
     }
 
-    /// Where nothing has room, what others sent is received all the same; and nothing is lost.
+    /// If there is no room at all, receiving continues, and nothing is lost.
     @Test func receivingGoesOn() throws {
         let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 3), b = try PackedDevice(place)
         for device in [a, b, a] {

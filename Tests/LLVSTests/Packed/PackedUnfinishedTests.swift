@@ -7,7 +7,7 @@ import Testing
 @Suite("Packed: merges that come to no end") struct PackedUnfinishedTests {
     private static let day = 86_400, limit = 1_000 << 10
 
-    /// What ends the upload of a large merged pack.
+    /// The ways in which the upload of a large merged pack ends.
     enum Trouble: CaseIterable {
         /// The line breaks.
         case line

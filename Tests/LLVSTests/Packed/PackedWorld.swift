@@ -4,7 +4,7 @@ import LLVSTesting
 
 /// Some devices, one place, and what must be true of them.
 final class PackedWorld {
-    /// What breaks a rule, from outside: the code of the library is the same.
+    /// The rules that the environment breaks; the code of the library is unchanged.
     enum Mutant: CaseIterable {
         /// Pitfall 1: who made a pack removes those of others of which it has all versions, whatever it lists.
         case content
@@ -21,11 +21,11 @@ final class PackedWorld {
     let mutant: Mutant?, restores: Bool
     /// More torn uploads and lost answers, and fewer versions: the same is sent again and again.
     let isRough: Bool
-    /// What some device got from the place, or was told to be there.
+    /// The versions that some device received from the place, or knows to be there.
     var safe: Set<VersionID> = []
     var backup: [String: [UInt8]]?
     var depth = 0, commits = 0
-    /// What each device has put there; of the mutant that goes by content.
+    /// The packs of each device, for the mutant that deletes by content.
     private var made: [ObjectIdentifier: [String]] = [:]
     var wrong: String?
 
@@ -54,7 +54,7 @@ final class PackedWorld {
     private func add(_ device: PackedDevice) {
         devices.append(device)
         device.files.before = { [unowned self, unowned device] in
-            // Others go on between any two requests.
+            // Other devices run between any two requests.
             if place.hasFaults, depth < 3, Int.random(in: 0..<4, using: &random) == 0 {
                 depth += 1
                 defer { depth -= 1 }
@@ -69,7 +69,7 @@ final class PackedWorld {
         if mutant == .noVerification {
             device.files.made = { meant[$0] = $1 }
             device.files.readsInstead = { meant[$0] }
-            // They would tell of a torn upload before what it replaces is deleted.
+            // They would reveal a torn upload before the packs that it replaces are deleted.
             device.files.tellsSizes = false
         }
         if mutant == .content {
@@ -120,7 +120,7 @@ final class PackedWorld {
         let before = device.ids
         do {
             _ = try device.exchange.retrieve()
-            // Nobody commits here meanwhile: what is new came from there.
+            // The device saves nothing meanwhile, so new versions came from the place.
             safe.formUnion(device.ids.subtracting(before))
             let sent = try device.exchange.send()
             safe.formUnion(Set(sent.versions).intersection(place.versions()))

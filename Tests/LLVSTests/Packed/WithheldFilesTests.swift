@@ -61,7 +61,7 @@ import Testing
         #expect(isRefused(.keyMissing) { try RemoteKeyDirectory.refuseKeys(files) {} })
         files.withholds = { _ in Self.trouble }
         #expect(isRefused(.transport) { try RemoteKeyDirectory.refuseKeys(files) {} })
-        // One that can be read tells of all.
+        // One readable file suffices.
         files.withholds = { $0.contains("root-") ? Self.trouble : nil }
         #expect(isRefused(.keyMissing) { try RemoteKeyDirectory.refuseKeys(files) {} })
     }

@@ -204,7 +204,7 @@ import Testing
             }
             try copy.add(pack.services)
             let made = try copy.finish()
-            // What the library does not know, and passes over, it does not write.
+            // The library does not write the unknown data that it skips.
             if made.bytes != bytes {
                 #expect(vector.name.contains("ignorable"), "\(vector.name)")
                 continue
@@ -259,7 +259,7 @@ import Testing
         }
     }
 
-    /// Whoever makes digests as they like gets no further than a refusal.
+    /// An attacker with valid digests only gets a refusal.
     @Test func anyIndexIsReadOrRefused() throws {
         let made = try smallPack(), seed = Sample.seed ?? (Sample.isDeep ? UInt64.random(in: 0 ... .max) : 1)
         var random = SeededRandom(seed: seed)

@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    /// Where the search is led astray by bytes that nothing vouches for, the answer is the right one or an error, never another.
+    /// If unchecked bytes mislead the search, the result is right or an error.
     @Test func isNotLedAstray() throws {
         let storage = CountingStorage(MemoryStorage()), ids = try Self.ids(4_000)
         let (store, _, place) = try Self.make(storage, ids)
@@ -48,7 +48,7 @@ import Testing
                 at = Int.random(in: 0..<10, using: &random)
             var left = round % 3 == 0 ? 1 : 3
             storage.meddleWithRecords { _, buffer in
-                // What a page begins with: a digit of its first id is another.
+                // The beginning of a page: a digit of its first id differs.
                 guard buffer.count == RecordTable.firstIDSize, left > 0 else { return }
                 left -= 1
                 for j in buffer.indices where buffer[j] == UInt8(ascii: "k") && j + 5 < buffer.count {

@@ -216,7 +216,7 @@ private final class Trickle: PieceReader, @unchecked Sendable {
             let result = try exchange.retrieve()
             #expect(result.problems.map(\.name) == [id.description] && result.problems.map(\.error.code) == [code])
             #expect(try second.allVersionIDs().count == 1)
-            // Whoever has the version and met the bad file writes it anew.
+            // A device that has the version and found the bad file rewrites it.
             let owner = Exchange(store: store, transport: try FolderTransport(path: temporary.path + "/shared"))
             _ = try owner.retrieve(verifyKnown: true)
             #expect(try owner.send().versions == [id])

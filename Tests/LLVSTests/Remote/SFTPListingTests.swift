@@ -2,7 +2,7 @@ import Testing
 
 @testable import LLVS
 
-/// What SFTP servers list: Tests/Network/test_sftp.py asks a real one.
+/// Tests listings of SFTP servers. Tests/Network/test_sftp.py uses a real one.
 @Suite struct SFTPListingTests {
     private func line(_ text: String) -> SFTPListing.Line? { SFTPListing.read(Array(text.utf8)) }
 
@@ -41,7 +41,7 @@ import Testing
         #expect(try SFTPListing("The list").lines().isEmpty)
     }
 
-    /// Names with line ends in them, of others' files: what is beside them is listed, and no part of such a name is a name.
+    /// Foreign names with line ends: other files are listed, and no part of such a name counts as a name.
     @Test(arguments: [
         ("new\nline", ["x", "new\nline", "y"]), ("a\n\nb\n", ["x", "a\n\nb\n", "y"]), (".\nb", ["x", "y"]), ("\nb", ["x", "y"]),
     ])

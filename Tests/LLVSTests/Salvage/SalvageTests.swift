@@ -3,7 +3,7 @@ import Testing
 
 @testable import LLVS
 
-/// What is whole in a damaged store is brought into a new one. (Every damaged byte: Tests/Damage.)
+/// Tests copying the whole parts of a damaged store to a new one. (Every damaged byte: Tests/Damage.)
 @Suite struct SalvageTests {
     /// The places of `bytes` in a file.
     private static func offsets(of bytes: [UInt8], in file: [UInt8]) -> [Int] {
@@ -94,7 +94,7 @@ import Testing
             #expect(version.predecessors == [a.id] && version.branch == "draft")
             #expect(version.metadata[Salvage.metadataKey] == bytes("{\"version\":\"\(d.id)\",\"complete\":true}"))
             #expect(report.damages.contains { $0.version == b.id && $0.lost == .value && $0.value == (try? id("overwritten")) })
-            // What waits appears when another replica brings what is lost.
+            // Waiting versions appear when another replica sends the lost ones.
             let other = try Store.inMemory(), memory = MemoryTransport(name: "\(VersionID.random())")
             let x = try other.add([
                 .init(
@@ -137,7 +137,7 @@ import Testing
         }
     }
 
-    /// Where nothing whole is before the damage in its file, what is made stands on nothing, and the report says so.
+    /// If nothing whole precedes the damage in its file, the new version has no predecessor, and the report says so.
     @Test(arguments: [0, 1]) func whatStandsOnNothingIsToldOf(kind: Int) throws {
         try withTemporaryDirectory { directory in
             let store = try StoreOnDiskTests.open(kind, directory)
@@ -203,7 +203,7 @@ import Testing
     }
 }
 
-/// What damage must not do beside: keep others from working.
+/// Damage must not prevent other operations.
 @Suite struct DamageTests {
     /// A record of a newer format costs itself, and what builds on it waits.
     @Test func aRecordOfANewerFormatStopsNothingElse() throws {
@@ -225,7 +225,7 @@ import Testing
         _ = try store.makeVersion(basedOn: VersionID("good"), changes: [.update(id("k"), data: [2])])
     }
 
-    /// The log tells of damage when no lock is held: its sink may use the store.
+    /// The log reports damage with no lock held: its receiver may use the store.
     @Test func theLogMayCallTheStoreThatIsDamaged() throws {
         try withTemporaryDirectory { directory in
             let store = try StoreOnDiskTests.open(0, directory)
@@ -352,7 +352,7 @@ import Testing
             #expect(
                 result.versions.isEmpty && result.problems.map(\.name) == [a.id.description]
                     && result.problems.map(\.error.code) == [.damaged])
-            // Whoever finds it so and has the version writes it anew.
+            // A device that finds it and has the version rewrites it.
             let again = Exchange(store: source, transport: folder)
             #expect(try again.retrieve(verifyKnown: true).problems.count == 1)
             #expect(try again.send().versions == [a.id])

@@ -179,7 +179,7 @@ import Testing
         for name in ["manifest.json", "chunk-000"] { try memory.deleteSnapshotFile(name) }
         _ = try snapshots.put()
         #expect(try Set(memory.snapshotFileNames()) == ["llvs-v1/manifest.json", "llvs-v1/chunk-000"])
-        // Where one of ours lies there since before, it is read, and goes once there is another.
+        // A snapshot of an earlier build is read, and removed once there is a new one.
         for name in ["manifest.json", "chunk-000"] {
             try memory.writeSnapshotFile(name, try #require(try memory.readSnapshotFile("llvs-v1/" + name)))
             try memory.deleteSnapshotFile("llvs-v1/" + name)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LLVS
 
-/// Folding many small segments into few large ones changes nothing that can be read, whenever it stops, whoever looks.
+/// Compacting many small segments into few large ones changes nothing for readers, whenever it stops.
 @Suite struct CompactionTests {
     let directory = TemporaryDirectory()
     var path: String { directory.path + "/store" }
@@ -85,7 +85,7 @@ import Testing
         let report = try compact()
         #expect(report.folded == 30 && report.made == 1 && report.deleted == 0)
         #expect(try names().count == 31)
-        // What they were folded into stands for them.
+        // The compacted segment replaces them.
         let reader = try open()
         #expect(try StorageConformance.scan(reader) == all)
         #expect(reader.filesOpened == 2)
@@ -142,7 +142,7 @@ import Testing
         #expect(try records() == Set(all))
         #expect(try compact().deleted == 4)
         #expect(try records() == Set(all))
-        // Of another machine, nobody knows whether it lives.
+        // Whether a writer on another machine still runs is unknown.
         var foreign = bytes
         foreign[40] ^= 1
         foreign.withUnsafeMutableBytes { b in
@@ -375,7 +375,7 @@ import Testing
             let crash = Crash(after: step)
             for _ in 0..<2 { _ = try? compact(copied) { $0.system = crash.system } }
             #expect(try records(copied) == all, "step \(step)")
-            // Those who come later finish it, whatever was left.
+            // Later handles finish it, whatever its state.
             try compact(copied)
             #expect(try records(copied) == all, "step \(step)")
             try compact(copied)
@@ -443,7 +443,7 @@ import Testing
     @Test(arguments: [false, true]) func aSegmentThatBecomesShorterMeanwhileIsFoldedAnotherTime(_ inPlace: Bool) throws {
         let all = Set(try fill(0..<4, size: 4_000))
         var givenUp = 0, made = 0
-        // Of the four segments the usual run takes two.
+        // The usual run uses two of the four segments.
         for name in try names().enumerated().filter({ $0.offset % sample(usual: 2, deep: 1) == 0 }).map({ $0.element }) {
             var step = 1
             while true {

@@ -67,7 +67,7 @@ import Testing
         #expect(try connection.integer("PRAGMA cell_size_check", doing: "Testing") == 1)
     }
 
-    /// Of somebody else's database the log stays as it is, and nothing is mapped.
+    /// The log of a foreign database stays unchanged, and nothing is mapped.
     @Test func aCopy() throws {
         let connection = try connection(.copy)
         #expect(llvs_sqlite_configure(connection.sqlite, connection.handle, 1006, -1) == 1)
@@ -84,7 +84,7 @@ import Testing
         connection.close()
     }
 
-    /// What the switches are for: SQL that would do more than hold bytes does not.
+    /// The effect of the switches: SQL that would do more than store bytes has no effect.
     @Test func statementsThatDoMore() throws {
         let connection = try connection()
         for statement in [
@@ -100,7 +100,7 @@ import Testing
         #expect(try connection.integer("SELECT count(*) FROM records", doing: "Testing") == 1)
     }
 
-    /// What SQLite does not bind is not stored as NULL.
+    /// A value that SQLite cannot bind is not stored as NULL.
     @Test func aValueThatCannotBeBoundFailsTheStatement() throws {
         let connection = try connection(), large = [UInt8](repeating: 0x61, count: 2_000)
         try connection.run("CREATE TABLE values_of_the_test (value)", doing: "Testing")

@@ -21,7 +21,7 @@ import Testing
             #expect(size % 4096 == 0 && size - Int(places[i].offset + places[i].length) < 4096)
         }
         try StorageConformance.append(storage, [record("LARGE", 400_000)])
-        // Whoever looks, or has a copy of the file as it is, finds all of it and nothing wrong.
+        // A reader, or a copy of the present file, has everything and no damage.
         let reader = try files.open(), all = [record("A")] + (0..<40).map { record("V\($0)", 100) } + [record("LARGE", 400_000)]
         #expect(try StorageConformance.scan(reader) == all && reader.damages.isEmpty)
         var damages: [StorageDamage] = []
@@ -39,7 +39,7 @@ import Testing
         #expect(try StorageConformance.scan(files.open()) == all)
     }
 
-    /// Nothing tells of a frame that goes into the room but the time at which the file was changed, which moves in steps.
+    /// Only the file's change time, which is coarse, shows a frame that is written into the room.
     @Test func othersAreSeenThoughTheSizeStays() throws {
         let storage = try files.open(), reader = try files.open()
         for i in 0..<20 {
@@ -159,7 +159,7 @@ import Testing
         #expect(try StorageConformance.scan(again) == whole && again.damages.isEmpty)
     }
 
-    /// What a power cut can leave of a close: the seal, and the room that was to go before it.
+    /// A power cut during a close can leave the seal, and the room that was to be removed before it.
     @Test func aSealWithRoomBehindItIsFoldedAsOneThatWasNotSealed() throws {
         for name in ["A", "B"] {
             let storage = try files.open()

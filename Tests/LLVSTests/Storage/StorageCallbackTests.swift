@@ -5,7 +5,7 @@ import Testing
 
 /// A storage of the host's, over an array.
 @Suite struct StorageCallbackTests {
-    /// What a host might have: an array, a dictionary, and a taste for trouble.
+    /// A storage as a host might have: an array and a dictionary, with faults.
     final class Host: @unchecked Sendable {
         var records: [[UInt8]] = []
         var caches: [String: [UInt8]] = [:]
@@ -13,7 +13,7 @@ import Testing
         var page = Int.max
         var keepsCaches = true
         var failure: (any Error)?
-        /// What reading the record of that number throws, from a byte on.
+        /// The error of reading the record with that number, from an offset on.
         var unreadable: (record: Int, from: UInt64, error: StoreError)?
         var closes = 0, releases = 0
         /// Stores call one at a time, but two stores may be on it.
@@ -80,7 +80,7 @@ import Testing
         #expect(host.records.count == 1)
     }
 
-    /// A record that the host cannot read is told of, and the rest is verified all the same.
+    /// A record that the host cannot read is reported, and the rest is verified all the same.
     @Test(arguments: [StoreError.Code.damaged, .io, .notFound, .permission], [0 as UInt64, 150_000])
     func aVerificationGoesOnBehindWhatTheHostCannotRead(_ code: StoreError.Code, _ from: UInt64) throws {
         let host = Host()
@@ -96,7 +96,7 @@ import Testing
         let open = try store.verify()
         #expect(
             open.versions == (from == 0 ? 1 : 2) && !open.damages.isEmpty && open.damages.allSatisfy { $0.version == first.id }, "\(open)")
-        // What is read at once is all or nothing: of the first block not even the header can be read.
+        // A read succeeds as a whole or not at all: not even the header of the first block can be read.
         #expect(try open.damages.map(\.value) == [from == 0 ? nil : id("b")])
         host.unreadable = nil
         #expect(try store.verify().isWhole)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LLVS
 
-/// What the file storage does beyond the conformance suite: tails, damage, failing disks, foreign directories.
+/// Tests the file storage beyond the conformance suite: tails, damage, failing disks, foreign directories.
 @Suite struct StorageFileTests {
     let directory = TemporaryDirectory()
     var path: String { directory.path + "/store" }
@@ -227,7 +227,7 @@ import Testing
             let last = try StorageConformance.append(writer, [records[3]])[0]
             try writer.close(discarding: !sealed)
             let file = segmentPaths[0], bytes = try contents(file)
-            // Of the room behind the last frame of an unsealed segment a part will do.
+            // A part of the room after the last frame of an unsealed segment suffices.
             for offset in bytes.indices.prefix(Int(last.offset + last.length) + 100) {
                 for bit in [0x01, 0x80] as [UInt8] {
                     var flipped = bytes
@@ -352,7 +352,7 @@ import Testing
         #expect(Set(try StorageConformance.scan(open())) == [record("A"), record("B"), record("C")])
     }
 
-    /// What is committed into a file without a name is lost when the handle is closed.
+    /// Commits into a file without a name are lost when the handle is closed.
     @Test(arguments: [Durability.full, .normal]) func aDeletedStoreTakesNoVersions(_ durability: Durability) throws {
         for isMadeAnew in [false, true] {
             let writer = try open { $0.durability = durability }
@@ -362,7 +362,7 @@ import Testing
             if isMadeAnew { try open().close(discarding: false) }
             #expect(code { try StorageConformance.append(writer, [record("B")]) } == .notFound)
             #expect(code { try writer.close(discarding: false) } == nil)
-            // What somebody deleted is not brought back.
+            // Deleted files are not restored.
             #expect(segmentPaths.isEmpty && isMadeAnew == ((try? System.status(path)) != nil))
             TemporaryDirectory.remove(path)
 
@@ -400,7 +400,7 @@ import Testing
         var writesLeft = Int.max
         var syncsLeft = Int.max
         var writesWholly = false
-        /// Of writes.
+        /// Failures of writes.
         var failure = Errno(ENOSPC)
         var system: FileSystem {
             var system = FileSystem()
@@ -466,7 +466,7 @@ import Testing
         try storage.close(discarding: false)
     }
 
-    /// If the medium was full, the segment goes on: see `aFullMediumKeepsNothingOfWhatWasRefused`.
+    /// If the medium was full, the segment continues: see `aFullMediumKeepsNothingOfWhatWasRefused`.
     @Test(arguments: [EIO, ENOSPC]) func afterAFailedWriteTheSegmentIsAbandoned(failure: Int32) throws {
         let faults = Faults(), isFull = failure == ENOSPC, expected: StoreError.Code = isFull ? .noSpace : .io
         faults.failure = Errno(failure)

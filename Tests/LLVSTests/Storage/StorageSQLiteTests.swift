@@ -4,7 +4,7 @@ import Testing
 
 @testable import LLVS
 
-/// What the SQLite storage does beyond the conformance suite.
+/// Tests the SQLite storage beyond the conformance suite.
 @Suite struct StorageSQLiteTests {
     let directory = TemporaryDirectory()
     var path: String { directory.path + "/store.sqlite" }
@@ -94,7 +94,7 @@ import Testing
         #expect(code { _ = try open { $0.readOnly = true } } == .newerFormat)
     }
 
-    /// SQLite goes on writing into files that have no name any more.
+    /// SQLite continues to write into files without names.
     @Test(arguments: ["all", "log", "replaced", "moved"]) func aDeletedDatabaseTakesNoVersions(_ what: String) throws {
         for durability in [Durability.full, .normal] {
             let storage = try open { $0.durability = durability }
@@ -116,7 +116,7 @@ import Testing
             #expect(code { _ = try StorageConformance.scan(reader) } == .notFound)
             if durability == .normal { #expect(code { try storage.sync() } == .unknownOutcome) }
             if what == "moved" {
-                // Put back, it is the one that is open.
+                // After restoring it, it is the open one.
                 try System.rename(path + "-moved", path)
                 try StorageConformance.append(storage, [record("B")])
             }
@@ -153,7 +153,7 @@ import Testing
         #expect(met.count == 3 && found == 2)
     }
 
-    /// Somebody takes away a row that this handle wrote behind one that it has not read, and gives another the highest number.
+    /// A row of this handle, after one that it has not read, is deleted, and another row gets the highest number.
     @Test func aRowOfTheHighestNumber() throws {
         let storage = try open(), other = try open()
         try StorageConformance.append(other, [record("A"), record("B")])

@@ -103,7 +103,7 @@ import Testing
         let (store, _) = try open(0)
         let head = try fill(store, 1_500)
         let all = try expected(store, at: head, 1_500)
-        // Those that a merge kept have sizes that the map does not tell.
+        // The map does not have the sizes of values that a merge preserved.
         for start in [0, 700, all.count - 90] {
             let after = start == 0 ? nil : all[start - 1].id
             for limit in [1, 100, 5_000, 100_000, 3_000_000] {

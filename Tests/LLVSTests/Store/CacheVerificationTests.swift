@@ -3,7 +3,7 @@ import Testing
 
 @testable import LLVS
 
-/// Caches whose checksums are right and whose contents are not: somebody made them so, or the library did.
+/// Tests caches with right checksums and wrong contents, made by an attacker or by a defect.
 @Suite struct CacheVerificationTests {
     enum Forgery: String, CaseIterable { case predecessor, timestamp, branch, hidden, invented, keys, map, patchedMap }
 
@@ -55,7 +55,7 @@ import Testing
             let ordinal = try #require(store.quietHistory.ordinal(of: last.id)), before = try store.maps.map(ordinal - 1)
             switch forgery {
             case .map, .patchedMap:
-                // What prevailed at the version before, as if it did at this one.
+                // The map of the previous version under the id of this one.
                 store.lock.withWrite { store.maps.persisted = nil }
                 let base = forgery == .map ? ordinal : ordinal - 700
                 let flattened = try forgery == .map ? before : store.maps.map(base)

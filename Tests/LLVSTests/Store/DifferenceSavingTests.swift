@@ -135,7 +135,7 @@ import Testing
         #expect(with * 20 < without)
     }
 
-    /// `auto`: a store that is new, or has differences, also after it was opened anew; no other.
+    /// `auto`: new stores and those with differences make some, also after they were opened again; others do not.
     @Test(arguments: [0, 1]) func whichStoresHaveDifferences(kind: Int) throws {
         try withTemporaryDirectory { directory in
             for (i, (first, then, has)) in [
@@ -234,7 +234,7 @@ import Testing
         }
     }
 
-    /// What has nothing in common with what was there is stored as it is, and soon not looked at.
+    /// Values that have nothing in common with earlier ones are stored whole, and soon no longer compared.
     @Test func picturesAreStoredWhole() throws {
         let store = try Store.inMemory()
         var head = try store.makeVersion(

@@ -5,7 +5,7 @@ import Testing
 
 /// Walks through history with conditions, beside what looking at every version says.
 @Suite struct HistoryWalkTests {
-    /// What a query is to give, found without indexes.
+    /// The expected result of a query, found without indexes.
     private static func expected(_ store: Store, _ query: HistoryQuery) throws -> [HistoryWalk.Step] {
         func reachable(_ starts: [VersionID]) throws -> Set<VersionID> {
             var seen = Set(starts), stack = starts
@@ -139,7 +139,7 @@ import Testing
         #expect(steps.map(\.kind) == [.remove, .insert])
         #expect(storage.reads - before <= 8)
         #if DEBUG
-        // Of another who has half of it, one page of what he lacks.
+        // One page of the versions that another device, which has half of them, lacks.
         let behind = try store.history()[1_400]
         #expect(try Work.versions.counting { _ = try store.walk(HistoryQuery(hiding: [behind])).next(.max) } <= 1_402)
         #expect(try Work.versions.counting { _ = try store.walk().next(10) } == 10)

@@ -113,7 +113,7 @@ func expectEnd(_ body: @escaping () throws -> Void, at place: SourceLocation = #
             let bytes = try #require(try builder.finish(RandomName(high: 1, low: 2)))
             #expect((FlatMap(bytes, versionLimit: 1) == nil) == isVoid, "\(size)")
         }
-        // What deflates best is kept, and comes back.
+        // The most compressible value is stored and read.
         let store = try memoryStore(), zeros = [UInt8](repeating: 0, count: 20_000_000)
         let made = try store.makeVersion(basedOn: nil, changes: [.insert(try id("k"), data: zeros)])
         #expect(try store.value(id("k"), at: made.id)?.data == zeros)
@@ -397,7 +397,7 @@ func expectEnd(_ body: @escaping () throws -> Void, at place: SourceLocation = #
         #expect(try told.contains(VersionID("child")) && told.contains(VersionID("of-root")))
     }
 
-    /// While a version that waited is let in it neither waits any more nor is it in the history: whoever asks for it then finds it.
+    /// While a waiting version is admitted, it is in neither list; a lookup at that moment finds it.
     @Test func whatIsBeingLetInIsFound() throws {
         let (store, storage) = try hookedStore(), child = try VersionID("child")
         let large = try Value.Change.insert(id("large"), data: [UInt8](repeating: 1, count: 100))

@@ -8,7 +8,7 @@ import LLVSTestSupport
 import Testing
 @testable import LLVS
 
-/// What a store that somebody else made, or damaged, can make this side spend, counted as in `HostileCostTests`.
+/// Counts the costs that a foreign or damaged store can cause, as `HostileCostTests` does.
 @Suite struct HostileStoreCostTests {
     /// Lines of versions that cannot be kept, since what all of them build on is damaged: what they have in common is gone over once.
     @Test func salvageOfManyHeads() throws {
@@ -75,13 +75,13 @@ import Testing
         }
         let store = try memoryStore()
         let result = try StoreImporter.importStore(at: path, into: store)
-        // What can be compared is taken; from where it becomes too much each is a problem.
+        // Versions are imported as long as comparing them is affordable; each later one is a problem.
         #expect(result.versions.count > 400 && result.versions.count < 600)
         #expect(result.versions.count + result.problems.count == count)
         #expect(result.problems.contains { $0.error.code == .damaged && $0.error.message.contains("again and again") })
     }
 
-    /// A cache that tells of a line of versions, and of heads, whose records are damaged: they leave the history together.
+    /// A cache contains a line of versions, or heads, with damaged records: they are withdrawn together.
     @Test(arguments: [true, false]) func versionsOfACacheThatCannotBeRead(areHeads: Bool) throws {
         try HostileCostTests.isLinear(1_010) { size in
             let directory = TemporaryDirectory(), path = directory.path + "/store"
@@ -119,7 +119,7 @@ import Testing
             var damaged: Set<VersionID> = []
             for i in 0..<size {
                 _ = try store.set(["good \(i)": "1"], root)
-                // Of so many changes that they are read from the record.
+                // With so many changes that they are read from the record.
                 let changes = try (0...MapPolicy.longestKeptList).map { Value.Change.insert(try ValueID("bad \(i) \($0)"), data: [1]) }
                 var made = try store.makeVersion(basedOn: root.id, changes: changes)
                 if areBehind { made = try store.set(["top \(i)": "1"], made) }

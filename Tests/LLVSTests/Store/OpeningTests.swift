@@ -78,7 +78,7 @@ import Testing
         #expect(throws: StoreError.self) { try paced.look() }
         #expect(throws: StoreError.self) { try paced.look() }
         #expect(heard.all.count == before + 2)
-        // A part that is cancelled cancels the whole.
+        // Cancelling a part cancels the whole.
         let other = Heard(), whole = other.control.paced(.reading, doing: "Trying")
         other.limit = 1
         #expect(throws: StoreError.self) { try whole.forPart.check(.writing, 0, of: 0, doing: "A part") }

@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    /// Nobody need read or verify first.
+    /// Without a read or verification before.
     @Test(arguments: Place.allCases) func theNextRetrieveBringsItBack(place: Place) throws {
         try withTemporaryDirectory { directory in
             let subject = Subject(directory, place), (a, b) = try Self.make(subject, withLarge: false)
@@ -98,7 +98,7 @@ import Testing
         }
     }
 
-    /// What was not synced may be what a power cut left: a batch that is not whole was never there.
+    /// An unsynced frame may be torn by a power cut: no part of an incomplete batch counts.
     @Test func aFrameThatMayBeTornCountsAsAWhole() throws {
         try withTemporaryDirectory { directory in
             let store = try StoreOnDiskTests.open(0, directory)

@@ -14,13 +14,13 @@ import Testing
         }
     }
 
-    /// What is made of `count` roots that fight over one value.
+    /// Makes `count` roots that conflict in one value.
     static func heads(_ store: Store, _ count: Int) throws -> [Version] {
         let base = try store.set(["k": "0"], nil)
         return try (0..<count).map { try store.set(["k": "v\($0)", "own \($0)": "x"], base) }
     }
 
-    /// Whoever hears of a version may make it again, or wait for somebody who does: it is done by then.
+    /// An observer may make the reported version again, or wait for a thread that does: it is complete by then.
     @Test func anObserverMakesTheSameAgain() throws {
         let (store, _) = try hookedStore()
         let id = try VersionID("named"), changes = [Value.Change.insert(try ValueID("k"), data: [1])]
@@ -74,7 +74,7 @@ import Testing
         func publish(_ ordinal: UInt32) { history.publish(ordinal, place: RecordPlace(segment: 0, offset: 0, length: 1), checksum: 0) }
         let root = append(1), next = append(2, on: root)
         history.noteKeys(next, count: 1) { _ in 7 }
-        // Somebody else stored the first of the two meanwhile.
+        // Another handle stored the first of the two meanwhile.
         let theirs = append(1)
         publish(theirs)
         history.drop(root)
@@ -257,7 +257,7 @@ import Testing
         }
     }
 
-    /// Some come while others are waited for, some while a sync runs; nobody is forgotten, and nobody is let go too early.
+    /// Some saves join while others wait, some during a sync. None is forgotten, and none returns too early.
     @Test func allWhoWaitForASyncAreLetGo() throws {
         let gate = GroupCommit(), lock = Lock()
         nonisolated(unsafe) var appended: UInt64 = 0, synced: UInt64 = 0
@@ -396,7 +396,7 @@ import Testing
             nonisolated(unsafe) var isClosed = false
             let errors = Parallel.run(threads: 6, times: 1) { thread, _ in
                 if thread == 0 {
-                    // However long that takes, the others go on until then.
+                    // The others continue until then, however long that takes.
                     defer { lock.withLock { isClosed = true } }
                     usleep(5_000)
                     try store.close()

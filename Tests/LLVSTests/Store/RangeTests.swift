@@ -30,7 +30,7 @@ import Testing
         .range(from: bytes("z"), to: bytes("a")),
     ]
 
-    /// What is asked for by prefix, bounds and neighbours is what satisfies each of them.
+    /// A query by prefix, bounds and neighbours returns the values that satisfy all of them.
     @Test func aRangeIsWhatSatisfiesAllThatIsGiven() throws {
         let texts = ["", "a", "b", "ba", "bb", "c"].map { bytes($0) } + [[0xFF], [0xFF, 0xFF], [0x62, 0xFF]]
         let named = texts.filter { !$0.isEmpty }

@@ -182,7 +182,7 @@ import Testing
         let merged = try store.merge(left[19].id, with: right[19].id, arbiter: BuiltInArbiter.mostRecentChange)
         #expect(storage.reads == made)
         #expect(try store.text("k15", merged) == "wrong" && store.text("k5", merged) == "left" && store.text("k25", merged) == "wrong")
-        // Where the bytes are that were brought over is known: no table is searched for them.
+        // The locations of preserved bytes are known: no table is searched for them.
         let ordinal = try store.requireOrdinal(merged.id)
         for key in ["k15", "k25"] {
             let entry = try bytes(key).withUnsafeBytes { try store.maps.map(ordinal)?.lookup($0) }
@@ -245,7 +245,7 @@ import Testing
         let store = try memoryStore()
         let base = try store.set(["a": "1", "b": "1"], nil)
         let changed = try store.set(["a": "2"], base)
-        // Only a merge takes over what an ancestor stored; a revert stores the same bytes anew.
+        // Only a merge preserves bytes of an ancestor; a revert stores the same bytes again.
         let other = try store.set(["b": "2"], base)
         let second = try store.merge(changed.id, with: other.id, arbiter: Preserving(references: [.init(id: id("a"), version: base.id)]))
         let first = try store.set(["a": "3"], base)

@@ -8,7 +8,7 @@ import Testing
     /// Bytes that do not deflate, and that are found in a file by how they begin.
     static func noise(_ seed: UInt64, _ count: Int) -> [UInt8] { StorageConformance.bytes(seed: seed, count: count) }
 
-    /// What is damaged: which bytes of the values, or what becomes of the blob's file.
+    /// A kind of damage: bytes of the values, or of the blob's file.
     enum Damage: String, CaseIterable { case smallValue, valueInSealedRecord, table, blobBody, blobHeader, blobGone, blobIsDirectory }
 
     static let small = noise(1, 100), middle = noise(2, 200_000), large = noise(3, (1 << 20) + 50_000), other = noise(4, 300)
@@ -96,7 +96,7 @@ import Testing
 
             store = try StoreOnDiskTests.open(kind, directory)
             let beside = try StoreOnDiskTests.open(kind, directory, readOnly: true)
-            // Where a blob is gone, or nothing of a small record can be read, the versions wait: any retrieve brings them.
+            // If a blob is missing, or a small record is unreadable, the versions wait: any retrieve restores them.
             let isHere = try !store.allVersionIDs().isEmpty
             let exchange = Exchange(store: store, transport: place)
             if isHere {
@@ -184,7 +184,7 @@ import Testing
         }
     }
 
-    /// What is whole stays, and what another made under the id is not taken for what was lost.
+    /// Whole parts stay, and contents that another device made under the id do not replace the lost ones.
     @Test(arguments: ["small", "middle", "large", "metadata", "removed"]) func aDamagedVersionIsNotRepairedWithAnother(_ what: String)
         throws
     {

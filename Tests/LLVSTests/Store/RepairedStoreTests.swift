@@ -4,7 +4,7 @@ import Testing
 
 @testable import LLVS
 
-/// What could come between a repair and its being one: caches, other handles, compactions, copies, hostile files.
+/// Tests what could undo a repair: caches, other handles, compactions, copies, hostile files.
 @Suite struct RepairedStoreTests {
     typealias Damage = RepairTests.Damage
 
@@ -47,7 +47,7 @@ import Testing
         #expect(report.damages.allSatisfy { $0.lost == .nothing } && report.pending == 0, "\(report.damages)")
     }
 
-    /// A database has no files of caches that could be put back.
+    /// A database has no files of caches that could be restored.
     @Test(arguments: [(0, "renewed"), (0, "lost"), (0, "put back"), (1, "renewed"), (1, "opened between")])
     func cachesOfBeforeTheRepairDoNoHarm(kind: Int, what: String) throws {
         try withTemporaryDirectory { directory in
@@ -148,7 +148,7 @@ import Testing
         }
     }
 
-    /// Whoever is in the middle of a large value goes on with the whole one.
+    /// A reader in the middle of a large value continues with the repaired one.
     @Test func aLargeValueIsReadOnWhileItIsReplaced() throws {
         try withTemporaryDirectory { directory in
             let (place, ids) = try Self.damaged(0, directory)
@@ -183,7 +183,7 @@ import Testing
             try store.close()
             try RepairTests.damage(.table, directory)
             store = try StoreOnDiskTests.open(kind, directory)
-            // Of a record whose first bytes are lost nobody knows that it was here.
+            // If the first bytes of a record are lost, its existence is unknown.
             guard try store.contains(ids[0]) else { return try store.close() }
             let hostile = try Store.inMemory(), place = MemoryTransport(name: directory + "hostile")
             var changes: [Value.Change] = [
@@ -230,7 +230,7 @@ import Testing
             for _ in 0..<2 {
                 #expect(try store.version(ids[0])?.metadata == version.metadata && store.allVersionIDs().count == ids.count)
                 #expect(try RepairTests.isWhole(store, [ids[0], ids[1_000]]))
-                // Nobody can tell any more that the damaged bytes were those of this version.
+                // It can no longer be determined that the damaged bytes belonged to this version.
                 #expect(try store.verify().damages.allSatisfy { $0.lost == .nothing || $0.version == nil })
                 try store.close()
                 store = try StoreOnDiskTests.open(0, directory)

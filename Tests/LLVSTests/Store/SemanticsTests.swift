@@ -122,7 +122,7 @@ import Testing
 
     // MARK: Merging
 
-    /// A step of a fold may be stored by somebody else while the fold goes on.
+    /// Another handle may store a step of a fold during the fold.
     @Test func aFoldTakesAStepThatWasStoredMeanwhile() throws {
         struct Meddling: MergeArbiter {
             let oldest: VersionID, others: [VersionID]

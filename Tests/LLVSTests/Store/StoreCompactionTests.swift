@@ -84,7 +84,7 @@ import Testing
         #expect(try segments.count > 80)
         #expect(try files(open()) < 70)
 
-        // Without, every file is opened, until somebody asks for it. Who opens it for writing is somebody.
+        // Without compaction every file is opened, until a caller requests it or opens the store for writing.
         TemporaryDirectory.remove(path)
         try openAndSave(100)
         #expect(try files(open()) >= 100)

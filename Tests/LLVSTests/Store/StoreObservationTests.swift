@@ -41,7 +41,7 @@ import Testing
     @Test(arguments: ["file", "sqlite", "file, not told", "sqlite, not told"]) func versionsOfOthersAreHeardOf(how: String) throws {
         let directory = TemporaryDirectory(), kind = how.hasPrefix("file") ? "file" : "sqlite"
         let reader = try Self.open(kind, directory, asks: !how.hasSuffix("not told")), writer = try Self.open(kind, directory)
-        // What came before is picked up at first.
+        // Earlier versions are reported first.
         var last = try writer.set(["x": "0"], nil)
         let heard = Heard()
         let observation = try reader.observeAdditions { heard.add() }
@@ -62,7 +62,7 @@ import Testing
         try become("the last of many") { try reader.contains(last.id) && heard.count > known }
         #expect(heard.count - known < 300 && !heard.overlapped)
         observation.cancel()
-        // One that goes on hears of what this one does not: it looks in the same way, several times.
+        // A second observer that continues reports what this one must not: it polls in the same way, several times.
         let witness = try Self.open(kind, directory, asks: !how.hasSuffix("not told")), silent = heard.count, others = Heard()
         let witnessing = try witness.observeAdditions { others.add() }
         for i in 1...3 {
@@ -89,7 +89,7 @@ import Testing
         try become("an own version") { heard.count == 1 }
         last = try store.set(["x": "1"], last)
         try become("the next") { heard.count == 2 }
-        // One registration ends; another goes on.
+        // One registration ends; another continues.
         let other = Heard()
         let second = try store.observeAdditions { other.add() }
         observation.cancel()

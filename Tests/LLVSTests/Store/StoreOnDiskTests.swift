@@ -229,7 +229,7 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
     }
 }
 
-/// What is kept beside the records to open faster: never needed, never believed without looking.
+/// Tests the caches beside the records: never needed, never trusted without checks.
 @Suite struct StoreCacheTests {
     /// A store with enough versions to be worth a cache; what is at some of them.
     static func fill(_ directory: String, kind: Int = 0) throws -> [VersionID: [String: String]] {
@@ -277,7 +277,7 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
                 try writeFile("\(caches)/\(name)", whole)
             }
             try Self.check(directory, states, fromCache: true)
-            // What others add later is behind what the caches know.
+            // Versions that others add later come after those in the caches.
             let store = try StoreOnDiskTests.open(0, directory)
             let more = try store.set(["more": "1"], store.mostRecentHead())
             states[more.id] = try store.state(more.id)
@@ -314,12 +314,12 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
         }
     }
 
-    /// In a database the caches lie beside the records, and what tells where to go on is the last row.
+    /// In a database the caches are beside the records, and the last row determines where to continue.
     @Test func aDatabaseOpensFromItsHistoryUnlessItsRowsAreOthers() throws {
         try withTemporaryDirectory { directory in
             var states = try Self.fill(directory, kind: 1)
             try Self.check(directory, states, fromCache: true, kind: 1)
-            // What others add later is behind what the caches know: also while the store is open.
+            // Versions that others add later come after those in the caches, also while the store is open.
             let store = try StoreOnDiskTests.open(1, directory), other = try StoreOnDiskTests.open(1, directory)
             #expect(store.caches.versions > 0)
             let more = try other.set(["more": "1"], other.mostRecentHead())

@@ -87,7 +87,7 @@ extension Store {
         }
     }
 
-    /// What ends another implementation's process, or it cannot name, is not made here.
+    /// Metadata that crashes another implementation, or that it cannot name, is refused.
     @Test func metadataThatOthersCannotReadIsNotMade() throws {
         let store = try memoryStore(), base = try store.set(["x": "1"], nil), other = try store.set(["x": "2"], nil)
         for pairs in [
@@ -145,7 +145,7 @@ extension Store {
         #expect(try store.heads().map(\.id) == [m.id])
         #expect(throws: StoreError.self) { try store.merge(a.id, with: b.id, arbiter: Recorder2()) }
         let reverted = try store.revert(b.id, at: m.id), undone = try #require(reverted.version)
-        // What both sides did alike is undone for both.
+        // Equal changes of both sides are undone for both.
         #expect(reverted.undone.map(\.description) == ["both", "equal", "fight", "gone", "new b", "theirs"])
         #expect(reverted.superseded.isEmpty)
         #expect(try store.text("theirs", undone) == "0")
@@ -233,7 +233,7 @@ extension Store {
                 states[version.id] = state
             }
             for version in versions.shuffled(using: &random) {
-                // Now and then every map is made anew from the records.
+                // Now and then every map is rebuilt from the records.
                 if Int.random(in: 0..<4, using: &random) == 0 { store.maps.cache.removeAll() }
                 let now = try store.state(version.id).mapValues { String($0.prefix { $0 != "@" }) }
                 #expect(now == states[version.id], "seed \(seed)")

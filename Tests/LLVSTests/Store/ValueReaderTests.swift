@@ -97,7 +97,7 @@ import Testing
         before = storage.bytesRead
         for at in stride(from: 2_000_010, to: 2_020_000, by: 10) { #expect(try part(reader, at, 10) == Array(value[at..<at + 10])) }
         #expect(storage.bytesRead == before, "who reads on within a block reads it once")
-        // What is wanted nowhere is not read.
+        // Without memory for it, a value is not read.
         let id = Array("v".utf8)
         let told = try id.withUnsafeBytes { try store.fetch($0, at: made.id) { _ in nil } }
         guard case .copied(value.count, _) = told else { Issue.record("\(told)"); return }

@@ -31,7 +31,7 @@ import Testing
             for addition in try store.add(received) { if case .problem(let error) = addition { throw error } }
         }
         func made(_ version: Version) throws -> Double { try #require(try store.version(version.id)).madeAt }
-        /// What a link or a pack that came in would tell.
+        /// The problems that a received link or pack would report.
         func told() -> [ExchangeProblem] { store.tellingOfClocks(ExchangeResult()).problems }
     }
 
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    /// Who has the versions by way of another sees the makers' clocks as well; nothing of what one device noted is sent on.
+    /// A device that receives the versions from another sees the makers' clocks as well; no device's own notes are sent on.
     @Test func whatADeviceSaysOfItsClockTravels() throws {
         let ann = Device(try memoryStore()), bob = Device(try memoryStore(), now: Self.today + Self.year), eve = Device(try memoryStore())
         let ahead = try bob.save("1", on: nil)
@@ -158,7 +158,7 @@ import Testing
             #expect(ann.told().count == count)
             bob.now += 1
         }
-        // A name that is too long is none, and such a device was told of.
+        // A name that is too long is ignored, and the device was already reported.
         let long = try bob.save("long", on: nil, device: String(repeating: "x", count: 100_000))
         try ann.take([long], from: bob)
         #expect(ann.told().isEmpty)
@@ -169,7 +169,7 @@ import Testing
         #expect(try ann.told().isEmpty && ann.made(hour) == ann.now)
     }
 
-    /// What is no number there is as good as nothing.
+    /// A value that is no number counts as absent.
     @Test(arguments: ["", "x", "1 ", "[1]", "\"1\"", "1e999", "-", "NaN", "01"]) func whatIsNoClockIsPassedOver(text: String) throws {
         let ann = Device(try memoryStore())
         var metadata = Metadata()

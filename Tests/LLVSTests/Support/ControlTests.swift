@@ -68,7 +68,7 @@ import Testing
         // Twice more for the name of the new store's segment.
         let ofWhole = try salvaged("/whole", "/whole-salvaged")
         #expect(ofWhole == 6 * count + 2, "\(ofWhole)")
-        // What builds on what is lost is also followed back, and its changes are taken and read once more.
+        // Descendants of lost versions are traced back as well, and their changes are read once more.
         let lost = try Store(path: temporary.path + "/lost"), first = try Self.line(lost, 1)
         try lost.close()
         let segments = try System.names(in: temporary.path + "/lost/segments")
@@ -112,7 +112,7 @@ import Testing
         let put = try Self.steps { _ = try Snapshots(store: store, transport: place).put($0) }
         #expect(put == count)
         for i in 0..<count { try place.writeSnapshotFile("llvs-v1/chunk-\(5_000 + i)", [1]) }
-        // What an older one left is removed once the new one is there, without a look: so not all of it by one call.
+        // Files of an older snapshot are removed after the new one is complete, without polling: so a single call does not remove all.
         #expect(try Self.steps { _ = try Snapshots(store: store, transport: place).put($0) } == count)
         let left = try place.snapshotFileNames().filter { (Int($0.dropFirst("llvs-v1/chunk-".count)) ?? 0) >= 5_000 }
         #expect(left.count == count - 1_000, "\(left.count)")
@@ -177,7 +177,7 @@ import Testing
         #expect(try steps() >= most + 2 * count, "version files")
     }
 
-    /// What of a file is sorted once it is read is looked at as well.
+    /// Sorting after reading a file polls as well.
     @Test func manyKeysAndChangesOfOneFileAreLookedAt() throws {
         final class Pieces: PieceReader, @unchecked Sendable {
             let bytes: [UInt8]
@@ -249,7 +249,7 @@ import Testing
         #expect(try Self.steps { _ = try snapshots.lacksChunks(found, $0) } >= 3 * count)
     }
 
-    /// What goes over all versions of the history, or over all of its heads, lets go of its lock and looks now and then.
+    /// Passes over all versions of the history, or all of its heads, release the lock and poll now and then.
     @Test func passesOverTheHistoryLook() throws {
         let store = try memoryStore(), count = 20_000, root = try VersionID("root")
         func received(_ id: String, _ behind: [VersionID]) throws -> Store.ReceivedVersion {
@@ -300,7 +300,7 @@ import Testing
 
     // MARK: Waits within SQLite
 
-    /// While another keeps the database locked, whoever waits for it is heard.
+    /// A wait for a locked database can be cancelled.
     @Test func waitsForALockAreCancelled() throws {
         let temporary = TemporaryFolder(), path = temporary.path + "/store"
         var options = Store.Options()
@@ -336,7 +336,7 @@ import Testing
         }
         #expect(try store.statistics().versions == 3)
         guard case .added? = try store.add([received]).first else { Issue.record("it was not added"); return }
-        // Who opens it waits as well, and is heard when the progress callback says so.
+        // Opening it waits as well, and can be cancelled by the progress callback.
         try store.close()
         try blocker.run("PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE", doing: "Blocking")
         let looks = Looks()

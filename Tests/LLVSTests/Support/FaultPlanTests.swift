@@ -52,7 +52,7 @@ import Testing
         #expect(found == [[2]])
     }
 
-    /// Nobody knows whether it is stored: made again, it must be the very same version, or there would be two of one id.
+    /// It is unknown whether it was stored: made again, it must be the very same version, or there would be two of one id.
     @Test(arguments: [FaultKind.loseAcknowledgement, .fail]) func aVersionWhoseAppendHadAnUnknownOutcomeIsMadeAgainAsTheSame(
         kind: FaultKind
     ) throws {

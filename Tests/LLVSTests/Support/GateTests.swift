@@ -7,7 +7,7 @@ import Testing
 @Suite("Waiting for others can be given up") struct GateTests {
     let directory = TemporaryDirectory()
 
-    /// Somebody who waits for a call may have to end before it does: a syncer that is stopped from within the call's progress, say.
+    /// A waiting thread may have to end before the call does, for example a syncer that is stopped from the call's progress callback.
     @Test func waitingForACallIsCancelled() throws {
         let gate = Gate("coordinator"), token = CancelToken(), lock = Lock()
         var codes: [StoreError.Code?] = []

@@ -11,7 +11,7 @@ import Testing
             #expect(account.blocks + account.changeLists * 9 / 8 + 2 * account.changeTables + account.reserve + account.mostMaps <= total)
             account.note(deltas: account.deltas)
             #expect(account.maps == max(1 << 20, account.mostMaps - account.deltas))
-            // Of an index of the past that is larger than its share, what is above that is no reason to keep no maps.
+            // If the index of the past exceeds its share, the excess does not reduce the share of maps.
             account.note(keyHistory: total)
             #expect(account.maps == max(1 << 20, account.mostMaps - account.deltas - account.keyHistory))
         }

@@ -3,9 +3,9 @@ import Testing
 
 @testable import LLVS
 
-/// Who writes waits for who reads, and what readers hold without counting references is there until they have left.
+/// Writers wait for readers, and objects that readers use without counting references live until they have left.
 @Suite struct ReadWriteLockTests {
-    /// What happened, in order.
+    /// The events in order.
     private final class Log: @unchecked Sendable {
         private let lock = Lock()
         private var words: [String] = []
@@ -54,7 +54,7 @@ import Testing
                         guard cache.root(of: 7).found else { throw StoreError(.internal, "It is not there.") }
                         log.add("reads")
                         while cache.slot(7) != nil { usleep(100) }
-                        // Whoever drops it waits for this reader, or would have let go of it by then.
+                        // The thread that drops it waits for this reader, or would have released it by then.
                         while !lock.isWanted && node != nil { usleep(100) }
                         if node == nil { throw StoreError(.internal, "It was released while it was read.") }
                     }

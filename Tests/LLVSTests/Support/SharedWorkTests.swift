@@ -23,7 +23,7 @@ import Testing
             if pthread_equal(pthread_self(), caller) == 0 {
                 others.withLock { $0 += 1 }
             } else if threads > 1, count > 2 {
-                // Of so many pieces others do some.
+                // With so many pieces, other threads do some.
                 _ = Parallel.becomes { others.withLock { $0 } > 0 }
             }
             return 2 * number
@@ -72,7 +72,7 @@ import Testing
                     return (asked, bytes: 1)
                 }, make: make, take: { _ in })
         }
-        // Nothing goes on behind the call.
+        // Nothing continues after the call.
         #expect(running.withLock { $0 } == 0)
         #expect(throws: Failed(piece: 9)) {
             try SharedWork.run(threads: 4, .none, next: self.numbers(50), make: make) { if $0 == 9 { throw Failed(piece: 9) } }

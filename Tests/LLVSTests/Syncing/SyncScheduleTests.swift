@@ -14,7 +14,7 @@ import Testing
     private func whole(_ places: String...) -> SyncSchedule.Next { .now(SyncSchedule.Round(places: places, onlySends: false)) }
     private func sending(_ places: String...) -> SyncSchedule.Next { .now(SyncSchedule.Round(places: places, onlySends: true)) }
 
-    /// A place that a round went on without is not due until its exchange is over, whoever asks; the others are.
+    /// If a round continued without a place, that place is not due until its exchange ends, whatever the trigger; the others are.
     @Test func aPlaceThatARoundWentOnWithoutIsNotDue() throws {
         var schedule = schedule("a", "b")
         #expect(schedule.next(0) == whole("a", "b"))
@@ -26,7 +26,7 @@ import Testing
         schedule.tell(.save, at: 2)
         #expect(schedule.next(4) == sending("b"))
         _ = try run(&schedule, 4)
-        // What comes of it is merged when it is over, and what else comes before that, but not each second.
+        // Its versions are merged when it ends, and other arrivals before that, but not each second.
         schedule.finishMerging(at: 5)
         schedule.tell(.arrival, at: 5)
         #expect(schedule.next(7) == .at(5 + schedule.pace.turn) && schedule.next(35) == .now(.merging))
@@ -63,7 +63,7 @@ import Testing
 
     @Test func withoutPlacesNothingIsDue() { #expect(schedule().next(0) == .whenTold) }
 
-    /// What comes otherwise than in a round is merged at once, whatever the places do; only `paused` keeps it from that.
+    /// Versions that arrive outside of rounds are merged at once, whatever the places do, unless the syncer is `paused`.
     @Test func whatComesIsMergedAtOnce() throws {
         let merging = SyncSchedule.Next.now(.merging)
         var none = schedule(conditions: [.offline, .background])
@@ -78,7 +78,7 @@ import Testing
         none.conditions = .paused
         #expect(none.next(2) == .whenTold)
 
-        // A whole round merges as well; one that only sends does not, and what is saved meanwhile is still to be sent.
+        // A full round merges as well. A round that only sends does not, and leaves saves made meanwhile to the next one.
         var schedule = schedule("a")
         schedule.tell(.arrival, at: 0)
         #expect(try run(&schedule, 0, moved: true) == SyncSchedule.Round(places: ["a"], onlySends: false))
@@ -112,7 +112,7 @@ import Testing
         #expect(pauses.last == 900 && pauses == pauses.sorted())
     }
 
-    /// What was left to whoever made it goes out when its time is over, also in the background.
+    /// Versions that were left to their maker are sent when their time is over, also in the background.
     @Test func whatWasLeftToOthersGoesOutLater() throws {
         var schedule = schedule("a", conditions: .background)
         _ = try run(&schedule, 0)
@@ -165,7 +165,7 @@ import Testing
         }
         #expect(pauses.prefix(5) == [1, 2, 4, 8, 16])
         #expect(schedule.places[0].failures >= 10 && schedule.places[1].failures == 0)
-        // Who comes to the front tries again at once; success forgets all.
+        // Coming to the front retries at once; a success resets everything.
         schedule.tell(.front, at: now + 10)
         #expect(schedule.next(now + 10) == whole("a", "b"))
         _ = try run(&schedule, now + 10)
@@ -212,7 +212,7 @@ import Testing
         }
     }
 
-    /// Who may not write there now goes on receiving, and sends again an hour later.
+    /// If sending is refused, receiving continues, and sending is retried an hour later.
     @Test func sendingThatIsRefusedIsTriedAnHourLater() throws {
         var schedule = schedule("a")
         _ = try run(&schedule, 0, failing: ["a": SyncSchedule.Outcome(name: "a", reason: .signIn, failedToSend: true)])
@@ -291,7 +291,7 @@ import Testing
         #expect(schedule.places[0].reason == .noSpace && schedule.places[0].sendAt == 3_610)
     }
 
-    /// Where it is this device that has no room, all of it waits. In the background what was saved goes out when the hour is over.
+    /// If this device has no room, everything waits. In the background, saves are sent when the hour is over.
     @Test func withoutRoomHere() throws {
         var schedule = schedule("a")
         _ = try run(&schedule, 0, failing: ["a": SyncSchedule.Outcome(name: "a", reason: .noSpace)])
@@ -302,7 +302,8 @@ import Testing
         #expect(background.next(10) == .at(3_600))
     }
 
-    /// Who may not write goes on receiving by polls, and sends when somebody asks; where reading is refused, too, all of it waits.
+    /// Without the right to write, polls continue to receive, and sending waits for a request. If reading is refused, too, everything
+    /// waits.
     @Test func whoMayOnlyReadReceives() throws {
         let refused = ["a": SyncSchedule.Outcome(name: "a", reason: .signIn, needsUser: true, failedToSend: true)]
         var schedule = schedule("a")
@@ -336,7 +337,7 @@ import Testing
         #expect(schedule.places[0].reason == .none && !schedule.places[0].mayNotSend)
     }
 
-    /// The round that the application's coming to the front leads to ends before it has sent: who may not write goes on receiving.
+    /// A round that was triggered by coming to the front ends before it has sent. Without the right to write, receiving continues.
     @Test func whoMayOnlyReadReceivesAfterARoundThatWasInterrupted() throws {
         var schedule = schedule("a")
         _ = try run(&schedule, 0, failing: ["a": SyncSchedule.Outcome(name: "a", reason: .signIn, needsUser: true, failedToSend: true)])
@@ -394,7 +395,7 @@ import Testing
         #expect(schedule.next(13) == .at(15))
     }
 
-    /// Who waits for a round and gives up before it began leaves none behind; others that asked get theirs.
+    /// A caller that gives up before its round began withdraws it; other callers get theirs.
     @Test func aRequestIsWithdrawn() throws {
         var schedule = schedule("a", conditions: .offline)
         schedule.wait()

@@ -85,7 +85,7 @@ import Testing
             })
     }
 
-    /// Whoever waits for a round gets what a place has that the round went on without, merged, and goes to the other places.
+    /// A caller of `run` also waits for a place without which the round continued: its versions are merged, and sent to the other places.
     @Test(.timeLimit(.minutes(15))) func aCallWaitsForPlacesThatTheRoundWentOnWithout() throws {
         let places = (slow: MemoryPlace(), good: MemoryPlace()), door = Door()
         let others = (slow: try PackedDevice(places.slow), good: try PackedDevice(places.good))
@@ -180,7 +180,7 @@ import Testing
         #expect(after.bytesDone == 0 && after.bytesTotal == 0 && after.progress == nil)
     }
 
-    /// Whoever waits for a round that none can begin is told so: the server wants to be left alone for an hour, and is detached meanwhile.
+    /// A caller waits for a round that never begins: the server asks for an hour's pause, and is then detached. The call reports an error.
     @Test(.timeLimit(.minutes(15))) func whoWaitsForARoundIsToldThatTheLastPlaceWentAway() throws {
         let store = try memoryStore(), coordinator = try StoreCoordinator(store: store)
         let place = SyncerTests.place {
@@ -198,12 +198,12 @@ import Testing
         }
         let error = #expect(throws: StoreError.self) { try syncer.run() }
         #expect(error?.code == .invalidArgument)
-        // What was asked for is asked for no more.
+        // The request was withdrawn.
         try coordinator.attach(Exchange(store: store, transport: CallbackTransport(SyncerTests.place())), name: "two")
         #expect(try syncer.run())
     }
 
-    /// What another handle saves while the second exchange of a round is under way goes out soon, as any save does.
+    /// A save of another handle during the second exchange of a round is sent soon, like any save.
     @Test(.timeLimit(.minutes(15))) func aSaveInTheSecondExchangeOfARoundGoesOut() throws {
         let place = MemoryPlace(), other = try PackedDevice(place), store = try memoryStore(), files = MemoryFiles(place)
         let coordinator = try StoreCoordinator(store: store)

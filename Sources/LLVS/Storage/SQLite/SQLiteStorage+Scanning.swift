@@ -42,7 +42,7 @@ extension SQLiteStorage {
                         try visit(
                             row, seq, connection, false,
                             { record in
-                                // It was delivered when it was first read.
+                                // A damaged record was already delivered by the first reading.
                                 if record.isDamaged { return }
                                 isWhole = true
                                 try found(record)

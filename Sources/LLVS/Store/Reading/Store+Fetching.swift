@@ -1,6 +1,6 @@
-/// Fetching one value, the shortest way.
+/// Fetches single values on the shortest path.
 extension Store {
-    /// What a fetch found.
+    /// The result of a fetch.
     @frozen public enum Fetched: Sendable {
         /// No value prevails under the id.
         case absent
@@ -8,13 +8,13 @@ extension Store {
         case copied(size: Int, storedVersion: VersionID)
     }
 
-    /// Copies the bytes of the value that prevails at a version to where the caller says. When it throws, what is there
-    /// may not be used: a large value is checked where it is wanted, so that it is in memory once.
+    /// Copies the bytes of the value that prevails at a version to memory of the caller. After an error that memory must not be used: a
+    /// large value is checked in place, so that it is in memory only once.
     /// - Parameters:
     ///   - id: the value's id, as UTF-8.
-    ///   - version: whose state is read.
-    ///   - reserve: called once with the size of the value, or not at all; answers where its bytes go (as many must fit), or nil to have
-    ///     none. Called with locks held: it must not call the store, nor wait.
+    ///   - version: the version to read.
+    ///   - reserve: called at most once, with the size of the value. It returns memory for that many bytes, or nil for none. It is called
+    ///     with locks held, and must neither call the store nor wait.
     /// - Throws: `.invalidValueID`, `.invalidUTF8`, `.unknownVersion`, `.damaged`, and what `reserve` throws.
     /// - Complexity: O(length of the id + log values + size), and one read when the bytes are not in memory.
     public func fetch(_ id: UnsafeRawBufferPointer, at version: VersionID, into reserve: (Int) throws -> UnsafeMutableRawPointer?) throws
@@ -26,7 +26,7 @@ extension Store {
         }
     }
 
-    /// Goes on where `fetchQuickly` ended. Whether the map of the version is in memory is not asked again.
+    /// Continues after `fetchQuickly`, and does not check again whether the map of the version is in memory.
     public func fetch(
         _ id: UnsafeRawBufferPointer, at version: VersionID, going unfinished: Unfinished,
         into reserve: (Int) throws -> UnsafeMutableRawPointer?
@@ -37,7 +37,7 @@ extension Store {
         return .copied(size: try copy(located, id, into: reserve), storedVersion: located.stored)
     }
 
-    /// A large value goes straight to where it is wanted, and is not read at all when it is wanted nowhere. Answers its size.
+    /// Copies a value and returns its size. A large value is read straight into the caller's memory, or not at all if there is none.
     private func copy(_ located: Located, _ id: UnsafeRawBufferPointer, into reserve: (Int) throws -> UnsafeMutableRawPointer?) throws
         -> Int
     {
@@ -83,33 +83,33 @@ extension Store {
         }
     }
 
-    /// What fetching quickly came to.
+    /// The result of `fetchQuickly`.
     public enum Quick: Sendable {
-        /// It is done.
+        /// The fetch is complete.
         case fetched(Fetched)
-        /// It takes longer; what was found out by then is not found out again.
+        /// It takes longer; the partial result is used by the next step.
         case unfinished(Unfinished)
     }
 
-    /// What is known of a value that was not fetched quickly.
+    /// The partial result of a fetch that was not quick.
     public struct Unfinished: Sendable {
-        /// Of the version; nil when it is not in the history.
+        /// The ordinal of the version; nil if it is not in the history.
         var ordinal: UInt32?
-        /// The value; nil when the map of the version is not in memory.
+        /// The location of the value; nil if the map of the version is not in memory.
         var located: Located?
     }
 
     private enum Found {
         case done(Quick)
-        /// Not in memory, but where it is, is known.
+        /// The location is known, but the bytes are not in memory.
         case missing(Located)
     }
 
-    /// As `fetch`, for small values, when the map is in memory and the bytes are there too, or one read away in a segment
-    /// that is open; else nothing was done, and `fetch(_:at:going:into:)` goes on.
+    /// Fetches a small value if the map is in memory, and the bytes are in memory or one read away in an open segment. Otherwise it does
+    /// nothing, and `fetch(_:at:going:into:)` continues.
     ///
-    /// One look under the store's lock for readers, and no write to memory that other readers look at: it counts no
-    /// reference, allocates nothing, and never calls the host.
+    /// It holds the store's lock for readers once, and writes to no memory that other readers use: it counts no reference, allocates
+    /// nothing, and never calls the host.
     public func fetchQuickly(_ id: UnsafeRawBufferPointer, at version: VersionID, into reserve: (Int) throws -> UnsafeMutableRawPointer?)
         throws -> Quick
     {
@@ -150,6 +150,6 @@ extension Store {
         }
     }
 
-    /// Larger values cost so much to copy that it does not matter how they are found.
+    /// The largest value to fetch quickly. For larger ones, copying dominates the cost.
     private static let quickSize = 4_000
 }

@@ -1,21 +1,20 @@
-/// One value that is read in parts, so that it need not be in memory as a whole.
+/// Reads one value in parts, so that it need not be in memory as a whole.
 ///
-/// Whatever is handed out has been checked. A value in a file of its own (a blob) is read and checked by the blocks that are
-/// touched. Of a smaller one all is read at once, and kept. A large one within its record, as storages other than the file
-/// storage have it, is read through once, before the first part is given out, which checks it and leaves a checksum of each
-/// block; where it is deflated, reading backwards inflates it from its beginning. One that is stored as a difference is made as a
-/// whole, and kept.
+/// All returned bytes have been checked. A value in a file of its own (a blob) is read and checked by the blocks that are touched. A small
+/// value is read and kept as a whole. A large value within its record, as in storages other than files, is read completely once, before the
+/// first part is returned: that checks it and yields a checksum for each block. If it is deflated, reading backwards inflates it from its
+/// beginning. A value that is stored as a difference is rebuilt and kept as a whole.
 ///
-/// The value never changes, whatever is stored or compacted beside it. Holds the store, and at most 1 MiB of the value; all of it if it is
-/// stored as a difference, which this library does up to 1 MiB. Safe
-/// from all threads; the calls of one reader wait for each other.
+/// The value never changes, whatever is stored or compacted meanwhile. A reader holds the store, and at most 1 MiB of the value; all of it
+/// if it is stored as a difference, which this library does up to 1 MiB. Safe from all threads; the calls of one reader wait for each
+/// other.
 public final class ValueReader: @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
     /// The value's id.
     public let id: ValueID
     /// The version that stored it.
     public let storedVersion: VersionID
-    /// Bytes of the value.
+    /// The size of the value in bytes.
     public let size: Int
 
     private let store: Store
@@ -23,11 +22,11 @@ public final class ValueReader: @unchecked Sendable {
     private let entry: MapEntry
     private let lock = Lock(.unordered)
     private var contents = Contents.unread
-    /// The block that was read last in part.
+    /// The last block of which a part was read.
     private var block: [UInt8] = []
     private var blockStart = 0
 
-    /// A value that is no larger is kept as a whole, once a part of it is asked for.
+    /// The largest value that is kept as a whole, once a part of it is read.
     static let keptSize = 1 << 20
     static let blockSize = 64 << 10
 
@@ -49,11 +48,11 @@ public final class ValueReader: @unchecked Sendable {
         size = Int(entry.size)
     }
 
-    /// Fills the buffer with the bytes of the value from `offset` on, as far as there are any, and answers how many: fewer
-    /// than the buffer has room for only at the end, 0 from there on.
-    /// - Throws: `.invalidArgument` for an offset below zero, `.closed`, `.damaged`, `.outOfMemory`, errors of the storage;
-    ///   the buffer then holds nothing that may be used.
-    /// - Complexity: O(bytes read), 64 KiB more at each end; see above for values that are in their record.
+    /// Fills the buffer with the bytes of the value from `offset` on. Returns their number: fewer than the size of the buffer only at the
+    /// end of the value, and 0 beyond it.
+    /// - Throws: `.invalidArgument` for an offset below zero, `.closed`, `.damaged`, `.outOfMemory`, errors of the storage; the contents of
+    ///   the buffer must then not be used.
+    /// - Complexity: O(bytes read), and 64 KiB more at each end; see above for values within their record.
     public func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
         try store.checkOpen()
         guard offset >= 0 else {
@@ -69,7 +68,7 @@ public final class ValueReader: @unchecked Sendable {
                 if case .unread = contents { contents = try open() }
                 try read(offset, wanted)
             } catch {
-                // Whatever was believed of the bytes is found out anew.
+                // Locate and check the bytes again.
                 contents = .unread
                 block = []
                 throw error
@@ -119,7 +118,7 @@ public final class ValueReader: @unchecked Sendable {
         }
     }
 
-    /// Whole blocks go where they are wanted; of one that is wanted in part, all is read and kept for who reads on.
+    /// Reads whole blocks into the buffer. If a part of a block is needed, reads the whole block and keeps it for the next call.
     /// - Parameter read: fills its buffer, of whole blocks or to the end, from a block's beginning on.
     private func readBlocks(
         _ offset: Int, _ wanted: UnsafeMutableRawBufferPointer, _ read: (Int, UnsafeMutableRawBufferPointer) throws -> Void
@@ -154,16 +153,16 @@ public final class ValueReader: @unchecked Sendable {
 /// The blocks of a large value within its record, each checked whenever it is read.
 final class LargeBodyBlocks {
     private let body: LargeBody
-    /// Of each block of the stored bytes, as they were when all together matched their checksum.
+    /// The checksum of each block of the stored bytes, computed while all together matched their checksum.
     private var checksums: [UInt32] = []
-    /// Where the value is deflated: how far it is inflated, and the stored bytes that are next.
+    /// For a deflated value: how far it is inflated, and the next stored bytes.
     private var inflation: Inflation?
     private var inflated = 0
     private var stored: [UInt8] = []
     private var storedStart = 0
     private var storedUsed = 0
 
-    /// Reads all of it.
+    /// Reads and checks all blocks.
     init(_ body: LargeBody) throws {
         self.body = body
         checksums.reserveCapacity(body.storedSize / ValueReader.blockSize + 1)
@@ -184,7 +183,7 @@ final class LargeBodyBlocks {
                     isWrong = (step?.taken ?? 0) + (step?.made ?? 0) == 0 || made > body.size
                 }
             }
-            // What is still in the state when all bytes are taken.
+            // Flush the output that remains after the last stored byte.
             while let inflation, !isWrong, let more = inflation.take(UnsafeRawBufferPointer(start: nil, count: 0), into: scratch)?.made,
                 more > 0
             {
@@ -203,7 +202,7 @@ final class LargeBodyBlocks {
         try inflate(into: buffer)
     }
 
-    /// Stored bytes from the beginning of a block on, checked.
+    /// Reads and checks stored bytes from the beginning of a block on.
     private func readStored(_ start: Int, into buffer: UnsafeMutableRawBufferPointer) throws {
         try body.read(at: start, into: buffer)
         var at = 0, block = start / ValueReader.blockSize
@@ -258,14 +257,14 @@ final class LargeBodyBlocks {
 }
 
 extension Store {
-    /// The value that prevails at a version, to be read in parts; nil when none does. Tells the size without reading the value.
+    /// Opens the value that prevails at a version, for reading in parts; nil if there is none. The size is known without reading the value.
     /// - Throws: `.unknownVersion`, `.damaged`.
     /// - Complexity: O(length of the id + log values).
     public func openValue(_ id: ValueID, at version: VersionID) throws -> ValueReader? {
         try id.bytes.withUnsafeBytes { raw in try locate(raw, at: version).map { try ValueReader(self, $0, id: raw) } }
     }
 
-    /// The bytes that a version stored under an id, to be read in parts; nil when it stored none.
+    /// Opens the bytes that a version stored under an id, for reading in parts; nil if it stored none.
     /// - Throws: `.unknownVersion`, `.damaged`.
     public func openValue(_ reference: Value.Reference) throws -> ValueReader? {
         let ordinal = try requireOrdinal(reference.version)

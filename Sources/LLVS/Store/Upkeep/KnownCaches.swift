@@ -1,14 +1,14 @@
-/// What came from the caches when a store was opened, and whether it is right.
+/// The contents of the caches when a store was opened, and whether they are right.
 struct KnownCaches {
-    /// The versions that they know, and the rows of the history that came from them.
+    /// The number of their versions, and of the rows of the history that came from them.
     var versions = 0, rows = 0
-    /// Whether a verification found that they differ from the records. Then no caches are written from what they said.
+    /// Whether a verification found that they differ from the records. Then no new caches are derived from them.
     var areWrong = false
     /// Whether files that they name were compacted or removed since. Then new caches are shorter.
     var areOutdated = false
 }
 
-/// What a store found that cannot be read.
+/// The damage that a store has found.
 struct Findings {
     private static let most = 10_000
     /// Records from which a version could not be read, and differing versions with the same id.
@@ -23,7 +23,7 @@ struct Findings {
     }
 }
 
-/// What is known while records are read for the first time. Used under the commit lock.
+/// The state while records are read for the first time. Used under the commit lock.
 final class Scanned: @unchecked Sendable {
     // Sendable: the commit lock is held.
     let digests = WholeDigests()

@@ -1,14 +1,14 @@
-/// The caches beside the records: the history and one map, written at close when they pay. Never needed: in doubt
-/// they are passed over, and everything comes from the records.
+/// Reads and writes the caches beside the records: the history and one map, written at close if that pays. They are never needed: in doubt
+/// they are skipped, and everything is read from the records.
 extension Store {
     static let historyName = "history"
 
-    /// Takes up the history where a handle before left it. The caller is opening the store.
-    /// - Throws: what the control throws.
+    /// Loads the history that an earlier handle cached. Called while the store is being opened.
+    /// - Throws: the errors of the control.
     func loadCaches(_ control: PacedControl = .none) throws {
         guard let bytes = try? storage.cacheGet(Store.historyName) else { return }
         guard let cached = try HistoryIndex.decode(bytes, control, resume: storage.resume) else {
-            // Void, perhaps only after the storage had gone on behind it.
+            // Invalid, which may have been noticed only after the storage had resumed from it.
             storage.forgetResumed()
             return
         }
@@ -20,7 +20,7 @@ extension Store {
         maps.namedPersistedMap = cached.persisted
     }
 
-    /// Writes what the next one to open the store would otherwise have to find out, when it is much.
+    /// Writes the caches that spare the next opening work, if that is much.
     func saveCaches() {
         let mayBe = lock.withRead { commits.unpublished.isNone && !caches.areWrong }
         guard mayBe, !storage.isReadOnly, storage.damages.isEmpty else { return }
@@ -35,11 +35,11 @@ extension Store {
         maps.renewPersistedMap(head, isMuch: isMuch)
         let kept = lock.withRead { maps.persisted }
         guard isMuch || kept?.id != maps.namedPersistedMap?.id, let mark = storage.scanMark() else { return }
-        // Who reads the index does not look at the records again: after a power cut it must not speak of any that are lost.
+        // A reader of the index does not read the records again: after a power cut it must not contain lost ones.
         do { try storage.sync() } catch { return }
         // A cache can wait until there is memory.
         do { try Memory.expect(lock.withRead { dag.liveCount } * 128, "Writing the index of the history") } catch { return }
-        // Whoever takes the index up does not see what the records say of it.
+        // A reader of the index does not see the flags of the records.
         let mayHaveDifferences = differencing.mayBeMet
         let index = lock.withRead {
             HistoryIndex.encode(dag, kept, mark: mark, mayHaveDifferences: mayHaveDifferences, place: storage.currentPlace)
