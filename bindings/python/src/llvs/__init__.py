@@ -48,10 +48,10 @@ and the words that options take, each a `Literal`:
 
 from __future__ import annotations
 
-# Loads the library, so that whoever has none learns it here. All else is imported when it is first asked for.
+# Loads the library, so that the import fails at once if it is missing. Everything else is imported at its first use.
 from ._abi import lib as _lib
 
-# Type checkers take the name for true.
+# Type checkers treat this name as true.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .control import CancelToken as CancelToken, Progress as Progress, ProgressCallback as ProgressCallback, Stage as Stage
@@ -247,7 +247,7 @@ if TYPE_CHECKING:
     from ._change_array import Content as Content, Entries as Entries
     from ._packing import Pack as Pack
 
-#: Module: the public names that it gives. (The same as above; a test compares them.)
+#: The public names that each module defines. (The same as above; a test compares them.)
 _MODULES = {
     "aio": "",
     "control": "CancelToken Progress ProgressCallback Stage",
@@ -324,7 +324,7 @@ def library_version() -> str:
 if not TYPE_CHECKING:
 
     def __getattr__(name):
-        """Imports what a public name, or a module's, stands for."""
+        """Imports the object that a public name, or a module's name, stands for."""
         module = name if name in _MODULES else _PLACES.get(name)
         if module is None:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
