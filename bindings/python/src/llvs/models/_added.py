@@ -26,8 +26,8 @@ class Added:
         """Returns why the upgraded value could not be merged; None if it can.
 
         A merge adds up the changes of both sides since their base: to counters, and in texts. So both devices must get the same counters
-        and
-        texts from the upgrade as the value already has: in its members, by renames that the rules name, or as defaults of absent members.
+        and texts from the upgrade as the value already has: in its members, by renames that the rules name, or as defaults of absent
+        members.
         """
         return _problem(before, after, self.rules, 0, [])
 

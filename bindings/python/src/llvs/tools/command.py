@@ -1,4 +1,4 @@
-"""The program `llvs`: general options, and the table of its commands. Each is imported when it is called, so that the start is fast."""
+"""The program `llvs`: general options, and the table of its commands. Each command is imported when it is called, so the start is fast."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 from . import failures, output
 from .session import Session
 
-#: Command: the module that it is in, and what it does.
+#: By command: its module, and what it does.
 COMMANDS = {
     "init": ("store_commands", "Make a new, empty store."),
     "status": ("store_commands", "Show where the store stands."),
@@ -52,14 +52,14 @@ COMMANDS = {
 
 
 class Commands(click.Group):
-    """A group whose commands are imported when they are asked for."""
+    """A group whose commands are imported when they are used."""
 
     def list_commands(self, context: click.Context) -> list[str]:
-        """All names, in the order of the table."""
+        """Returns all names, in the order of the table."""
         return list(COMMANDS)
 
     def get_command(self, context: click.Context, name: str) -> Optional[click.Command]:
-        """The command of a name."""
+        """Returns the command with a name."""
         if name not in COMMANDS:
             return None
         module = importlib.import_module(f"{__package__}.{COMMANDS[name][0]}")
@@ -67,12 +67,12 @@ class Commands(click.Group):
         return found
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        """The table, without importing what it names."""
+        """Writes the table, without importing the commands."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, told) for name, (_, told) in COMMANDS.items()])
 
     def resolve_command(self, context: click.Context, args: list[str]) -> tuple[Optional[str], Optional[click.Command], list[str]]:
-        """As click does it, with what may have been meant."""
+        """As in click, but the message of an unknown command suggests similar ones."""
         try:
             return super().resolve_command(context, args)
         except click.UsageError as problem:
@@ -109,7 +109,7 @@ def llvs_command(context: click.Context, store: Optional[str], coordinator: str,
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Runs the command and gives its exit code; errors are one sentence on standard error."""
+    """Runs the command and returns its exit code. Errors are one sentence on standard error."""
     output.prepare()
     failures.begin()
     try:
@@ -117,7 +117,7 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         return result if isinstance(result, int) and not isinstance(result, bool) else failures.DONE
     except (BrokenPipeError, SystemExit):
-        # Whoever read has enough ("| head"), which click makes an exit of.
+        # The reader of the pipe has closed it ("| head"); click turns that into an exit.
         return failures.DONE
     except click.exceptions.Exit as exit:
         return exit.exit_code
@@ -130,7 +130,7 @@ def run(arguments: Sequence[str]) -> int:
             output.say(output.text(traceback.format_exc().rstrip("\n")))
         told, code = failures.explain(KeyboardInterrupt() if isinstance(problem, click.Abort) else problem)
     try:
-        # What was shown before comes before what is said now.
+        # Output comes before the error message.
         sys.stdout.flush()
     except OSError:
         pass
@@ -140,12 +140,12 @@ def run(arguments: Sequence[str]) -> int:
 
 def _misused(problem: click.ClickException) -> int:
     if isinstance(problem, getattr(click.exceptions, "NoArgsIsHelpError", ())):
-        # A command that is only the beginning of one: its help is the answer.
+        # An incomplete command: its help is the answer.
         output.say(output.text(problem.format_message()))
         return failures.MISUSED
     context = getattr(problem, "ctx", None)
     hint = f' ("{context.command_path} --help" shows how)' if context is not None else ""
     told = f"llvs: {failures.shortened(problem.format_message())}{hint}"
-    # Of what is missing, click lists what may be chosen, in lines. All else has what was given in it.
+    # For a missing argument, click lists the choices in several lines. Other messages quote input, so they are escaped as one line.
     output.say(output.text(told) if isinstance(problem, click.MissingParameter) else told)
     return failures.MISUSED

@@ -1,4 +1,4 @@
-"""`llvs exchange`, `sync`, `pull`, `push` and `watch`: versions go from place to place."""
+"""`llvs exchange`, `sync`, `pull`, `push` and `watch`: move versions between a store and places."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def push_command(place: Optional[str], is_json: bool) -> int:
 
 
 def _each(given: Optional[str], is_json: bool, steps: Callable[[llvs.Exchange], list[_Step]], state: bytes = b"") -> int:
-    """Takes steps with each place in turn. Works beside a program that has the store open.
+    """Runs steps with each place in turn. Works while another program has the store open.
 
     state: the restoration state of the exchanges.
     """
@@ -83,14 +83,14 @@ def _one(store: llvs.Store, name: str, is_json: bool, steps: list[_Step]) -> int
         if any(result.retrieved or result.sent or result.repaired or result.problems for result in done):
             _tell(name, done, is_json)
         elif came and not is_json:
-            # A step that was interrupted does not list what it did.
+            # The result of an interrupted step does not list what it did.
             output.show([f"{name}: {output.counted(came, 'version')} received before that"])
         raise
     return _tell(name, done, is_json)
 
 
 def _tell(name: str, done: list[llvs.ExchangeResult], is_json: bool) -> int:
-    """Says what was done with a place; 1 when something could not be exchanged."""
+    """Prints what was done with a place; returns 1 if something could not be exchanged."""
     retrieved, sent, repaired, problems = (
         [one for result in done for one in getattr(result, kind)] for kind in ("retrieved", "sent", "repaired", "problems")
     )

@@ -103,7 +103,7 @@ def _json(store: llvs.Store, walk: _Walk, stat: bool) -> Iterator[dict[str, Any]
 
 
 class _Log:
-    """How versions are shown, in a line or several."""
+    """Writes versions in one line or several."""
 
     def __init__(self, store: llvs.Store, current: Optional[llvs.Version], graph: bool, oneline: bool, stat: bool) -> None:
         self._store, self._oneline, self._stat = store, oneline, stat
@@ -139,7 +139,7 @@ class _Log:
             yield beside.rstrip()
 
     def _marks(self, version: llvs.Version) -> str:
-        """What else a version is called."""
+        """Returns the marks of a version: current version, head, branch."""
         marks = []
         if version.id == self._current and self._graph is None:
             marks.append("@")

@@ -18,7 +18,7 @@ _folder = click.Path(path_type=Path)
 
 
 def _writable() -> llvs.Store:
-    """The store, open for writing beside other programs, until the command ends."""
+    """Opens the store for writing until the command ends; other programs may have it open."""
     path, storage = session().place()
     store = llvs.Store(path, storage=storage, create=False)
     click.get_current_context().call_on_close(store.close)

@@ -1,4 +1,4 @@
-"""`llvs man-pages`: pages for `man`, made from the help of the commands."""
+"""`llvs man-pages`: pages for `man`, generated from the help of the commands."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from . import output
 
 
 def _roff(text: str) -> str:
-    """Text as roff takes it: no line is a request, and dashes and backslashes are themselves."""
+    """Returns text for roff: no line is read as a request, and dashes and backslashes are literal."""
     plain = text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq")
     return "\n".join("\\&" + row if row.startswith(".") else row for row in plain.splitlines())
 
 
 def page(context: click.Context) -> str:
-    """The page of a command, in roff."""
+    """Returns the page of a command, in roff."""
     return "\n".join(_rows(context)) + "\n"
 
 
@@ -65,7 +65,7 @@ def _below(context: click.Context, name: str) -> click.Context:
 
 
 def pages(context: click.Context) -> Iterator[tuple[str, str]]:
-    """The file name and text of each page, of a command and those below it."""
+    """Yields the file name and text of each page: of a command and of its subcommands."""
     yield f"{context.command_path.replace(' ', '-')}.1", page(context)
     if isinstance(context.command, click.Group):
         for name in context.command.list_commands(context):

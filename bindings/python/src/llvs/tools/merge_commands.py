@@ -60,7 +60,7 @@ def merge_command(a: str, b: str, arbiter: str, dry_run: bool, pairs: tuple[str,
 
 
 def _foreseen(store: llvs.Store, ours: llvs.Version, theirs: llvs.Version, arbiter: str) -> tuple[llvs.Conflict, ...]:
-    """What a merge by an arbiter that takes one side or the other would decide. Such arbiters look at values as wholes."""
+    """Returns the decisions of a merge by an arbiter that takes one side or the other. Such arbiters merge values as wholes."""
     found = []
     for record in store.conflicts(ours, theirs, rules={"merge": 1, "ids": {"": "bytes"}}).records:
         newer, older = store.sides(record.id, ours, theirs)
@@ -73,7 +73,7 @@ def _foreseen(store: llvs.Store, ours: llvs.Version, theirs: llvs.Version, arbit
 
 
 def _taken(store: llvs.Store, arbiter: str, ours: llvs.Version, theirs: llvs.Version, sides: tuple[llvs.MergeSide, ...]) -> str:
-    """The id of the version whose side an arbiter takes."""
+    """Returns the id of the version whose side an arbiter takes."""
     if arbiter in ("ours", "theirs"):
         return (ours if arbiter == "ours" else theirs).id
     if arbiter == "most-recent-branch":
@@ -83,7 +83,7 @@ def _taken(store: llvs.Store, arbiter: str, ours: llvs.Version, theirs: llvs.Ver
 
 
 def _told(store: llvs.Store, id: str, at: str, record: Optional[bytes]) -> Optional[bytes]:
-    """A value as JSON text, as conflicts tell it: what is no JSON by its hash and size."""
+    """Returns a value as JSON text, in the form of conflicts: if it is not JSON, by its hash and size."""
     value = store.value(id, at=at)
     try:
         return record if value is None else output.as_json(exact_json.parsed(value.data.decode())).encode()
@@ -159,7 +159,7 @@ def _show(records: tuple[llvs.Conflict, ...], is_json: bool, nothing: str, *, is
 
 
 def place(record: llvs.Conflict) -> str:
-    """Where in a value, for people: "/phones[2]/label"."""
+    """Returns the path of a place in a value, for people: "/phones[2]/label"."""
     parts = []
     for step in record.path:
         if isinstance(step, dict):
@@ -170,7 +170,7 @@ def place(record: llvs.Conflict) -> str:
 
 
 def rows(records: Iterable[llvs.Conflict]) -> Iterator[str]:
-    """Conflicts for people, numbered."""
+    """Yields conflicts for people, numbered."""
     for number, record in enumerate(records, 1):
         where = output.style(f"{record.id}{place(record)}", "name")
         about = f", merged in {record.version[:SHOWN]}" if record.version else ""
@@ -183,7 +183,7 @@ def rows(records: Iterable[llvs.Conflict]) -> Iterator[str]:
 
 
 def shape(record: llvs.Conflict) -> dict[str, Any]:
-    """A conflict as JSON. docs/command.md states the shape."""
+    """Returns a conflict as JSON; docs/command.md describes its members."""
     made: dict[str, Any] = {"id": record.id, "path": list(record.path), "kind": record.kind.value}
     made["rule"] = list(record.rule) if record.rule else None
     made["version"] = record.version or None

@@ -97,7 +97,7 @@ def add_command(
         place["recipients"] = list(recipients)
         if not encrypted.is_encrypted(place):
             raise Failure("a recipient is for an encrypted place: give --encrypted or --identity-file FILE as well", MISUSED)
-    # Nothing is asked for before all that was given is known to fit.
+    # No question is asked before all arguments are known to be valid.
     with contextlib.ExitStack() as signed_in:
         if client_id is not None:
             remotes.sign_in(place["url"], Path(place["token_file"]), client_id, place.get("ca_file"), port or 0)
@@ -148,7 +148,7 @@ def remove_command(name: str) -> None:
     known = _remotes()
     place = known.find(name)
     own_tokens = known.own_token_file(name, place["url"])
-    # What came with a store, and was not added here, may name the place, or the tokens, of another one.
+    # A remote that came with a store, and was not added here, may name the place, or the tokens, of another remote.
     is_trusted = known.is_trusted(name)
     if known.remove(name):
         key_store.forget(place["url"], place.get("user") or "")
@@ -186,7 +186,7 @@ def check_command(name: Optional[str]) -> int:
 
 @contextlib.contextmanager
 def _way(name: str) -> Iterator[llvs.Exchange]:
-    """An exchange with a remote, to ask for its members. Works beside a program that has the store open."""
+    """Opens an exchange with a remote, to read or change its members. Works while another program has the store open."""
     path, storage = session().place()
     place = remotes.Remotes(path, storage).checked(name)
     with llvs.Store(path, storage=storage, create=False) as store, remotes.reaching([place]):

@@ -77,7 +77,7 @@ def rm_command(ids: tuple[str, ...], message: Optional[str], branch: Optional[st
 
 
 def metadata_of(pairs: tuple[str, ...]) -> dict[str, Any]:
-    """Metadata from "key=value". Raises Failure."""
+    """Returns metadata from "key=value". Raises Failure."""
     import json
 
     found: dict[str, Any] = {}
@@ -95,7 +95,7 @@ def metadata_of(pairs: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _finite(text: str) -> float:
-    """A number of JSON. Raises ValueError for one that metadata cannot hold: it is text then."""
+    """Returns a JSON number. Raises ValueError for one that metadata cannot represent; it is then stored as text."""
     number = float(text)
     if not math.isfinite(number):
         raise ValueError(text)
@@ -116,7 +116,7 @@ def _save(message: Optional[str], branch: Optional[str], pairs: tuple[str, ...],
 
 
 def tell(version: llvs.Version, is_json: bool) -> None:
-    """Says which version was made."""
+    """Prints which version was made."""
     if is_json:
         output.show_json(describe.as_json(version))
     else:

@@ -21,7 +21,7 @@ from .versions import SHOWN
 def show_command(version: str, is_json: bool) -> None:
     """Show VERSION: who made it and when, what it was made from, its metadata, and what it changed."""
     store, found = session().reading(), session().find(version)
-    # Against its first predecessor: so a merge shows what it brought over.
+    # Compared with its first predecessor, so a merge shows what it added to that.
     before = found.predecessors[0] if found.predecessors else None
     changes = store.diff(before, found) if before is not None else store.changes(found)
     first = store[before] if before is not None else found
