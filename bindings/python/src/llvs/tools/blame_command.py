@@ -56,7 +56,7 @@ def _rows(found: list[Part]) -> Iterator[str]:
 
 
 def parts(store: llvs.Store, id: str, version: llvs.Version) -> Iterator[Part]:
-    """Returns the parts of a value at a version, each with the version that set it. Reads every version that stored the value."""
+    """Yields the parts of a value at a version, each with the version that set it. Reads every version that stored the value."""
     value = store.value(id, at=version)
     assert value is not None
     kind = values.kind_of(value.data)
@@ -69,7 +69,7 @@ def parts(store: llvs.Store, id: str, version: llvs.Version) -> Iterator[Part]:
 
 
 def _pieces(data: bytes, kind: str) -> list[tuple[str, str]]:
-    """Yields the members of a document or the lines of a text, each with its position. Yields nothing for other data."""
+    """Returns the members of a document or the lines of a text, each with its position; nothing for other data."""
     found = values.kind_of(data)
     if kind == "json":
         return list(_members(found.content, "")) if found.name == "json" else []

@@ -66,7 +66,7 @@ def written(value: Any, *, indent: Optional[int] = None, sort_keys: bool = False
 
 
 def _members(value: Any, level: int, indent: Optional[int], sort_keys: bool) -> list[tuple[Any, int]]:
-    """Yields an object or a list as pieces of text and, between them, its values with their depths."""
+    """Returns an object or a list as pieces of text with its values between them, each with its depth."""
     end, between = ("", ", ") if indent is None else ("\n" + " " * indent * (level - 1), ",\n" + " " * indent * level)
     begin = between.lstrip(", ")
     made: list[tuple[Any, int]] = []

@@ -232,7 +232,7 @@ WIDEST = 120
 
 
 def table(rows: list[list[str]], right: frozenset[int] = frozenset(), *, is_cut: bool = True) -> Iterator[Styled]:
-    """Returns rows of cells without styles in columns of at most `WIDEST` characters; the columns in `right` are aligned to the right.
+    """Yields rows of cells without styles in columns of at most `WIDEST` characters; the columns in `right` are aligned to the right.
 
     is_cut: whether the last column is cut to the width of the terminal.
     """

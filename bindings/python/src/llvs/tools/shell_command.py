@@ -84,7 +84,7 @@ def _not_space() -> Any:
 
 
 def offered(before: list[str], text: str) -> Iterator[tuple[str, Optional[str]]]:
-    """Returns the words that can replace the last word of a line, each with a description."""
+    """Yields the words that can replace the last word of a line, each with a description."""
     from click.shell_completion import ShellComplete
 
     from .command import llvs_command
