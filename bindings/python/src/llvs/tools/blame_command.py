@@ -32,7 +32,7 @@ class Part(NamedTuple):
 def blame_command(id: str, at: str, is_json: bool) -> None:
     """Show which version set each member (of JSON), or each line (of text), of the value ID.
 
-    Where versions were merged, a part is traced to the side that had it.
+    After a merge, a part is traced to the side that had it.
     """
     store, version = session().reading(), session().find(at)
     value = store.value(id, at=version)

@@ -14,7 +14,7 @@ from .session import Session
 #: By command: its module, and what it does.
 COMMANDS = {
     "init": ("store_commands", "Make a new, empty store."),
-    "status": ("store_commands", "Show where the store stands."),
+    "status": ("store_commands", "Show the state of the store."),
     "log": ("log_command", "Show the history."),
     "show": ("show_commands", "Show one version, and what it changed."),
     "ls": ("value_commands", "List the ids of values."),
@@ -32,22 +32,22 @@ COMMANDS = {
     "undo": ("undo_commands", "Take back the last save of this device."),
     "redo": ("undo_commands", "Take back the last undo of this device."),
     "exchange": ("exchange_commands", "Exchange versions with a place, both ways, without merging."),
-    "sync": ("exchange_commands", "Exchange, merge what came, and exchange again."),
-    "pull": ("exchange_commands", "Get what a place has and the store has not."),
-    "push": ("exchange_commands", "Send what the store has and a place has not."),
+    "sync": ("exchange_commands", "Exchange, merge what arrived, and exchange again."),
+    "pull": ("exchange_commands", "Retrieve the versions that the store lacks from a place."),
+    "push": ("exchange_commands", "Send the versions that a place lacks."),
     "watch": ("exchange_commands", "Sync whenever something is new, until Ctrl-C."),
-    "remote": ("remote_command", "Keep places to exchange with, by name."),
+    "remote": ("remote_command", "Store places to exchange with, by name."),
     "verify": ("maintenance_commands", "Read everything again, and look for damage."),
-    "salvage": ("maintenance_commands", "Write what is whole of a damaged store into a new one."),
-    "compact": ("maintenance_commands", "Put small files of the store together."),
+    "salvage": ("maintenance_commands", "Write everything that is whole in a damaged store into a new one."),
+    "compact": ("maintenance_commands", "Compact small files of the store."),
     "snapshot": ("maintenance_commands", "Write a copy of the whole store, or restore one."),
     "import": ("maintenance_commands", "Add the versions of a store of another implementation."),
     "export": ("export_command", "Write the values of a version to one file."),
     "inspect": ("inspect_command", "Show the store in the browser."),
     "shell": ("shell_command", "Give commands at a prompt."),
-    "completion": ("completion", "Print the script by which a shell completes."),
+    "completion": ("completion", "Print the script with which a shell completes."),
     "man-pages": ("man_command", "Write the manual pages."),
-    "demo-store": ("demo", "Make a store to look at."),
+    "demo-store": ("demo", "Make an example store."),
 }
 
 
@@ -100,7 +100,7 @@ def _print_version(context: click.Context, _: click.Parameter, wanted: bool) -> 
 @click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=_print_version, help="Show the version, and exit.")
 @click.pass_context
 def llvs_command(context: click.Context, store: Optional[str], coordinator: str, device: Optional[str], debug: bool) -> None:
-    """Look into a versioned store, and change it.
+    """Inspect and change a versioned store.
 
     A version is named by its id or the beginning of it, by a branch, by "@" (the current one), by "X~3" and "X^2" (predecessors of X),
     and by "@{yesterday 18:00}".

@@ -111,7 +111,7 @@ def _version(context: click.Context, coordinator: llvs.Coordinator) -> Optional[
 @click.command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion_command(shell: str) -> None:
-    """Print the script by which a shell completes commands, options, versions and ids.
+    """Print the script with which a shell completes commands, options, versions and ids.
 
     bash: eval "$(llvs completion bash)" in ~/.bashrc; zsh: the same in ~/.zshrc; fish: llvs completion fish >
     ~/.config/fish/completions/llvs.fish

@@ -249,7 +249,7 @@ def _versions(path: Path, storage: llvs.StorageKind) -> Iterator[llvs.Version]:
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--storage", type=click.Choice(["file", "sqlite"]), default="file", show_default=True, help="A folder, or one database file.")
 def demo_store_command(path: Path, storage: llvs.StorageKind) -> None:
-    """Make a store to look at, at PATH: a month of four devices, with branches, merges, conflicts and pictures.
+    """Make an example store at PATH: a month of four devices, with branches, merges, conflicts and pictures.
 
     It is the same each time, ids included.
     """

@@ -25,7 +25,7 @@ STYLES = {"+": "added", "-": "removed", "~": "strong"}
 @click.option("--names", is_flag=True, help="The ids only.")
 @click.option("--json", "is_json", is_flag=True, help="One JSON text in each line.")
 def diff_command(a: str, b: str, prefix: str, stat: bool, names: bool, is_json: bool) -> None:
-    """Show what changes from version A to version B (the current one), of values whose ids begin with PREFIX.
+    """Show what changed from version A to version B (by default the current one), in values whose ids begin with PREFIX.
 
     Inside values: by member for JSON, by line and word for text.
     """

@@ -1,4 +1,4 @@
-"""`llvs export`: the values of a version, in one file that other programs read."""
+"""`llvs export`: the values of a version, in one file for other programs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _Export = Callable[[llvs.Store, llvs.Version, llvs.State, Path], None]
 @click.option("-o", "--output", "file", type=click.Path(path_type=Path), help="x.jsonl, x.tar, x.zip or x.sqlite; else JSON lines.")
 @click.option("--force", is_flag=True, help="Replace the file if it is there.")
 def export_command(prefix: str, at: str, file: Optional[Path], force: bool) -> None:
-    """Write the values of a version whose ids begin with PREFIX: as JSON lines, or into one file, whose name says how.
+    """Write the values of a version whose ids begin with PREFIX: as JSON lines, or into a file, whose suffix decides its format.
 
     In archives each value is a file; ids that cannot be names of files are written with %XX.
     """

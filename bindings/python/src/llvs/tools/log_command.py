@@ -42,9 +42,9 @@ def log_command(
     stat: bool,
     is_json: bool,
 ) -> None:
-    """Show the history from the heads back: all of it, or VERSIONs and their ancestors, or what B has and A has not (A..B).
+    """Show the history from the heads back: all of it, or VERSIONs and their ancestors, or the versions that B has and A lacks (A..B).
 
-    A version comes before its predecessors, whatever the clocks said.
+    A version comes before its predecessors, whatever their times are.
     """
     if graph and (value or branch or prefix):
         raise Failure("--graph draws the whole history: leave out --value, --prefix and --branch", MISUSED)

@@ -75,7 +75,7 @@ def pages(context: click.Context) -> Iterator[tuple[str, str]]:
 @click.command("man-pages")
 @click.argument("folder", type=click.Path(path_type=Path))
 def man_pages_command(folder: Path) -> None:
-    """Write the manual pages of all commands into FOLDER (~/.local/share/man/man1, say): then "man llvs-log" shows one."""
+    """Write the manual pages of all commands into FOLDER (for instance ~/.local/share/man/man1): then "man llvs-log" shows one."""
     from .command import llvs_command
 
     folder.mkdir(parents=True, exist_ok=True)

@@ -32,9 +32,9 @@ _SIDES = ("base", "newer", "older", "result")
 @click.option("--meta", "pairs", multiple=True, metavar="KEY=VALUE", help="Metadata of the merge; it is then not the same on all devices.")
 @click.option("--json", "is_json", is_flag=True, help="As one JSON document.")
 def merge_command(a: str, b: str, arbiter: str, dry_run: bool, pairs: tuple[str, ...], is_json: bool) -> int:
-    """Merge version A with version B (the current one).
+    """Merge version A with version B (by default the current one).
 
-    The current version moves to the merge when it is one of the two. Exits with 1 with --dry-run when something would have to be decided.
+    If the current version is one of the two, it moves to the merge. With --dry-run, exits with 1 if the merge would have conflicts.
     """
     if dry_run:
         store, ours, theirs = session().reading(), session().find(b), session().find(a)
@@ -95,7 +95,7 @@ def _told(store: llvs.Store, id: str, at: str, record: Optional[bytes]) -> Optio
 @click.argument("merge", default="@", shell_complete=completion.versions)
 @click.option("--json", "is_json", is_flag=True, help="As one JSON document.")
 def explain_command(merge: str, is_json: bool) -> None:
-    """Show what the merge version MERGE had to decide, and how: what was there, the two sides, and what stands."""
+    """Show the conflicts of the merge version MERGE and their decisions: the base, the two sides, and the result."""
     store, version = session().reading(), session().find(merge)
     found = store.explain(version)
     if not found.recorded:
@@ -121,9 +121,9 @@ def explain_command(merge: str, is_json: bool) -> None:
 @click.option("--choose", type=(int, click.Choice(["newer", "older", "result"])), metavar="N SIDE", help="Close the Nth by a save.")
 @click.option("--json", "is_json", is_flag=True, help="One JSON text in each line.")
 def conflicts_command(a: Optional[str], b: str, choose: Optional[tuple[int, llvs.Choice]], is_json: bool) -> int:
-    """Show the conflicts that merges decided and nobody has looked at since; with A, those of a merge of A and B that is not made yet.
+    """Show the open conflicts: decided by merges, and not edited or chosen since; with A, those of a merge of A and B that is not made yet.
 
-    Exits with 1 when there are any.
+    Exits with 1 if there are any.
     """
     if choose is not None:
         return _choose(*choose)

@@ -15,9 +15,9 @@ from .session import session
 
 @click.command("shell")
 def shell_command() -> int:
-    """Give commands at a prompt, with completion of commands, ids and versions; "exit" or Ctrl-D leaves.
+    """Run commands at a prompt, with completion of commands, ids and versions; "exit" or Ctrl-D leaves.
 
-    Into a pipe, the commands are read line by line. Exits as the last command did.
+    Without a terminal, commands are read line by line. Exits with the code of the last command.
     """
     here = session()
     path, _ = here.place()

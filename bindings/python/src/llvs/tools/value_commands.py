@@ -26,7 +26,7 @@ at_option = click.option(
 @click.option("-l", "--long", "is_long", is_flag=True, help="With size, kind, and the version that stored each.")
 @click.option("--json", "is_json", is_flag=True, help="One JSON text in each line.")
 def ls_command(prefix: str, at: str, is_long: bool, is_json: bool) -> None:
-    """List the ids of values, those that begin with PREFIX."""
+    """List the ids of values that begin with PREFIX."""
     store = session().reading()
     version = _version(at)
     if version is None:
@@ -86,7 +86,7 @@ def _kind_of_head(head: bytes) -> str:
 @click.option("--hex", "is_hex", is_flag=True, help="As a hex dump.")
 @click.option("--json", "is_json", is_flag=True, help="As one JSON document, with what is known of the value.")
 def get_command(id: str, at: str, file: Optional[Path], is_hex: bool, is_json: bool) -> None:
-    """Show the value ID: on a terminal as what it is, into a pipe or a file byte by byte."""
+    """Show the value ID: by its kind on a terminal, byte by byte into a pipe or a file."""
     store = session().reading()
     version = _version(at)
     try:
