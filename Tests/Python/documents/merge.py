@@ -524,7 +524,7 @@ def would_add_up(x: Value, y: Value, rule: Rule) -> bool:
 
 
 def as_made(o: j.Array, y: j.Array) -> dict[bytes, bytes]:
-    """Maps elements of a set to what an app made of them, if as many are only in `o` as only in `y`. (The app knows only a part of each.)"""
+    """Maps elements of a set to what an app made of them, if as many are only in `o` as only in `y`. (It knows a part of each.)"""
     of_o, of_y = ({j.identity(item): item for item in distinct(array)} for array in (o, y))
     made, sources = [name for name in of_o if name not in of_y], [name for name in of_y if name not in of_o]
     if len(made) != len(sources) or any(j.rank(of_o[a]) != j.rank(of_y[b]) for a, b in zip(made, sources)):
