@@ -1,5 +1,5 @@
-"""Caches that tell of more than the records do: one of these is damaged, or they were put back from an older copy. What is opened is what
-the records alone tell."""
+"""Caches that contain more than the records do: damaged caches, or caches restored from an older copy. A store opens with the contents of
+its records alone."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Files that a neighbour cuts short or overwrites in place while the store is open: reading gives what was stored or an error, and
-nothing ends the process. In processes of their own, which a signal would end."""
+"""Files that another program cuts short or overwrites in place while the store is open: a read returns what was stored, or an error, and
+the process does not end. Tests run in child processes, since a signal could end them."""
 
 from __future__ import annotations
 

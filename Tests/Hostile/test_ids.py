@@ -1,4 +1,4 @@
-"""Attacks by way of ids: squatting, equivocation, twins by case, forged empty roots. What an id vouches for: SECURITY.md."""
+"""Attacks through ids: squatting, equivocation, twins that differ in case, forged empty roots. SECURITY.md says what an id vouches for."""
 
 from __future__ import annotations
 

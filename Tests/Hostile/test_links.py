@@ -1,5 +1,5 @@
-"""Symbolic links, pipes and devices in the place of what an exchange, a store or an import has of its own: nothing that is
-behind them is read, written or removed, and nothing waits for them."""
+"""Symbolic links, pipes and devices in place of the files of an exchange, a store or an import: their targets are not read, written or
+removed, and no call waits for them."""
 
 from __future__ import annotations
 

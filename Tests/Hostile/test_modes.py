@@ -1,5 +1,5 @@
-"""What a store makes is for its owner alone, whatever the umask, unless the caller says otherwise; what lies in an exchange folder
-follows the umask, since others are to read it."""
+"""Files of a store are for their owner alone, whatever the umask is, unless the caller says otherwise; files in an exchange folder follow
+the umask, since others are to read them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What a peer lays beside the versions of an exchange folder, or into them, to spoil what others do with all of them: their snapshots, the
-clock of their processes, their memory."""
+"""Files that a peer writes beside the versions of an exchange folder, or into them, to harm what others do with all of them: their
+snapshots, the clock of their processes, their memory."""
 
 from __future__ import annotations
 

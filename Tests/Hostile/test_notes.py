@@ -1,4 +1,4 @@
-"""The notes of coordinators: old ones, planted ones, and what lies in their place."""
+"""The notes of coordinators: old ones, forged ones, and other files in their place."""
 
 from __future__ import annotations
 

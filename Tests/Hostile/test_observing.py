@@ -1,4 +1,4 @@
-"""Observers of stores and of exchange folders: forks in their callbacks, descriptors that the host takes, folders that are replaced."""
+"""Observers of stores and of exchange folders: forks in their callbacks, descriptors that the host closes or reuses, replaced folders."""
 
 from __future__ import annotations
 

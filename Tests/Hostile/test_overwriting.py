@@ -1,6 +1,6 @@
-"""Attacks by whoever may write into an exchange folder: files put or overwritten there under ids of versions that others have.
+"""Attacks by a device that may write to an exchange folder: it adds or overwrites files under the ids of versions that others have.
 
-What was sent, or is sent next, gets there all the same: whoever comes later has it.
+The versions that were sent, or are sent next, arrive nevertheless: a later device receives them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""A folder in the packed layout into which somebody else writes: what he adds or cuts costs the honest devices nothing for good."""
+"""A folder in the packed layout to which another program writes: files that it adds or cuts short do not harm honest devices
+permanently."""
 
 from __future__ import annotations
 

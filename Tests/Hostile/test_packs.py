@@ -1,4 +1,4 @@
-"""Streams of packs that somebody made to do harm: what is read of them is refused, costs little, and leaves the store as it was."""
+"""Streams of packs that are made to do harm: they are refused, cost little to read, and leave the store unchanged."""
 
 from __future__ import annotations
 

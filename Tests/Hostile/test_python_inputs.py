@@ -1,5 +1,5 @@
-"""What a Python program hands in is taken once, exactly as it is: no object that tells two stories reads or writes memory that is not its
-own.
+"""Each argument of a Python program is read once: no object that changes between two reads makes the library read or write memory of
+others.
 """
 
 from __future__ import annotations

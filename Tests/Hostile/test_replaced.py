@@ -1,5 +1,5 @@
-"""What others do to the files of a store while it is open: directories put in place anew (by a restore, or a program that syncs), removed
-caches, hard links, locks. What was acknowledged is there afterwards, and nothing of another user's is written."""
+"""Other programs change the files of a store while it is open: replace directories (by a restore, or a syncing program), remove caches,
+make hard links, take locks. Acknowledged versions remain, and no file of another user is written."""
 
 from __future__ import annotations
 

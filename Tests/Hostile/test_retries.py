@@ -1,4 +1,5 @@
-"""A packed place into which somebody lays what cannot be taken: what honest devices sent comes first, and requests go with what he laid.
+"""A packed place with files from a hostile device that cannot be added: the versions of honest devices are received first, and the number
+of requests grows only in proportion to those files.
 
 Requests and bytes are counted at a stand-in, at n and at 4n.
 """

@@ -1,4 +1,4 @@
-"""Rules and documents that are made to cost: what merging inside values takes goes with what was sent, and not with its square."""
+"""Rules and documents that are made to be expensive: merging inside values costs in proportion to the data sent, and not to its square."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""Segments, and the file that says what a directory is, that somebody wrote on purpose: lengths that do not fit, with right checksums.
-Each test holds a guard: without it the process ends, or what is told is not what is there. In processes of their own, which a trap
-would end."""
+"""Forged segments, and forged marker files of a directory: lengths that do not fit, with correct checksums. Each test is for a guard
+without which the process would end, or a result would be wrong. Tests run in child processes, since a trap could end them."""
 
 from __future__ import annotations
 

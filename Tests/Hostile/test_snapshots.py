@@ -1,4 +1,4 @@
-"""Snapshots that are changed by somebody else while they are restored."""
+"""Snapshots that another program changes while they are restored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Databases, and files beside them, that somebody made to have SQLite do more than hold bytes."""
+"""Databases, and files beside them, that are made so that SQLite does more than store bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Snapshots of the other implementation's kind (`zip-v1`), and other manifests, that a peer lays into an exchange folder."""
+"""Snapshots of the other implementation's kind (`zip-v1`), and other manifests, that a peer writes to an exchange folder."""
 
 from __future__ import annotations
 

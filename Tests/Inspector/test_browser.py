@@ -1,4 +1,4 @@
-"""The page in a real browser. Pictures of what it shows are written to build/inspector; look at them."""
+"""The page in a real browser. Pictures of it are written to build/inspector; look at them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Who asks whom for what several sides told of: each version comes once where they keep to the rules, and comes at all whatever they do.
-docs/live-protocol.md, "NEWS"."""
+"""Which peer a device asks for a version that several peers announced: each version arrives once if they follow the rules, and it arrives
+in any case. docs/live-protocol.md, "NEWS"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much a side lets the other one have under way: little at first, more as it takes what comes, and never more than 16 MiB."""
+"""How many bytes a side allows the other one to have in flight: few at first, more as it consumes them, and never more than 16 MiB."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pairing by digits that people compare: the library against the peer in plain Python, over sockets, and against one in the middle."""
+"""Pairing by digits that people compare: the library with the peer in plain Python, over sockets, and with a man in the middle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Invitations: the library against the peer in plain Python, and a device that gets its pairing over a socket."""
+"""Invitations: the library with the peer in plain Python, and a device that receives its pairing over a socket."""
 
 from __future__ import annotations
 

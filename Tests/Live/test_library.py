@@ -1,4 +1,4 @@
-"""The library against the peer in plain Python, over sockets, between processes, and against peers that mean harm."""
+"""The library with the peer in plain Python, over sockets, between processes, and with hostile peers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What the library's own listener (`llvs.PeerListener`) takes of strangers, and of peers that mean harm: each bound of
-docs/live-protocol.md, section 6, over sockets, by bytes that a program without the library made."""
+"""What the library's own listener (`llvs.PeerListener`) accepts from strangers and from hostile peers: each bound of docs/live-protocol.md,
+section 6, over sockets, with bytes from a program that does not use the library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stores with many links, links beside saves, bounds of what is stored, and large values that are cut."""
+"""Stores with many links, saves during links, bounds of stored data, and large values that are cut short."""
 
 from __future__ import annotations
 

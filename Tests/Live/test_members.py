@@ -1,4 +1,4 @@
-"""Members of an encrypted place, who need no pairing: who gets in, who does not, and who does no more."""
+"""Members of an encrypted place, who need no pairing: who is admitted, who is not, and who is no longer admitted."""
 
 from __future__ import annotations
 

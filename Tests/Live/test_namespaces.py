@@ -1,4 +1,4 @@
-"""Direct connections between network namespaces of one machine: with delay, loss, cuts and silence. Nothing leaves these namespaces."""
+"""Direct connections between network namespaces of one machine: with delay, loss, cuts and silence. No packet leaves these namespaces."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The negotiation over random histories: exact for each, in one or two rounds, and short. The usual run tries the first of them, LLVS_DEEP
-all. With LLVS_FIGURES=1 the figures are printed."""
+"""The negotiation over random histories: it is exact for each, takes one or two rounds, and is short. The usual run tries the first of
+them, LLVS_DEEP all. With LLVS_FIGURES=1 the figures are printed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A link within TLS 1.3, of which both ends are known by pinned keys: what its exporter gives binds the link to it."""
+"""A link within TLS 1.3, with pinned keys at both ends: the bytes of TLS's exporter bind the link to it."""
 
 from __future__ import annotations
 

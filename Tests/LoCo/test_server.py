@@ -1,4 +1,4 @@
-"""What a device's program answers, and whom."""
+"""The answers of a device's process, and which clients get them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one shows a friend: two devices in one window, the whole book at another time; and all of it with the keyboard alone."""
+"""Two devices in one window, and the whole book at another time; and the whole page used by keyboard alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two people, two devices, one contact book: what they see when they change it apart, and meet again."""
+"""Two people with two devices and one contact book: what they see if they change it independently, and then sync."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What servers answer that misbehave: each gives an error or a problem that says what to do, and the next exchange goes on."""
+"""Servers that misbehave: each answer gives an error or a problem that says what to do, and the next exchange continues."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What no server that means well answers: bombs, wrong lengths, lists of 100 MB, bad packs, and anything at all.
+"""Answers that no honest server gives: bombs, wrong lengths, lists of 100 MB, bad packs, and random bytes.
 
-Each gives an error or a problem that says what to do; the store stays usable, nothing acknowledged is lost, and the next exchange goes on.
-docs/testing.md lists which test shows which.
+Each gives an error or a problem that says what to do; the store stays usable, nothing acknowledged is lost, and the next exchange
+continues. docs/testing.md lists the test of each.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The suite that all places of named files pass, over every server there is."""
+"""The suite that all places of named files pass, over every available server."""
 
 from __future__ import annotations
 

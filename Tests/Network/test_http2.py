@@ -1,4 +1,4 @@
-"""HTTP/2, with a real server: used where the server speaks it."""
+"""HTTP/2 with a real server: it is used if the server supports it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which layout a place has, who it is encrypted for, and whose it is: what must not change because it was away for a moment."""
+"""The layout of a place, its recipients, and its store: these must not change because the place was unreachable for a moment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The place of another store at the address of one's own: nothing is received from it, and nothing sent (docs/exchanges.md)."""
+"""A place of another store at the address of one's own: nothing is received from it, and nothing is sent (docs/exchanges.md)."""
 
 from __future__ import annotations
 

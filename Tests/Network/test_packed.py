@@ -1,4 +1,4 @@
-"""The packed layout through a server in memory, real WebDAV servers and a bucket: what goes through, and in how many requests."""
+"""The packed layout over a server in memory, real WebDAV servers and a bucket: what is transferred, and in how many requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`llvs.Remote`: how credentials, proxies and URLs reach the library, and that no message or log tells of a secret."""
+"""`llvs.Remote`: how credentials, proxies and URLs reach the library. No message or log contains a secret."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exchanges through a bucket, with every signature judged."""
+"""Exchanges through a bucket. Every signature is checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Large files in a bucket: parts, uploads that go on in another process, and those that nobody goes on with."""
+"""Large files in a bucket: parts, uploads that another process resumes, and uploads that are abandoned."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Signatures of requests to a bucket, and how they spell names, beside botocore: it signs what was sent anew, and spells the same names.
+"""Signatures of requests to a bucket, and the spelling of names, compared with botocore: it signs the same requests, and spells the same
+names.
 
-Its own names always run; the naughty strings where public inputs are (Tests/Python/public_inputs.py)."""
+Names of our own are always tested; the naughty strings if public inputs are available (Tests/Python/public_inputs.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trouble of a server with one file: a problem of that file, and not the end of the exchange, unless the server is down."""
+"""A failure of a server with one file is a problem of that file, and does not end the exchange, unless the server is down."""
 
 from __future__ import annotations
 

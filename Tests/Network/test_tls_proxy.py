@@ -1,4 +1,4 @@
-"""WebDAV servers behind a real proxy that ends TLS, and servers that do not take a MOVE: what they are told instead."""
+"""WebDAV servers behind a real proxy that terminates TLS, and servers that refuse a MOVE: the library makes other requests instead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Merged packs that a line, or a server, does not take: what a device made itself goes all the same."""
+"""Merged packs that a connection or a server refuses: the device's own versions are sent nevertheless."""
 
 from __future__ import annotations
 

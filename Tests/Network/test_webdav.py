@@ -1,4 +1,4 @@
-"""Exchanges through real WebDAV servers: the same tests on each."""
+"""Exchanges through real WebDAV servers, with the same tests on each."""
 
 from __future__ import annotations
 

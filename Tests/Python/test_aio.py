@@ -1,4 +1,4 @@
-"""Coroutines over what waits, cancelled with their task, and events as an asynchronous iterator."""
+"""Coroutines for calls that wait, cancelled with their task, and events as an asynchronous iterator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Bad input: each gives an error with a code of its own and a message that names the thing, stores nothing, and leaves the store usable."""
+"""Bad input: each gives an error with a code of its own and a message that names the argument, stores nothing, and leaves the store
+usable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Versions on branches, and what they leave alone: the line without a branch that they are built on."""
+"""Versions on branches. They do not affect the line without a branch on which they were made."""
 
 from __future__ import annotations
 

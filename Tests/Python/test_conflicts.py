@@ -1,4 +1,4 @@
-"""Conflicts: of two versions before they are merged, of merges, those that are open, and deciding them."""
+"""Conflicts: of two versions before they are merged, of merges, open ones, and decisions."""
 
 from __future__ import annotations
 

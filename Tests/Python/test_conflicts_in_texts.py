@@ -1,4 +1,4 @@
-"""Conflicts about lines of a text: where they stand after edits, and choosing others."""
+"""Conflicts about lines of a text: their location after edits, and choosing other lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ids that follow from what versions hold: Tests/Vectors/content-ids.json, and what the library makes."""
+"""Ids that are computed from the contents of versions: Tests/Vectors/content-ids.json, and the ids that the library makes."""
 
 from __future__ import annotations
 

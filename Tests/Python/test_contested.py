@@ -1,4 +1,4 @@
-"""What merges chose between when they made a base, beside the model: random criss-crosses, each side of which takes up one of the two."""
+"""Contested values, compared with the model: random criss-crosses, in which each side continues with one of the two values."""
 
 from __future__ import annotations
 

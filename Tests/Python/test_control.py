@@ -1,4 +1,4 @@
-"""Progress and cancellation of what takes long because of what is in a store: opening it, and reading and merging versions."""
+"""Progress and cancellation of calls that take long because the store is large: opening, reading and merging."""
 
 from __future__ import annotations
 

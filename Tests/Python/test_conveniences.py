@@ -1,4 +1,4 @@
-"""What makes the package pleasant: forms that raise when there is nothing, places as paths, messages that say what is wanted."""
+"""Conveniences of the package: variants that raise if there is nothing, places as paths, messages that say what is expected."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What cannot be merged inside values, line by line: values, rules, and rules that came from elsewhere.
+"""Input that cannot be merged inside values, case by case: values, rules, and rules from other devices.
 
-Each gives a result or an error that says where; other lines are held by the tests that test_documents_tables.py names.
+Each gives a result, or an error that names the place. Other cases are in the tests that test_documents_tables.py names.
 """
 
 from __future__ import annotations

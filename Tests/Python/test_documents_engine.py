@@ -1,4 +1,4 @@
-"""The engine beside the model of merging inside values: the same bytes, the same records, the same digest."""
+"""The engine compared with the model of merging inside values: the same bytes, the same records, the same digest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The laws of merging inside values on random inputs, by the engine. Which test holds which law: test_documents_tables.py."""
+"""The laws of merging inside values on random inputs, in the engine. test_documents_tables.py lists the tests of each law."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists in the engine beside the model: short ones in which equal elements, rows, moves and equal edits are frequent."""
+"""Lists in the engine, compared with the model: short ones with frequent equal elements, rows, moves and equal edits."""
 
 from __future__ import annotations
 

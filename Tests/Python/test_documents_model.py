@@ -1,4 +1,4 @@
-"""The model of merging inside values (documents/), held against the specification: frozen vectors, tables, laws."""
+"""The model of merging inside values (documents/), compared with the specification: frozen vectors, tables, laws."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Merges in swapped roles: what undoing a version comes to is what the model in plain Python says, on random documents."""
+"""Merges in swapped roles: undoing a version gives the result of the model in plain Python, on random documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which test holds which law, pitfall and bad input of merging inside values."""
+"""The tests of each law, pitfall and bad input of merging inside values."""
 
 from __future__ import annotations
 

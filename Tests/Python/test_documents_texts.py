@@ -1,6 +1,6 @@
 """The model of merging texts and lists of plain values: the examples of the specification (texts.md), its readings, and its properties.
 
-By the model alone: nothing here runs the engine.
+Only the model is tested here, not the engine.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Edits of an object that others change meanwhile: what a form shows and what came in are merged as the edits of two devices are."""
+"""Edits of an object that other devices change meanwhile: the edits in a form and the changes that arrived are merged like edits of two
+devices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encrypted places: folders, and what the program `age` makes of them."""
+"""Encrypted places: folders, and how the program `age` opens them."""
 
 from __future__ import annotations
 

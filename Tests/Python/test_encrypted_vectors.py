@@ -1,5 +1,5 @@
-"""An encrypted remote as it was written once (`Tests/Vectors/packs/encrypted.json`): a file of each kind, a ring, a passphrase. Who cannot
-open them any more has changed the format."""
+"""An encrypted remote as it was written once (`Tests/Vectors/packs/encrypted.json`): a file of each kind, a ring, a passphrase. A library
+that cannot open them has changed the format."""
 
 from __future__ import annotations
 

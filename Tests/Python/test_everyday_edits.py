@@ -1,6 +1,6 @@
-"""Pairs of everyday edits of notes, and of arrays of flags and numbers: what comes is what both did, or a record tells.
+"""Pairs of everyday edits of notes, and of arrays of flags and numbers: the result has both edits, or there is a record.
 
-Of the engine, by release or debug library. LLVS_DEEP tries 100,000 pairs of each.
+Tests the engine, in the release or debug library. LLVS_DEEP tries 100,000 pairs of each.
 """
 
 from __future__ import annotations

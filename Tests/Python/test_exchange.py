@@ -1,4 +1,4 @@
-"""Exchanges: folders, places in memory, transports written in Python; what is refused there, and what it costs."""
+"""Exchanges: folders, places in memory, transports written in Python; their refusals and costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine's files, read by a reader written from docs/format.md alone, on random stores; and what both make of damage."""
+"""The engine's files, read by a reader written from docs/format.md alone, on random stores; and damage, as both report it."""
 
 from __future__ import annotations
 

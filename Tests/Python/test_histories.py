@@ -1,5 +1,5 @@
-"""Random histories through the library against the reference model: several replicas over different storages save, branch, merge,
-revert, exchange and are opened again; in the end they converge, and nothing is lost."""
+"""Random histories in the library, compared with the reference model: several replicas over different storages save, branch, merge, revert,
+exchange and are opened again. In the end they converge, and nothing is lost."""
 
 from __future__ import annotations
 

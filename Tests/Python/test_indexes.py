@@ -1,4 +1,4 @@
-"""Indexes: each held against the model of keys (keys/) and a scan, at random versions, and what they answer to bad input."""
+"""Indexes, compared with the model of keys (keys/) and a scan at random versions; and their answers to bad input."""
 
 from __future__ import annotations
 

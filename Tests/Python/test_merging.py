@@ -1,4 +1,4 @@
-"""Merging: built-in arbiters, arbiters in Python, what they see, what they may answer, what happens when they fail."""
+"""Merging: built-in arbiters; arbiters in Python with their inputs, results and failures."""
 
 from __future__ import annotations
 

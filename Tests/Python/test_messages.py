@@ -1,4 +1,4 @@
-"""Messages of errors, reports and the log: one line each whatever names are in them, and what the log tells."""
+"""Messages of errors, reports and the log: one line each, whatever names are in them; and what the log contains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models: what a class says becomes JSON and rules, and back; what does not fit is refused with its name."""
+"""Models: a class becomes JSON and rules, and is read back; an unsupported type is refused by name."""
 
 from __future__ import annotations
 

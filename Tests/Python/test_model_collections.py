@@ -1,4 +1,4 @@
-"""Collections: a mutable mapping on a coordinator, edit blocks, and how rules come into the store."""
+"""Collections: a mutable mapping on a coordinator, edit blocks, and how rules are added to the store."""
 
 from __future__ import annotations
 

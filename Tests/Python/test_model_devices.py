@@ -1,4 +1,4 @@
-"""Two versions of a model on two devices: what one does not know it keeps, and all is merged as the reference model says."""
+"""Two versions of a model on two devices: each preserves members that it does not know, and merges equal those of the reference model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of models that would do nothing, or contradict a default, are refused; and those for elements do what they say."""
+"""Rules of models without effect, or in contradiction to a default, are refused; rules for elements take effect."""
 
 from __future__ import annotations
 

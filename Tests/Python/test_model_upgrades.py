@@ -1,4 +1,4 @@
-"""Two devices upgrade one value, each by itself: what comes of it is one upgrade and what both edited, or the upgrade is refused."""
+"""Two devices upgrade one value independently: the merge has one upgrade and the edits of both, or the upgrade is refused."""
 
 from __future__ import annotations
 

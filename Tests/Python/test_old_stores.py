@@ -1,4 +1,4 @@
-"""Stores, folders and snapshots that earlier versions wrote read as they did then (Tests/Vectors/stores)."""
+"""Stores, folders and snapshots of earlier versions have the same contents as then (Tests/Vectors/stores)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Stores and snapshots of the other implementation, as it keeps them lately: compressed, in SQLite, in a zip.
+"""Stores and snapshots of the other implementation in its recent forms: compressed, in SQLite, in a zip.
 
-Made here from the store directory that it wrote (Tests/Vectors/interchange). What is compressed is true LZFSE, of blocks that are stored as
-they are, which anybody can write and read; `pyliblzfse` reads the same.
+They are made here from the store directory that it wrote (Tests/Vectors/interchange). Compressed values are true LZFSE, of uncompressed
+blocks, which any program can write and read; `pyliblzfse` reads the same.
 """
 
 from __future__ import annotations

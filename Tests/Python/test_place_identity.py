@@ -1,4 +1,4 @@
-"""Which store a place belongs to (docs/exchanges.md): the place of another store is refused, and joined when somebody says so."""
+"""The store to which a place belongs (docs/exchanges.md): the place of another store is refused, and joined if the caller allows it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Projections: each held against the values at random versions, by readers of other processes while updates go on, and with bad input."""
+"""Projections, compared with the values at random versions, read by other processes during updates, and with bad input."""
 
 from __future__ import annotations
 

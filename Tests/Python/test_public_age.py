@@ -1,5 +1,5 @@
-"""The vectors of C2SP for files of age (CCTV), through encrypted streams of packs: what docs/encryption.md says is read is opened, and all
-else is an error. See public_inputs.py for where they are. The engine's own tests compare the plaintexts (AgeVectorsTests)."""
+"""The vectors of C2SP for files of age (CCTV), through encrypted streams of packs: files that docs/encryption.md supports are opened, and
+all others are errors. public_inputs.py says where to find them. The engine's own tests compare the plaintexts (AgeVectorsTests)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""JSONTestSuite, wherever JSON is read: merging, indexes, projections, models, rules, metadata, and files of exchanges.
+"""JSONTestSuite, in every part that reads JSON: merging, indexes, projections, models, rules, metadata, and files of exchanges.
 
-public_inputs.py says where it is."""
+public_inputs.py says where to find it."""
 
 from __future__ import annotations
 

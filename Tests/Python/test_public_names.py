@@ -1,5 +1,5 @@
-"""The naughty strings as names of files, indexes, models, members and columns. See public_inputs.py for where they are; as ids, branches,
-devices and metadata test_public_inputs.py has them, and as names in buckets Tests/Network/test_s3_signatures.py."""
+"""The naughty strings as names of files, indexes, models, members and columns. public_inputs.py says where to find them.
+test_public_inputs.py tests them as ids, branches, devices and metadata, Tests/Network/test_s3_signatures.py as names in buckets."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Unicode's test files, as far as the documents promise something: how keys of indexes are folded (docs/index-keys.md), where texts are
-taken apart (docs/merging-texts.md), which ids others take for one (docs/interchange.md), and that a passphrase may be composed either way
-(docs/encryption.md). See public_inputs.py for where they are."""
+"""Unicode's test files, for the promises of the documents: how keys of indexes are folded (docs/index-keys.md), how texts are split
+(docs/merging-texts.md), which ids other systems treat as equal (docs/interchange.md), and that a passphrase may be composed either way
+(docs/encryption.md). public_inputs.py says where to find them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The odd zips of libzip, as snapshots of the other implementation's kind (`zip-v1`). See public_inputs.py for where they are. The engine's
-own tests compare what is read of their entries with what `zipfile` reads (OddZipsTests)."""
+"""The odd zips of libzip, as snapshots of the other implementation's kind (`zip-v1`). public_inputs.py says where to find them. The
+engine's own tests compare the contents of entries with those that `zipfile` reads (OddZipsTests)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Places of named files that are written in Python: the suite, both layouts on them, and what goes wrong in their methods."""
+"""Places of named files that are written in Python: the suite, both layouts on them, and failures of their methods."""
 
 from __future__ import annotations
 

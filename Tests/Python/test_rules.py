@@ -1,4 +1,5 @@
-"""Merging stores by rules: random histories of two and three devices, criss-crosses among them, beside the model; which rules hold."""
+"""Merging stores by rules: random histories of two and three devices, criss-crosses among them, compared with the model; which rules
+apply."""
 
 from __future__ import annotations
 

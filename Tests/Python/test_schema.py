@@ -1,4 +1,4 @@
-"""The rules of a store: reading them, and registering those that an app brings along."""
+"""The rules of a store: reading them, and registering those of an app."""
 
 from __future__ import annotations
 

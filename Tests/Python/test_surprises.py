@@ -1,4 +1,4 @@
-"""What docs/merging.md says under "What surprises", and the forms that work instead."""
+"""The section "What surprises" of docs/merging.md is true, and the alternatives that it names work."""
 
 from __future__ import annotations
 

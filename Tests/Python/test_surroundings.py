@@ -1,4 +1,4 @@
-"""What is around a program: its working directory, the file system, and what other devices put into a shared folder."""
+"""The environment of a program: its working directory, the file system, and files of other devices in a shared folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Syncing in the background: what leads to a round, what is told, failures, conditions, deadlines, and its end."""
+"""Syncing in the background: what starts a round, reports, failures, conditions, deadlines, and the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`llvs.testing`: the suites pass what is sound and catch what is not, and faults in every operation lose nothing that was acknowledged."""
+"""`llvs.testing`: the suites pass correct implementations and find faulty ones, and faults in every operation lose nothing acknowledged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The types of the package: hints that resolve, and documentation where a reader looks for it."""
+"""The types of the package: hints can be resolved, and names are documented where a reader looks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A side has changed a value if its bytes are others than those of the base; who stored the bytes anew, and when, does not matter."""
+"""A side has changed a value if its bytes differ from those of the base. It does not matter whether the same bytes were stored again."""
 
 from __future__ import annotations
 

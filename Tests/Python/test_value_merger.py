@@ -1,4 +1,4 @@
-"""Value mergers: what rules leave to functions of the app, whole values and places in them, bases of criss-crosses among them."""
+"""Value mergers: merges that rules leave to functions of the app, of whole values and of places in them, also in criss-crosses."""
 
 from __future__ import annotations
 

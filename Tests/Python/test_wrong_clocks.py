@@ -1,6 +1,6 @@
-"""One save by a device whose clock is ten years ahead: it counts as made when it came, and what is saved later is dated right.
+"""One save by a device whose clock is ten years ahead: it counts as made when it arrived, and later saves have correct times.
 
-The rules themselves are in WrongClockTests (Swift)."""
+WrongClockTests (Swift) test the rules themselves."""
 
 import time
 from datetime import datetime, timedelta, timezone

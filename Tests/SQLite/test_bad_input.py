@@ -1,4 +1,4 @@
-"""SQL that asks for what is not there, or of the wrong type: a sentence, or the right rows."""
+"""SQL that asks for absent values, or has arguments of a wrong type: the result is an error with a sentence, or the right rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements while something else happens: other processes write, other threads ask, somebody interrupts."""
+"""Statements during other events: other processes write, other threads query, a call is interrupted."""
 
 from __future__ import annotations
 

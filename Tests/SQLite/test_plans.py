@@ -1,4 +1,4 @@
-"""That what narrows a search reaches the functions (EXPLAIN QUERY PLAN), and that it never changes an answer."""
+"""Constraints of a query are passed to the functions (EXPLAIN QUERY PLAN), and this never changes a result."""
 
 from __future__ import annotations
 

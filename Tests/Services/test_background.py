@@ -1,4 +1,4 @@
-"""Syncers over each service: what leads to a round, and what becomes of those that fail."""
+"""Syncers over each service: what starts a round, and what happens to rounds that fail."""
 
 from __future__ import annotations
 

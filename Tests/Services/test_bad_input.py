@@ -1,5 +1,5 @@
-"""What happens to accounts and folders while nobody of ours looks, at each of the services. Numbers are those of the list of bad input of
-docs/cloud-drives.md; test_tables.py says where each is tried at each service."""
+"""Changes of accounts and folders between two exchanges, at each of the services. Numbers are those of the list of bad input of
+docs/cloud-drives.md; test_tables.py lists the test of each at each service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exchanges through Box's stand-in: what is its own.
+"""Exchanges through Box's stand-in: its peculiarities.
 
 Numbers are those of the pitfalls of docs/cloud-drives.md.
 """

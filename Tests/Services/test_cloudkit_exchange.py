@@ -1,4 +1,4 @@
-"""Exchanges with CloudKit, through its stand-in: as a person and as a server, in both layouts, and what goes wrong."""
+"""Exchanges with CloudKit, through its stand-in: as a person and as a server, in both layouts, and failures."""
 
 from __future__ import annotations
 

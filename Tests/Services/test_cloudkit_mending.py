@@ -1,4 +1,4 @@
-"""Records of CloudKit that are damaged, and what other devices and apps write while they are mended."""
+"""Damaged records of CloudKit, and records that other devices and apps write while these are repaired."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all cloud drives have in common, through their stand-ins and in both layouts: what goes through, and what goes wrong.
+"""Everything that cloud drives have in common, through their stand-ins and in both layouts: transfers and failures.
 
 Numbers are those of the pitfalls of docs/cloud-drives.md.
 """

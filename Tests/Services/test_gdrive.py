@@ -1,4 +1,4 @@
-"""Exchanges through Google Drive's stand-in: both layouts, and what goes wrong there.
+"""Exchanges through Google Drive's stand-in: both layouts, and failures.
 
 Numbers are those of the pitfalls of docs/cloud-drives.md.
 """

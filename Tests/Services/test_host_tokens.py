@@ -1,5 +1,5 @@
-"""Tokens that the host keeps (`llvs.Tokens`): renewed once, by one, and kept before use. Numbers are those of the pitfalls of
-docs/cloud-drives.md."""
+"""Tokens that the host stores (`llvs.Tokens`): one caller renews them, once, and they are stored before use. Numbers are those of the
+pitfalls of docs/cloud-drives.md."""
 
 from __future__ import annotations
 

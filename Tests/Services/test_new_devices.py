@@ -1,4 +1,4 @@
-"""What a device costs that is new, or was away, in requests: five writers, of whom each exchanged sixteen times, packed."""
+"""The requests of a device that is new, or was away: five writers, each with sixteen exchanges, packed."""
 
 from __future__ import annotations
 

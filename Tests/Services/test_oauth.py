@@ -1,4 +1,4 @@
-"""Signing in with a browser, and what comes in its place."""
+"""Signing in with a browser, and the alternatives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exchanges through OneDrive's stand-in: what is its own.
+"""Exchanges through OneDrive's stand-in: its peculiarities.
 
 Numbers are those of the pitfalls of docs/cloud-drives.md.
 """

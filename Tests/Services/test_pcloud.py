@@ -1,4 +1,4 @@
-"""Exchanges through pCloud's stand-in: what is its own.
+"""Exchanges through pCloud's stand-in: its peculiarities.
 
 Numbers are those of the pitfalls of docs/cloud-drives.md.
 """

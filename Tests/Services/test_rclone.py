@@ -1,4 +1,4 @@
-"""rclone's own back ends judge the stand-ins. It reaches them as it reaches the real services, through a proxy, and is not changed."""
+"""rclone's own back ends check the stand-ins. rclone is not modified: it reaches them like the real services, through a proxy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Services by their own addresses, over TLS and through a proxy, as they are reached outside of tests."""
+"""Services at their own addresses, over TLS and through a proxy, as outside of tests."""
 
 from __future__ import annotations
 

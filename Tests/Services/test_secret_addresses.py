@@ -1,5 +1,5 @@
-"""Addresses that are secrets by themselves, as those of upload sessions and of files that may be read for a while: no message, log or
-report holds them, whatever goes wrong there."""
+"""Addresses that are secrets themselves, such as those of upload sessions and of temporary downloads: no message, log or report contains
+them, whatever fails there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lasting trouble of a service with one file: a problem of that file, and not the end of the exchange, unless the service is down."""
+"""A permanent failure of a service with one file is a problem of that file, and does not end the exchange, unless the service is down."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes that are stopped or killed while they upload, as phones do with applications in the background. 36 of the pitfalls of
+"""Processes that are stopped or killed while they upload, as phones do with applications in the background: number 36 of the pitfalls of
 docs/cloud-drives.md."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which tests hold the pitfalls of exchanges through places and over links, by their numbers in docs/cloud-drives.md, and the bad input."""
+"""The tests of each pitfall of exchanges through places and over links, by its number in docs/cloud-drives.md, and of each bad input."""
 
 from __future__ import annotations
 

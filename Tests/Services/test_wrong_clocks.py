@@ -1,4 +1,4 @@
-"""Clocks that are wrong by a day, here and at the service, and places that may be read and not written."""
+"""Clocks that are wrong by a day, here and at the service, and places that are read-only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the wheel has in it, and what of it is loaded: libraries, data files, manual pages, names for other programs."""
+"""The contents of the wheel, and the files of it that are loaded: libraries, data files, manual pages, entry points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program that PyInstaller freezes works where nothing but the frozen program is within reach."""
+"""A program that PyInstaller freezes works if only the frozen program is available."""
 
 from __future__ import annotations
 

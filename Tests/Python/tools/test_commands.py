@@ -1,4 +1,4 @@
-"""What the commands that look and save do, and the shapes of their JSON."""
+"""Commands that read and save, and the members of their JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON is shown, compared and written without a digit being lost, and what is no JSON is text."""
+"""JSON is shown, compared and written without losing a digit, and other bytes are text."""
 
 from __future__ import annotations
 

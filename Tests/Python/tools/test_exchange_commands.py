@@ -1,4 +1,4 @@
-"""Exchanging, syncing and watching through folders, and the places that are kept by name."""
+"""Exchanging, syncing and watching through folders, and places that are stored by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What surrounds the command goes wrong: each gives one sentence, and the exit code of its kind."""
+"""Failures of the command's environment: each gives one sentence, and the exit code of its kind."""
 
 from __future__ import annotations
 

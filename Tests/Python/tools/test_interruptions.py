@@ -1,4 +1,4 @@
-"""Ctrl-C, whenever it comes: one sentence or none, never a traceback, and the store whole."""
+"""Ctrl-C at any moment: the command prints one sentence or none, never a traceback, and the store stays whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Merging, explaining, undoing and blaming, on the store to look at."""
+"""Merging, explaining, undoing and blaming, on the example store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What others wrote is printed in one module, which escapes it: no name, text or message of theirs does anything to a terminal."""
+"""One module prints all text of other devices, and escapes it: no name, text or message affects a terminal."""
 
 from __future__ import annotations
 

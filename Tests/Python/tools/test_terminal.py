@@ -1,4 +1,4 @@
-"""What is shown and asked on a terminal: progress, and a password."""
+"""Output and questions on a terminal: progress, and a password."""
 
 from __future__ import annotations
 
