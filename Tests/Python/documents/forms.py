@@ -8,7 +8,7 @@ Readings of the specification where it leaves a choice:
 - If one of the three has the form of a rename, or a later one, and has a member under the old name, an upgrade left it there. Then lifting
   leaves that member as well.
 - A value that would become too deep or too large stays as it is. A lifted value is written as computed values are.
-- If no renames are given, nothing is lifted, and the side of the later form is `x`. Saves and swapped roles are exceptions.
+- If no renames are given, nothing is lifted, and the side of the later form is `x`, except in saves and in swapped roles.
 - Decisions that follow from the bytes of the three values (one side is the base, or both are equal) come before.
 - An edit that brought a value into a later form is undone in that form. The value before the edit is lifted. Then it gets the number of the
   form, and the members at the top that the edited value has and it lacks, except counters and texts; unless something on the path there is

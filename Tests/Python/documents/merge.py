@@ -3,25 +3,27 @@
 `o` is the base, `x` the side whose value is the more recent, `y` the other; None is absent.
 
 Readings of the specification where it leaves a choice:
-- A pick or a delete-edit of the whole value gives the bytes of that side as they are.
-- `max` and `min` prefer a side in which their pointer finds something; ties go to the newer. Where a side is no JSON the newer stands.
-- A counter whose base is no number is picked, with one record of kind `type`.
-- A counter that one side removed is set to what it begins with: what the other side added since counts, with a record `delete-edit`.
-  Likewise in swapped roles a counter that the base has not got, in an object that it has, is what it begins with.
-- Where bases disagreed, a side may hold a value that they were merged from, and the other side none: then the first left alone what it had,
-  and a pick gives the second.
-- An element in a record's path is {"key": ...} (one declared pointer: its value; several: an array), and for elements that are known by
-  their value {"index": n}, counted in the base.
-- Records of one value that come to more than 4 times the inputs and 1 MiB are one of the kind `limit`: each counts its path, its values and
-  its rule as they are written, and 64 bytes. A written result of more than 8 times the inputs and 64 KiB gives way to a side.
-- Values that are no JSON stand in records as {"sha256": ..., "size": ...}.
-- Contested values are looked for once, at the end: at their path in both outer sides. An element is told there by what it is known by in
-  what the inner merge made, which is the outer base; one that is known by all it is may have been replaced in a side, and then stands for
-  it what is in its place, as far as between two elements that stayed as many were replaced, one for one. Of a text, what was contested is
-  a part of the outer base's text, and a side's is what stands between the lines around it that the side kept, written as the part is.
-- A row (an array of plain values that is an element of a list of plain values) is one value: if both sides changed it, each otherwise, it
-  is picked, as example L9 of texts.md has it, unless a rule is given for it or for what is in it, or an app saves it. "M for each key"
-  alone would merge [2,4,6], [2,4], [4,6] to [4] without a record.
+- A pick or a delete-edit of the whole value gives the bytes of that side unchanged.
+- `max` and `min` prefer a side in which their pointer finds something; ties go to the newer side. If a side is not JSON, the newer one
+  wins.
+- A counter whose base is not a number is picked, with one record of kind `type`.
+- A counter that one side removed is set to its initial value plus what the other side has added since, with a record `delete-edit`. In
+  swapped roles, a counter that is absent in the base, in an object that is not, counts as its initial value.
+- If bases disagreed, one side may have a value from which they were merged, and the other side none. Then the first side did not change
+  that value, and a pick gives the second.
+- An element in a record's path is {"key": ...} (one declared pointer: its value; several: an array). An element that is identified by its
+  value is {"index": n}, its index in the base.
+- If the records of one value exceed 4 times the inputs and 1 MiB, there is one of the kind `limit` instead: each counts its path, its
+  values and its rule as they are written, and 64 bytes. If the written result exceeds 8 times the inputs and 64 KiB, a side wins.
+- Values that are not JSON are {"sha256": ..., "size": ...} in records.
+- Contested values are looked up once, at the end: at their path in both outer sides. An element there is identified by its key in the
+  result of the inner merge, which is the outer base. An element that is identified by its whole value may have been replaced in a side.
+  Then the element in its place corresponds to it, if as many elements were replaced, one for one, between two elements that stayed. In a
+  text, the contested value is a part of the outer base's text. A side's value is the text between the lines around the part that the side
+  kept, written in the style of the part.
+- A row (an array of plain values that is an element of a list of plain values) is one value: if both sides changed it differently, it is
+  picked, as in example L9 of texts.md, unless there is a rule for it or for its contents, or an app saves it. "M for each key" alone would
+  merge [2,4,6], [2,4], [4,6] to [4] without a record.
 """
 
 from __future__ import annotations

@@ -152,7 +152,7 @@ OF_SEVERAL_FORMS: list[Case] = [
      {"v": 1, "a": 1}, {"v": 3, "a": 2}, {"v": 2, "b": 3}),
     ("forms: without renames, a text of the older side comes last", {"/t": "text", **LATER_IS_NEWER}, {"v": 1, "t": "a"},
      {"v": 1, "t": "a b"}, {"v": 2, "t": "a c"}),
-    # This once ended the process: an element that was left of a run was looked for by a class that it lacks.
+    # This once ended the process: a remaining element of a run was searched by a class that it lacks.
     ("list: one element is left of what all have in common", "auto",
      [5, 5, 4, 3, 4, 1, 1, 1, 2, 4, 1, 5, 2, 0, 1, 1, 1, 0, 3, 3, 0, 3, 1, 0, 2, 4, 1, 5, 0, 1, 5, 2, 1, 3, 3, 1, 1, 5, 1, 2, 1, 2, 5, 2, 2,
       0, 2],
