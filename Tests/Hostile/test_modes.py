@@ -55,7 +55,7 @@ def use(path: Path, **options: Any) -> dict[str, int]:
 
 def check(path: Path, found: dict[str, int], file_mode: int, directory_mode: int) -> None:
     for name, mode in found.items():
-        # What is gone by now was a file: directories stay.
+        # Paths that are gone by now were files: directories stay.
         expected = directory_mode if (path.parent / name).is_dir() else file_mode
         if name.endswith(".note"):
             # For who may write only: who can open it can lock it.

@@ -41,7 +41,7 @@ SCROLL = """
 
 
 def record(**figures: float) -> None:
-    """Keeps figures for whoever wants to see them."""
+    """Writes figures for a reader."""
     path = PICTURES / "figures.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     # Other processes of this run add theirs.
