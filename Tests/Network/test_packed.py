@@ -25,7 +25,7 @@ def place(service: Service, request: Any) -> Place:
 
 
 def exchange(store: llvs.Store, place: Place) -> int:
-    """How many requests it took."""
+    """Exchanges, and returns the number of requests."""
     with llvs.Exchange(store, place()) as way:
         before = len(place.requests)
         assert not way.retrieve().problems

@@ -83,7 +83,7 @@ class Empty:
 
 
 class Speller:
-    """How botocore writes the path of an object."""
+    """Writes the path of an object as botocore does."""
 
     def __init__(self, server: S3Server) -> None:
         config = Config(s3={"addressing_style": "path"}, signature_version="s3v4")

@@ -141,7 +141,7 @@ def test_one_file_is_not_taken(remote: Any, new_store: Any, status: int) -> None
 
 
 def test_no_file_is_taken(remote: Any, new_store: Any) -> None:
-    """Where nothing may be written, that is the error."""
+    """If nothing may be written, that is the error."""
     store = new_store()
     for number in range(3):
         store.make_version(insert={"k": b"%d" % number}, root=True)

@@ -19,7 +19,7 @@ def save(store: llvs.Store, name: str, data: bytes = b"1") -> llvs.Version:
 
 
 def exchange(store: llvs.Store, place: str) -> int:
-    """How many versions were sent."""
+    """Exchanges, and returns how many versions were sent."""
     with llvs.Exchange(store, place) as way:
         way.retrieve()
         return len(way.send().sent)

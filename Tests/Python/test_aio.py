@@ -70,7 +70,7 @@ def test_cancelling_a_task_cancels_its_call(tmp_path: Path) -> None:
             notes.save(insert={"a": b"1"})
             task = asyncio.create_task(llvs.aio.call(notes.sync))
             await eventually_async(slow.entered.is_set)
-            # What runs is waited for, however often it is cancelled: each time the task has its turn.
+            # A running call is awaited, however often it is cancelled: each time the task gets its turn.
             for _ in range(5):
                 task.cancel()
                 await asyncio.sleep(0)

@@ -204,7 +204,7 @@ def test_bad_options(options: dict[str, Any]) -> None:
         llvs.Store(**options)
 
 
-# What the package itself never hands in, straight at the C interface.
+# Arguments that the package itself never passes, directly at the C interface.
 
 
 def status(function: str, *arguments: Any) -> llvs.Error:
