@@ -263,7 +263,7 @@ def test_a_critical_frame(tmp_path: Path) -> None:
 
 
 def test_records_that_contradict_themselves(tmp_path: Path) -> None:
-    """Both take what the page says is taken, and tell of it."""
+    """Both accept what the page accepts, and report it."""
     llvs.Store(tmp_path / "store").close()
     root = reader.EMPTY_ROOT
     author(

@@ -65,7 +65,7 @@ class World:
         return result
 
     def restore(self) -> None:
-        """The provider gives back an older state: later files are gone, deleted ones are there again."""
+        """The provider restores an older state: later files are gone, deleted ones exist again."""
         if self.backup is None or self.random.random() < 0.5:
             self.backup = dict(self.remote.files)
             return

@@ -18,7 +18,7 @@ from sampling import sample
 
 pytestmark = needed("naughty-strings")
 
-#: What SQLite, URLs and shells read something into.
+#: Characters with a meaning in SQLite, URLs and shells.
 TELLING = ("?", "%", "#", ":", "&", "\\", "*", "..", "-", "~")
 
 
@@ -68,7 +68,7 @@ def test_places_have_any_name(tmp_path: Path) -> None:
 
 
 def test_indexes_have_any_name() -> None:
-    """Of up to 128 bytes, 64 in a schema."""
+    """Names of up to 128 bytes, and 64 in a schema."""
     names = [name for name in naughty() if len(name.encode()) <= 128]
     for start in range(0, len(names), 64):
         some = names[start : start + 64]

@@ -31,7 +31,7 @@ def zips() -> dict[str, bytes]:
 
 
 def restored(folder: Path, data: bytes) -> tuple[Optional[llvs.Error], dict[str, bytes]]:
-    """What a new store says of a snapshot of this one chunk, and what it has then."""
+    """Returns the answer of a new store to a snapshot of this one chunk, and its contents then."""
     place = folder / "snapshots"
     place.mkdir(exist_ok=True, parents=True)
     (place / "chunk-000").write_bytes(data)
