@@ -155,7 +155,7 @@ def test_two_processes_renew_once(drive: Cloud, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_kept_is_not_used(drive: Cloud, store: llvs.Store, monkeypatch: Any) -> None:
-    """It would be gone with the process. The lock is let go of, and what the host raised comes out of the call."""
+    """Otherwise it would be gone with the process. The lock is released, and the call raises the exception of the host."""
     tokens = kept(drive)
     place = llvs.Remote(drive.url(), tokens=tokens)
     exchange(store, place)

@@ -123,7 +123,7 @@ def test_many_files(judge: Judge, source: Path) -> None:
 
 
 def test_many_uploads_at_once(judge: Judge, tmp_path: Path) -> None:
-    """Uploads begin while others end: none takes the id of another that goes on."""
+    """Uploads begin while others end: none gets the id of another that continues."""
     (tmp_path / "many").mkdir()
     for number in range(60):
         (tmp_path / "many" / str(number)).write_bytes(b"x" * number)
