@@ -26,7 +26,7 @@ import llvs
 import merging_memory
 
 PROCESS = Path("/proc/self")
-#: Prints how much the peak of memory of a merge exceeds the memory before it. (On Linux, writing 5 there resets the peak.)
+#: Prints how much the peak of memory of a merge exceeds the memory before it. (On Linux, writing 5 to clear_refs resets the peak.)
 MEMORY = """
 import pathlib, re, sys, llvs
 def told(name): return int(re.search(name + r":\\s*(\\d+)", pathlib.Path("/proc/self/status").read_text())[1]) * 1024

@@ -3,9 +3,9 @@
     editing_traces.py <trace.json.gz>...
 
 A trace is a graph of transactions of single keystrokes, some with two parents: github.com/josephg/editing-traces, concurrent traces. A
-sequence CRDT (Fugue) makes the text at each transaction, which is the expected one. The program checks that its last text is the one in the
-trace. For each transaction with two parents, the texts of both are merged over the text of their best common ancestor (over a virtual base
-if there are several), and the result is compared with the text on which the transaction was made.
+sequence CRDT (Fugue) computes the expected text at each transaction; its last text has to be that of the trace. For each transaction with
+two parents, the texts of both are merged over the text of their best common ancestor (over a virtual base if there are several), and the
+result is compared with the expected text.
 
 The specification (texts.md) claims 2,258 of 2,258 equal merges of `friendsforever` and 3,619 of 3,628 of `clownschool`, and the model gives
 these. It takes some minutes for each.

@@ -49,8 +49,9 @@ class Decimal:
 
     @property
     def fits(self) -> bool:
-        """Returns whether it can be merged: it has at most 400 digits between its outer digits that are not zero, and the power of ten of
-        its first digit is at most 9999, positive or negative."""
+        """Returns whether it can be merged: it has at most 400 digits from the first to the last one that is not zero, and the power of
+        ten of its first digit is between -9999 and 9999.
+        """
         digits = len(str(abs(self.coefficient))) if abs(self.coefficient) < 10**MAX_DIGITS else MAX_DIGITS + 1
         return digits <= MAX_DIGITS and (self.coefficient == 0 or abs(self.exponent + digits - 1) <= MAX_EXPONENT)
 

@@ -284,6 +284,6 @@ def retire_command(name: str) -> None:
 @remote_command.command("new-identity")
 @click.argument("file", type=click.Path(path_type=Path))
 def new_identity_command(file: Path) -> None:
-    """Make an identity of age in a new FILE that only its owner can read, and show its public half. The file opens what is encrypted to
-    it."""
+    """Make an identity of age in a new FILE that only its owner can read, and show its public half. Everyone who has the file
+    can open what is encrypted to it."""
     output.show([encrypted.make_identity(file)])
