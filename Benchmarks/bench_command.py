@@ -1,9 +1,9 @@
-"""What the command `llvs` costs on a long history: the start of `llvs log -n 1`, and the lines a second of `llvs log --graph` into a pipe.
+"""Measures the command `llvs` on a long history: the start of `llvs log -n 1`, and lines per second of `llvs log --graph` into a pipe.
 
     python Benchmarks/bench_command.py [--quick] [--runs 5] [--n 100000] <folder>
 
-The history is that of four devices: each saves on its own line, and merges another's now and then. Beside the wall clock stands what the
-process took of the processor, which other programs on the machine hardly lengthen. Shown are medians.
+The history is that of four devices: each saves on its own line, and sometimes merges another one. Both wall-clock time and processor time
+are shown; other programs on the machine hardly affect the latter. Figures are medians.
 """
 
 import argparse
@@ -19,12 +19,12 @@ from pathlib import Path
 
 import llvs
 
-#: Seconds to the first byte, and lines a second: what docs/performance.md promises.
+#: The goals in docs/performance.md: seconds to the first byte, and lines per second.
 SOONEST, FASTEST = 0.25, 50_000
 
 
 def fill(store, count):
-    """So many versions by four devices, by the same seed each time."""
+    """Makes `n` versions by four devices, with the same seed each time."""
     draw, begin = random.Random(1), 1_790_000_000.0
     root = store.make_version(insert={"note/0": b"begin"}, timestamp=begin, metadata={"author": "device0"})
     lines, made = [root] * 4, 1
@@ -41,7 +41,7 @@ def fill(store, count):
 
 
 def first_byte(command, surroundings):
-    """Seconds to the first byte of output, and the processor's seconds of the whole run."""
+    """Returns the seconds to the first byte of output, and the processor time of the whole run."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     begun = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=surroundings) as running:
@@ -54,7 +54,7 @@ def first_byte(command, surroundings):
 
 
 def lines_a_second(command, surroundings):
-    """Lines a second into a pipe, start included; the same by the processor's time; and how many lines there were."""
+    """Returns lines per second into a pipe, start included; the same by processor time; and the number of lines."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     begun, count = time.perf_counter(), 0
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=surroundings) as running:
@@ -82,7 +82,7 @@ def main():
     path = folder / "long.llvs"
     with llvs.Store(path, durability="normal") as store:
         fill(store, options.n)
-    # As in an installed package: what was compiled once is not compiled again.
+    # As in an installed package: modules are compiled once.
     surroundings = {**os.environ, "LC_ALL": "C.UTF-8", "PYTHONPYCACHEPREFIX": str(folder / "compiled")}
     surroundings.pop("PYTHONDONTWRITEBYTECODE", None)
     command = [sys.executable, "-m", "llvs.tools", "-s", str(path), "log"]

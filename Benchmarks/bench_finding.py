@@ -1,10 +1,10 @@
-"""Finding values beside SQLite: indexes beside indexes on expressions over the same JSON, and a projection beside rows inserted by hand.
+"""Compares finding values with SQLite: indexes with indexes on expressions over the same JSON, and a projection with rows inserted by hand.
 
     python Benchmarks/bench_finding.py [--quick] [--runs 5] <folder>
 
-Both sides are asked from Python, which takes most of the time of a small page: bench_index asks both from C. The least times of the
-runs, in milliseconds, and of saves the medians, which other threads take part in; the factor between the two where there are two, and
-the goal. Behind them the same of processor time, of all threads, which says more where others work on the machine.
+Both sides are queried from Python, which takes most of the time of a small page: bench_index queries both from C. Figures are the least
+times of the runs in milliseconds; for saves, in which other threads take part, they are medians. If both sides have a figure, the factor
+between them follows, and the goal. After these come the same figures in processor time of all threads, for machines that are busy.
 """
 
 import argparse
@@ -22,7 +22,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def document(draw, number):
-    """About 300 bytes."""
+    """Returns a document of about 300 bytes."""
     return {
         "lastName": "".join(draw.choices(LETTERS, k=4)), "firstName": "".join(draw.choices(LETTERS, k=8)),
         "born": draw.randrange(1900, 2020), "number": number, "note": "".join(draw.choices(LETTERS, k=190)), "done": False,
@@ -30,7 +30,7 @@ def document(draw, number):
 
 
 class Rows:
-    """Times by name, and how they are shown."""
+    """Times by name, and their output."""
 
     def __init__(self):
         self.times = {}
@@ -71,7 +71,7 @@ def run(folder, rows, count, back):
         first = head = store.make_version(insert=dict(zip(ids, texts))).id
         for i in range(back):
             head = store.make_version(head, update={draw.choice(ids): json.dumps(document(draw, i)).encode()}).id
-    # What was made before is not to be in memory.
+    # Drop from memory what was made before.
     shutil.rmtree(folder / "store" / "cache", ignore_errors=True)
     with llvs.Store(folder / "store") as store:
         index = store.index(definition=definition)
@@ -127,7 +127,7 @@ def run(folder, rows, count, back):
 
 
 def save(folder, rows, saves):
-    """Saves of one value through a coordinator: of a store without indexes, with five, and with five that are prepared at each version."""
+    """Saves of one value through a coordinator: of a store without indexes, with five, and with five that are built at each version."""
     draw = random.Random(2)
     fields = ("lastName", "firstName", "born", "number", "done")
     rules = {"merge": 1, "indexes": {name: {"prefix": "contact/", "on": ["/" + name]} for name in fields}}
@@ -141,7 +141,7 @@ def save(folder, rows, saves):
         for name in fields if is_warm else ():
             warm.append(notes.index(name, warm=True))
             warm[-1].find().count()
-    # By turns, so that what else the machine does is shared.
+    # In turn, so that other work of the machine affects all alike.
     for turn in range(20):
         texts = [(f"contact/{draw.randrange(1_000):07}", json.dumps(document(draw, i)).encode()) for i in range(saves // 20)]
         for kind, notes in opened.items():

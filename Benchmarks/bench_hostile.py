@@ -1,12 +1,13 @@
-"""What somebody who may write to an exchange folder can make a device spend: seconds, which go with what he sends, and not with its square.
+"""Measures the work that a hostile writer to an exchange folder can cause on a device: it must grow with the size of the files, and not
+with its square.
 
     scripts/bench --only hostile
     python Benchmarks/bench_hostile.py [--quick] [--only CASE ...] [--strict] <folder>
 
-Each case is measured at half its size and at its size: the seconds, the longest time between two looks at the control (who cancels waits no
-longer), the most that this process computed between two looks (which tells the library from a busy machine or disk), and the MiB of memory
-that it took at its most (on Linux). Calls look at least every 100 ms: the last line says whether all did, and with `--strict` so does the
-exit status. (`HostileCostTests` compares counts of steps, on every run of the tests.)
+Each case is measured at half its size and at its size. Figures are the seconds; the longest time between two polls of the control, which is
+how long a cancellation waits; the most processor time between two polls, which does not depend on a busy machine or disk; and the peak of
+memory in MiB (on Linux). Calls have to poll at least every 100 ms: the last line reports whether all did, and with `--strict` so does the
+exit status. (`HostileCostTests` compares counts of steps in every run of the tests.)
 """
 
 import argparse
@@ -26,7 +27,7 @@ MOST = 0.1
 
 
 def write(folder, versions):
-    """Files of versions (id, predecessors, changes) as the interchange layout has them; the timestamps follow the order."""
+    """Writes files of versions (id, predecessors, changes) in the interchange layout; timestamps follow the order."""
     for name in ("versions", "changes"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     for number, (id, predecessors, changes) in enumerate(versions):
@@ -45,12 +46,12 @@ def update(id, text):
 
 
 class Spent:
-    """What a call cost that is given `progress`."""
+    """The cost of a call that accepts `progress`."""
 
     process = Path("/proc/self")
 
     def __init__(self, call):
-        # Linux notes the most memory since the last time that a 5 was written there.
+        # On Linux, writing 5 there resets the peak of memory.
         if self.process.exists():
             (self.process / "clear_refs").write_text("5")
         memory = self.memory("VmRSS")
@@ -75,7 +76,7 @@ class Spent:
 
 
 def retrieved(folder, versions):
-    """What retrieving them cost, the store that did, and its exchange."""
+    """Retrieves versions; returns the cost, the store, and its exchange."""
     write(folder, versions)
     store = llvs.Store(storage="memory")
     exchange = llvs.Exchange(store, folder.as_uri())
@@ -85,7 +86,7 @@ def retrieved(folder, versions):
 
 
 def preserves_against_a_ladder(folder, size):
-    """Two lines merged across each other, then a version that preserves as many values of the root."""
+    """Two lines that are merged with one another at each step, then a version that preserves `size` values of the root."""
     ids = [f"id {i}" for i in range(size)]
     ladder = [("root", (), [update(id, "1") for id in ids]), ("a0", ("root",), []), ("b0", ("root",), [])]
     for i in range(1, size + 1):
@@ -99,7 +100,7 @@ def preserves_against_a_ladder(folder, size):
 
 
 def common_bases(folder, size):
-    """Two versions with so many best common ancestors, merged."""
+    """Merges two versions with `size` best common ancestors."""
     versions = [("root", (), [update("x", "0")])]
     versions += [(f"base{i}", ("root",), [update("x" if i == size - 1 else f"id {i}", str(i))]) for i in range(size)]
     for side, order in (("a", range(size)), ("b", range(size - 1, -1, -1))):
@@ -111,7 +112,7 @@ def common_bases(folder, size):
 
 
 def heads_on_a_line(folder, size):
-    """Heads that each merge a version of a line and its root, all merged."""
+    """Merges `size` heads, each of which is a merge of a version of a line and its root."""
     versions = [("line0", (), [update("x", "0")])]
     versions += [(f"line{i}", (f"line{i - 1}",), [update("x", str(i))]) for i in range(1, size + 1)]
     versions += [(f"head{i}", (f"line{i}", "line0"), [update(f"head {i}", "1")]) for i in range(2, size)]
@@ -120,21 +121,21 @@ def heads_on_a_line(folder, size):
 
 
 def heads_on_a_foreign_root(folder, size):
-    """Heads on a root that nothing here has in common with them, all merged."""
+    """Merges heads on a root that has nothing in common with the versions here."""
     versions = [("root", (), [update("x", "0")])] + [(f"head{i}", ("root",), [update(f"head {i}", "1")]) for i in range(size)]
     _, store, _ = retrieved(folder, versions)
     return Spent(functools.partial(store.merge_heads, store.make_version(insert={"mine": b"1"}, root=True).id))
 
 
 def heads_that_look_alike(folder, size):
-    """Heads of as many states, whose last changes do not tell them apart, all merged."""
+    """Merges heads with `size` different states whose last changes are equal."""
     versions = [(f"head{i}", (), [update("a", "same"), update("b", str(i))]) for i in range(size)]
     _, store, _ = retrieved(folder, versions)
     return Spent(functools.partial(store.merge_heads, "head0"))
 
 
 def heads_that_are_merges(folder, size):
-    """As many answers to one question, all merged."""
+    """Merges `size` merges of the same two versions."""
     versions = [("root", (), [update("x", "0")])] + [(side, ("root",), [update("x", side)]) for side in "ab"]
     versions += [(f"head{i}", ("a", "b"), [update("x", f"answer {i}")]) for i in range(size)]
     _, store, _ = retrieved(folder, versions)
@@ -142,32 +143,32 @@ def heads_that_are_merges(folder, size):
 
 
 def merged_texts(folder, texts):
-    """Texts of a base and two sides, merged."""
+    """Merges texts of a base and two sides."""
     folder.mkdir(parents=True)
     return Spent(functools.partial(llvs.merge_values, *(text.encode() for text in texts), "text"))
 
 
 def lines_of_which_few_are_unique(folder, size):
-    """Lines of which one is unique between the two ends of each part, so that parts shrink by one line at a time."""
+    """Lines with one unique line between the two ends of each part, so that the comparison shortens a part by one line at a time."""
     def lines(tag):
         return tag + "\n" + "".join(f"{tag}\n{number + 1:x}\n{number:x}\n" for number in range(size // 3)) + tag + "\n"
     return merged_texts(folder, [lines(tag) for tag in "oxy"])
 
 
 def words_of_which_few_are_unique(folder, size):
-    """The same of words in one line."""
+    """The same for words in one line."""
     def words(tag):
         return " ".join(f"{tag} {number + 1:x} {number:x}" for number in range(size // 3))
     return merged_texts(folder, [words(tag) for tag in "oxy"])
 
 
 def equal_lines_between_unlike_ends(folder, size):
-    """A row of equal lines between ends that differ by more edits than are looked for."""
+    """Many equal lines between ends that differ by more edits than the comparison tries."""
     return merged_texts(folder, [f"{side}\n" * 1500 + "a\n" * size + f"{side}\n" for side in "oxy"])
 
 
 def foreign_names(folder, size):
-    """Names in the folder that are no versions, listed again."""
+    """Names in the folder that are not those of versions, listed again."""
     _, _, exchange = retrieved(folder, [("root", (), [update("x", "0")])])
     for i in range(size):
         (folder / "versions" / f"no version {i}").touch()
@@ -176,7 +177,7 @@ def foreign_names(folder, size):
 
 
 def changes_without_versions(folder, size):
-    """Files of changes whose versions never come, listed again."""
+    """Files of changes whose versions never arrive, listed again."""
     _, _, exchange = retrieved(folder, [("root", (), [update("x", "0")])])
     for i in range(size):
         (folder / "changes" / f"nobody-{i}").touch()
@@ -185,7 +186,7 @@ def changes_without_versions(folder, size):
 
 
 def empty_version_files(folder, size):
-    """Names of versions that hold nothing, retrieved for the first time."""
+    """Empty files with names of versions, retrieved for the first time."""
     _, _, exchange = retrieved(folder, [("root", (), [update("x", "0")])])
     for i in range(size):
         (folder / "versions" / f"nobody-{i}").touch()
@@ -193,7 +194,7 @@ def empty_version_files(folder, size):
 
 
 def empty_version_files_again(folder, size):
-    """The same, once no name came or went since a retrieve. (A folder's times are believed when they are two seconds old.)"""
+    """The same, if no name was added or removed since a retrieve. (The time of a folder is trusted when it is two seconds old.)"""
     _, _, exchange = retrieved(folder, [("root", (), [update("x", "0")])])
     for i in range(size):
         (folder / "versions" / f"nobody-{i}").touch()
@@ -203,7 +204,7 @@ def empty_version_files_again(folder, size):
 
 
 def empty_version_files_sent(folder, size):
-    """A version sent to where they are, which looks again at all that is there."""
+    """Sends a version to that folder, which lists all its files again."""
     _, store, exchange = retrieved(folder, [("root", (), [update("x", "0")])])
     for i in range(size):
         (folder / "versions" / f"nobody-{i}").touch()
@@ -213,7 +214,7 @@ def empty_version_files_sent(folder, size):
 
 
 def empty_version_files_sent_again(folder, size):
-    """The same, when nothing came there or here since."""
+    """The same, if nothing changed there or here since."""
     _, store, exchange = retrieved(folder, [("root", (), [update("x", "0")])])
     for i in range(size):
         (folder / "versions" / f"nobody-{i}").touch()
@@ -223,14 +224,14 @@ def empty_version_files_sent_again(folder, size):
 
 
 def whole_versions_that_wait(folder, size):
-    """Versions that are whole, on one that never comes."""
+    """Whole versions whose predecessor never arrives."""
     _, _, exchange = retrieved(folder, [("root", (), [update("x", "0")])])
     write(folder, [(f"waits-{i}", ("never",), []) for i in range(size)])
     return Spent(exchange.retrieve)
 
 
 def names_of_packs(folder, size):
-    """Empty files by the names of packs, retrieved for the first time."""
+    """Empty files with names of packs, retrieved for the first time."""
     store = llvs.Store(storage="memory")
     store.make_version(insert={"x": b"1"})
     exchange = llvs.Exchange(store, folder.as_uri() + "?layout=packed")
@@ -243,7 +244,7 @@ def names_of_packs(folder, size):
 
 
 def files_that_wait_to_be_sent(folder, size):
-    """What interrupted senders left, looked through by the first to send."""
+    """Files that interrupted senders left, which the next send checks."""
     (folder / "tmp").mkdir(parents=True)
     for i in range(size):
         (folder / "tmp" / f"left {i}").touch()

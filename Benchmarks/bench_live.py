@@ -1,9 +1,9 @@
-"""Direct connections between stores (docs/live-protocol.md): how soon a save is seen on the other side, what a new peer costs, what finding
-out the difference costs, and what an idle peer takes of memory.
+"""Measures direct connections between stores (docs/live-protocol.md): the time until the other side has a save, the cost of a new peer and
+of finding the difference, and the memory of an idle peer.
 
     python Benchmarks/bench_live.py [--quick] <folder>
 
-Times stand beside the same bytes through a bare socket of TCP between the same two processes.
+Times are compared with those of the same bytes through a plain TCP socket between the same two processes.
 """
 
 import argparse
@@ -39,7 +39,7 @@ def take(connection, size):
 
 
 def take_much(connection, size):
-    """Into memory that is there: nothing but the copying is measured."""
+    """Receives into memory that is allocated before, so that only copying is measured."""
     data, at = memoryview(bytearray(size)), 0
     while at < size:
         came = connection.recv_into(data[at : at + (1 << 20)])
@@ -49,7 +49,7 @@ def take_much(connection, size):
 
 
 class Child:
-    """Another process, told over TCP what to do: what is measured crosses from one process to the other."""
+    """Another process, controlled over TCP, so that the measured data crosses from one process to the other."""
 
     def __init__(self, body, *arguments):
         with socket.create_server(("127.0.0.1", 0)) as server:
@@ -67,7 +67,7 @@ class Child:
 
 
 def sees(wire_address, address, path, count):
-    """Says each time when one more version is here; before that, echoes as many bytes."""
+    """First echoes `count` bytes, one at a time; then sends a byte for each version that arrives."""
     wire = connected(wire_address)
     for _ in range(count):
         wire.sendall(take(wire, 1))
@@ -109,7 +109,7 @@ def latency(folder, count):
 
 
 def fill(store, count, base=None):
-    """Versions of one value of 100 bytes each, one after another."""
+    """Makes versions of one value of 100 bytes each, one after another."""
     for number in range(count):
         base = store.make_version(base, insert={f"{number:08}-{os.urandom(4).hex()}": os.urandom(50) + bytes(50)})
 
@@ -130,7 +130,7 @@ def receives(wire_address, address, path, size):
 
 
 def carry(one, two):
-    """Carries between two ends until nothing is said any more: bytes of each, and how often the direction changed."""
+    """Carries data between two ends until both are silent. Returns the bytes of each end, and how often the direction changed."""
     bytes_, turns, ends = [0, 0], 0, (one, two)
     quiet, side = 0, 0
     while quiet < 2:
@@ -146,7 +146,7 @@ def carry(one, two):
 
 
 def carried_by_library(folder, store):
-    """The same by `PeerListener` and `Peer.connect`."""
+    """The same with `PeerListener` and `Peer.connect`."""
     with llvs.PeerListener("127.0.0.1:0") as listener, llvs.Store(folder / "by_library") as other:
         listener.offer(store, PAIRING)
         begun = time.perf_counter()
@@ -207,7 +207,7 @@ def negotiation(folder, count, differing):
 
 
 def ranges(folder, count, heads, differing):
-    """Of so many branches HAVE tells little: what is lacking is found by ranges."""
+    """With this number of branches, HAVE covers little of the history: the difference is found by ranges."""
     with llvs.Store(storage="memory") as a, llvs.Store(storage="memory") as b:
         last = [a.make_version(insert={f"{number:05}": b"1"}, root=True) for number in range(heads)]
         for number in range(count - heads):
@@ -227,12 +227,12 @@ def ranges(folder, count, heads, differing):
 
 
 def memory():
-    """KiB, counted page by page: "VmRSS" may not have what each thread took last."""
+    """Returns the memory of the process in KiB, counted page by page: "VmRSS" may lack the newest pages of each thread."""
     return int(next(line for line in Path("/proc/self/smaps_rollup").read_text().splitlines() if line.startswith("Rss")).split()[1])
 
 
 def connects_often(wire_address, address, count):
-    """From many addresses of this machine: of one a hundred devices are let in at once that are not known by their keys."""
+    """Connects from many addresses of this machine, because from one address at most a hundred unknown devices are admitted at once."""
     many_descriptors()
     wire = connected(wire_address)
     with llvs.Store(storage="memory") as store:
@@ -248,7 +248,7 @@ def connects_often(wire_address, address, count):
 
 
 def alone(body, *arguments):
-    """In a process of its own: memory that something else freed is not taken again."""
+    """Runs in a process of its own, so that no memory that was freed before is reused."""
     process = multiprocessing.get_context("spawn").Process(target=body, args=arguments)
     process.start()
     process.join()
@@ -292,7 +292,7 @@ def idle_in_python(count):
 
 
 def idle_by_library(count):
-    """The same of `llvs.PeerListener`: the bound is 64 KiB for each. What the other side has is in another process."""
+    """The same with `llvs.PeerListener`; the goal is 64 KiB for each. The other ends are in another process."""
     many_descriptors()
     with llvs.Store(storage="memory") as store, llvs.PeerListener("127.0.0.1:0") as listener:
         store.make_version(insert={"a": b"1"})
@@ -304,7 +304,7 @@ def idle_by_library(count):
             peers = [listener.accept(60) for _ in range(count)]
             assert all(peer is not None and peer.wait(60) for peer in peers)
             print(f"an idle connection of llvs.PeerListener, with its thread: {(memory() - before) / count:.1f} KiB, of {count:,}")
-            # Threads that worked keep some of what they freed.
+            # Threads that have worked keep some of the memory that they freed.
             store.make_version(store.most_recent_head, insert={"b": bytes(100)})
             assert all(peer.wait(60) for peer in peers)
             print(f"the same after a save that went to all of them: {(memory() - before) / count:.1f} KiB")

@@ -1,13 +1,13 @@
-"""Merging inside values, beside what people would take instead: `json` and a merge of dictionaries by hand, `git merge-file`, and the
-packages of Benchmarks/requirements-merging.txt where they are installed (Loro, pycrdt).
+"""Compares merging inside values with the alternatives: `json` and a merge of dictionaries by hand, `git merge-file`, and the packages of
+Benchmarks/requirements-merging.txt if they are installed (Loro, pycrdt).
 
     python Benchmarks/bench_merging.py [--quick] [--runs 5] [--json figures.json] <folder>
 
-Three documents, with the same 200 edits on each side for all: an object of 1 MB, a list of 20,000 objects with ids, a text of 1 MB. Shown
-are the least times of the runs, in milliseconds; the most memory that a merge took at once, by its three inputs (on Linux); and what is
-kept when both edits are merged, in kilobytes: by us the directory of a store with base, edits and merge, by the packages the document
-with its history. The packages get the other side's edits as an update, and give the whole document (pycrdt not that of the list: reading
-an array of maps takes it time that grows with the square).
+Three documents, with the same 200 edits on each side for all: an object of 1 MB, a list of 20,000 objects with ids, a text of 1 MB. Figures
+are the least times of the runs, in milliseconds; the peak of memory of a merge, divided by the size of its three inputs (on Linux); and the
+kilobytes that are stored after both edits are merged. For us these are the directory of a store with base, edits and merge; for the
+packages, the document with its history. The packages receive the other side's edits as an update, and return the whole document. (pycrdt
+does not return the list: reading an array of maps takes it time that grows with the square.)
 """
 
 import argparse
@@ -26,7 +26,7 @@ import llvs
 import merging_memory
 
 PROCESS = Path("/proc/self")
-#: Prints how much more memory a merge took at its most than was there before it. (Linux notes the most since a 5 was written there.)
+#: Prints how much the peak of memory of a merge exceeds the memory before it. (On Linux, writing 5 to clear_refs resets the peak.)
 MEMORY = """
 import pathlib, re, sys, llvs
 def told(name): return int(re.search(name + r":\\s*(\\d+)", pathlib.Path("/proc/self/status").read_text())[1]) * 1024
@@ -37,9 +37,9 @@ before = told("VmRSS")
 merged = llvs.merge_values(*values, rules)
 print(told("VmHWM") - before)
 """
-#: The goals, in milliseconds; and memory by the inputs.
+#: The goals: milliseconds, and memory divided by the size of the inputs.
 GOALS = {"object": 15, "list": 10, "text": 30, "conflicts": 150}
-#: Texts that are made to defeat the comparison, and JSON that takes long, by the time of an ordinary value of that size.
+#: The goal for texts that defeat the comparison, and for JSON that takes long: as a multiple of the time of ordinary input of that size.
 WORST_GOAL = 10
 MEMORY_GOAL = 6
 
@@ -49,7 +49,7 @@ def spelled(value):
 
 
 class Case:
-    """A document, and the edits of two sides: (what, place, value) one after the other."""
+    """A document, and the edits of two sides: (what, place, value), in order."""
 
     rules = "auto"
 
@@ -66,7 +66,7 @@ class Case:
         return spelled(value)
 
     def by_hand(self):
-        """What a program would do without us."""
+        """A merge as a program could do it without a library."""
         base, newer, older = map(json.loads, self.values)
         return spelled(self.merged_by_hand(base, newer, older))
 
@@ -122,7 +122,7 @@ class Elements(Case):
 
     @staticmethod
     def merged_by_hand(base, newer, older):
-        """In the newer side's order, with what the older side added at the end: less than we do."""
+        """In the newer side's order, followed by elements that the older side added. (The library preserves more.)"""
         o, x, y = ({element["id"]: element for element in side} for side in (base, newer, older))
         merged = []
         for name in [*x, *(name for name in y if name not in x and name not in o)]:
@@ -142,7 +142,7 @@ class Words(Case):
 
     def edited(self, count, side):
         starts = sorted((found.start(), len(found[0])) for found in self.draw.sample(list(re.finditer(r"\w+", self.base)), count))
-        # From the end, so that places stay.
+        # From the end, so that earlier positions stay valid.
         return [("replace", start, (length, self.word() + side)) for start, length in reversed(starts)]
 
     def applied(self, edits):
@@ -165,7 +165,7 @@ class Words(Case):
 
 
 class Loro:
-    """What Loro makes of a case."""
+    """A case in Loro."""
 
     def __init__(self, module, case):
         self.module, self.case = module, case
@@ -219,7 +219,7 @@ class Loro:
 
 
 class Pycrdt:
-    """What pycrdt (Yrs) makes of a case."""
+    """A case in pycrdt (Yrs)."""
 
     def __init__(self, module, case):
         self.module, self.case = module, case
@@ -278,7 +278,7 @@ def timed(call, clock=time.perf_counter):
 
 
 def ours(case, folder, runs):
-    """The least time, and the most memory at once by the inputs: of a process that does nothing else."""
+    """Returns the least time, and the peak of memory divided by the size of the inputs, measured in a process that does nothing else."""
     rules = spelled({"merge": 1, "ids": {"": case.rules}})
     times = []
     for _ in range(runs):
@@ -295,7 +295,7 @@ def ours(case, folder, runs):
 
 
 def in_a_store(case, folder, runs):
-    """The time of a merge in a store on disk, and the bytes of its directory then."""
+    """Returns the time of a merge in a store on disk, and the bytes of its directory afterwards."""
     times = []
     for run in range(runs):
         place = folder / f"store-{case.name}-{run}"
@@ -310,7 +310,7 @@ def in_a_store(case, folder, runs):
 
 
 def conflicts(count, runs):
-    """The time of a merge that has to decide in many values of 300 bytes."""
+    """Returns the time of a merge with conflicts in many values of 300 bytes."""
     def value(number, side):
         return spelled({"side": side, "number": number, "text": "x" * 270})
 
@@ -325,7 +325,8 @@ def conflicts(count, runs):
 
 
 def texts_that_defeat_comparing(draw, size):
-    """An ordinary text with edits on both sides, and others; base, newer and older of `size` bytes each."""
+    """Yields an ordinary text with edits on both sides, and texts that defeat the comparison; base, newer and older of `size` bytes
+    each."""
     words = ["".join(draw.choices("etaoinshrdlu", k=draw.randrange(2, 9))) for _ in range(5000)]
     lines = [" ".join(draw.choices(words, k=9)) for _ in range(size // 50)]
     numbered, line = [f"{i:011}\n" for i in range(size // 12)], "the same line\n"
@@ -356,7 +357,7 @@ def texts_that_defeat_comparing(draw, size):
 
 
 def worst_texts(size):
-    """By the processor time of the ordinary one: name and how many times that, the worst first."""
+    """Returns the names of the texts with their processor time as a multiple of the ordinary one's, the worst first."""
     rules, times = spelled({"merge": 1, "ids": {"": "text"}}), {}
     for name, texts in texts_that_defeat_comparing(random.Random(2), size):
         values = [text.encode() for text in texts]
@@ -373,15 +374,15 @@ OTHER_ORDINARY = "ordinary, by name"
 
 
 def documents_that_take_long(draw, size):
-    """Ordinary documents with edits on both sides, and others: name, rule, and three values of `size` bytes each.
+    """Yields ordinary documents with edits on both sides, and others: name, rule, and three values of `size` bytes each.
 
-    The ordinary one is a list of objects of which one in a hundred was edited on each side. That costs little more than to look over the
-    texts, since most of them is the same on all sides. Another, as usual, is an object with very many small ones by name: more of it has to
-    be looked at one by one, as in those that are meant to take long.
+    The ordinary one is a list of objects; one in a hundred was edited on each side. Its cost is little more than that of reading the texts,
+    since most objects are equal on all sides. A second ordinary one is an object with many small members. More of it has to be compared one
+    by one, as in the documents that are made to take long.
     """
 
     def drawn(count, among, element="%s"):
-        """Lists of elements that are drawn, each for itself, for each side."""
+        """Returns for each side a list of random elements, independent of the other sides."""
         return [("[" + ",".join([element % one for one in draw.choices(among, k=count)]) + "]").encode() for _ in "oxy"]
 
     digits, numbers = range(10), range(10**8, 10**9)
@@ -439,7 +440,7 @@ def documents_that_take_long(draw, size):
     for name, other in (("levels of two children", lambda side: "7"), ("levels of two children that differ", str)):
         towers = [["[" * 120 + f"{i}.{side}" + f",{other(side)}]" * 120 for i in range(size // 370)] for side in range(3)]
         yield name, "auto", [("[" + ",".join(one) + "]").encode() for one in towers]
-    # Nothing tells before the end of the innermost that it is another.
+    # Only the end of the innermost list shows that it differs.
     count = 1 << 15
     leaves = [["[" * 120 + "1," * count + f"{i}.{side}" + ",7]" * 120 for i in range(size // (2 * count + 482) + 1)] for side in range(3)]
     yield "levels of two children around many", "auto", [("[" + ",".join(one) + "]").encode() for one in leaves]

@@ -1,9 +1,9 @@
-"""Exchanges in the packed layout with a WebDAV server on loopback (rclone), beside what rclone itself takes for the same bytes.
+"""Compares exchanges in the packed layout with a WebDAV server on loopback (rclone) with rclone's own transfer of the same bytes.
 
     python Benchmarks/bench_network.py [--quick] [--n 100000] [--runs 3] <folder>
 
-Versions of one value of 300 bytes. Sides take turns; shown are the least times, in milliseconds, and what was counted of requests and bytes
-between the library and the server. restic backs up the store of these versions to the same server, where it is installed.
+Versions of one value of 300 bytes. The two sides take turns. Figures are the least times, in milliseconds, and the counts of requests and
+bytes between the library and the server. If restic is installed, it backs up the same store to the same server.
 """
 
 import argparse
@@ -25,7 +25,7 @@ METHODS = (b"PROPFIND", b"GET", b"HEAD", b"PUT", b"DELETE", b"MKCOL", b"MOVE")
 
 
 class Counter:
-    """Passes bytes on to a server and counts them, and the requests that begin at the beginning of a piece: libcurl sends them so."""
+    """A proxy that counts bytes and requests. A request begins at the beginning of a piece: libcurl sends them so."""
 
     def __init__(self, port):
         self._target = port
@@ -85,8 +85,8 @@ def rclone(port, source, target):
 
 BUDGET = 64
 
-#: What a process takes that exchanges once, beyond one that opens the store and reads a version: by the most that it ever had (KiB).
-#: getrusage() would tell that of the process which started it, when that is more.
+#: Measures the peak of memory (KiB) of a process that exchanges once, and of one that only opens the store and reads a version.
+#: getrusage() would report the peak of the process that started it if that is higher.
 CHILD = """
 import sys, llvs
 what, path, url, budget = sys.argv[1:]
@@ -101,13 +101,13 @@ print(next(line for line in open("/proc/self/status") if line.startswith("VmHWM"
 
 
 def memory(what, path, url):
-    """MiB at most."""
+    """Returns the peak of memory in MiB."""
     command = [sys.executable, "-c", CHILD, what, str(path), url, str(BUDGET)]
     return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout) / 1024
 
 
 def answer(port, path):
-    """The least time in which the server lists that folder."""
+    """Returns the least time in which the server lists that folder."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
     body = '<propfind xmlns="DAV:"><prop><getcontentlength/><resourcetype/></prop></propfind>'
 
@@ -119,7 +119,7 @@ def answer(port, path):
 
 
 def restic(port, store, folder):
-    """Milliseconds for a first backup; None where it is not installed."""
+    """Returns milliseconds for a first backup; None if restic is not installed."""
     if shutil.which("restic") is None or shutil.which("rclone") is None:
         return None
     environment = dict(
@@ -153,7 +153,7 @@ def main():
     url = f"http+webdav://127.0.0.1:{counter.port}/"
     try:
         with llvs.Store(folder / "store") as store:
-            # The keys of a place are made with its first send, which waits for ten seconds.
+            # The first send to a place makes its keys, and waits for ten seconds.
             head = store.make_version(insert={"first": b"1"})
             sealed = llvs.Remote(f"{url}encrypted/", identity=llvs.new_identity().secret)
             clear = llvs.Remote(f"{url}clear/", layout="packed")
@@ -174,7 +174,7 @@ def main():
                     taken, sent = timed(way.send)
                     assert len(sent.sent) == count + 1
                     ours.append(taken)
-                # One file of what the versions hold, deflated as our packs are, and sent.
+                # The values in one file, compressed like packs, and sent.
                 loose.mkdir(exist_ok=True)
                 deflating, packed = timed(lambda: zlib.compress(b"".join(values), 6))
                 (loose / "one").write_bytes(b"".join(values))

@@ -1,11 +1,11 @@
-"""What encryption adds to an exchange in the packed layout: the same versions sent to a folder in clear and to one that is encrypted, and
-retrieved from both.
+"""Measures the cost of encryption in the packed layout: sends the same versions to a folder that is not encrypted and to one that is, and
+retrieves them from both.
 
     python Benchmarks/bench_packed.py [--quick] [--runs 5] <folder>
 
-Versions of one value of 300 bytes. Both sides take turns; shown are the least times, in milliseconds, the factor between the two, and the
-goal. Making the keys of a place, which is done once and waits for ten seconds, is not counted, nor is opening it with a passphrase: an
-identity is used.
+Versions of one value of 300 bytes. The two sides take turns. Figures are the least times, in milliseconds, the factor between the two, and
+the goal. Making the keys of a place, which is done once and waits for ten seconds, does not count. Deriving a key from a passphrase does
+not count either: an identity is used.
 """
 
 import argparse
@@ -20,7 +20,7 @@ KINDS = ("clear", "encrypted")
 
 
 class Times:
-    """Least times by name."""
+    """The least times by name."""
 
     def __init__(self):
         self.least = {}

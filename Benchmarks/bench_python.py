@@ -1,9 +1,8 @@
-"""The Python package beside Python's sqlite3 on the yardstick's table, durability normal on both sides; and what `import llvs` costs.
+"""Compares the Python package with Python's sqlite3 on the yardstick's table, durability normal on both sides; and measures `import llvs`.
 
     python Benchmarks/bench_python.py [--quick] [--runs 5] [--n 100000] [--json figures.json] <folder>
 
-With --json the rows are added to the file. Both sides are loaded anew in each run and fetch in turns then, several times;
-shown are medians.
+With --json the rows are appended to the file. Each run loads both sides again, which then fetch several times in turn. Figures are medians.
 """
 
 import argparse
@@ -29,7 +28,7 @@ SIDES = ("ours", "yardstick")
 
 
 def connect(path):
-    """The connection and the schema that yardstick.sql fixes."""
+    """Returns a connection with the schema of yardstick.sql."""
     sections = {
         part.split("\n", 1)[0]: part.split("\n", 1)[1]
         for part in (Path(__file__).parent / "yardstick.sql").read_text().split("-- name: ")[1:]
@@ -40,7 +39,7 @@ def connect(path):
 
 
 def turn(number):
-    """The sides in the order in which they come this time."""
+    """Returns the sides in the order of this turn."""
     return SIDES if number % 2 else SIDES[::-1]
 
 
@@ -80,7 +79,7 @@ def fetch_ours(store, version, ids):
 
 def fetch_yardstick(database, version, ids):
     one = "SELECT data FROM kv WHERE key = ? AND version <= ? ORDER BY version DESC LIMIT 1"
-    # Of a group with one max() SQLite takes the other columns from the row that has it.
+    # In a group with one max(), SQLite takes the other columns from the row of the maximum.
     many = f"SELECT key, data, max(version) FROM kv WHERE key IN ({','.join('?' * BATCH)}) AND version <= ? GROUP BY key"
 
     def one_at_a_time():
@@ -122,7 +121,7 @@ def measure(folder, count, runs):
 
 
 def starts(code, times):
-    """Milliseconds that Python takes to start and run this."""
+    """Returns the milliseconds that Python takes to start and run a program."""
     found = []
     for _ in range(times):
         seconds, _ = timed(lambda: subprocess.run([sys.executable, "-c", code], check=True))
@@ -131,9 +130,9 @@ def starts(code, times):
 
 
 def measure_import(times):
-    """What `import llvs` adds to the start of Python, alone and with a first store, in milliseconds."""
+    """Measures by how many milliseconds `import llvs` delays the start of Python, alone and with a first store."""
     with tempfile.TemporaryDirectory() as compiled:
-        # As in an installed package: what was compiled once is not compiled again.
+        # As in an installed package: modules are compiled once.
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         os.environ["PYTHONPYCACHEPREFIX"] = compiled
         codes = ("pass", "import llvs", "import llvs; llvs.Store(storage='memory').close()")
@@ -161,7 +160,7 @@ def main():
     def rate(what, side):
         return fetched / times[what, side]
 
-    # Whoever fetches many from SQLite does it the faster way.
+    # Compared with the faster way to fetch many values from SQLite.
     best = max(rate("one", "yardstick"), rate("batch", "yardstick"))
     rows = [
         ("fetch-one", "Python: fetch, one at a time", "/s", "more", rate("one", "ours"), rate("one", "yardstick"), 1.0),

@@ -1,18 +1,18 @@
-"""What many versions of one value take, on disk and in time, and what libdeflate is worth, in one run.
+"""Measures the disk space and time of many versions of one value, and the effect of libdeflate.
 
     python Benchmarks/bench_space.py [--quick] [--runs 5] [--git PATH]... [--trace FILE.json.gz]... <folder>
 
-First the same histories with values as differences and without: bytes on disk of the store, and of a git repository with one commit for
-each version (`git repack -adq`), if git is there; microseconds of the processor for a save; microseconds of a read at the head from
-memory, of the first read after opening, and of a read at a random version; bytes at a packed place in a folder, with 33 exchanges spread
-over the history, before packs are merged (all log packs) and after it (the packs that no other replaces). A git repository that is given
-by path is saved with its files as values, one version for each commit of its first parents; of an editing trace
-(github.com/josephg/editing-traces) the text is saved every 100 transactions.
+First, the same histories with values as differences and without. Figures are the bytes on disk of the store, and of a git repository with
+one commit for each version (`git repack -adq`), if git is installed; microseconds of processor time for a save; microseconds of a read at
+the head from memory, of the first read after opening, and of a read at a random version; and bytes at a packed place in a folder, with 33
+exchanges spread over the history, before packs are merged (all log packs) and afterwards (the packs that no other one replaces). With
+--git, the files of a git repository are saved as values, one version for each commit among the first parents. With --trace, the text of an
+editing trace (github.com/josephg/editing-traces) is saved every 100 transactions.
 
-Then saves and reads of one value with the system's libdeflate and without it (LLVS_DEFLATE=zlib): least times of a save and of a read, and
-bytes for each save.
+Second, saves and reads of one value with the system's libdeflate and without it (LLVS_DEFLATE=zlib): least times of a save and of a read,
+and bytes for each save.
 
-Data is made with seeds. Each row of figures is a process of its own.
+Data is made with seeds. Each row of figures is measured in a process of its own.
 """
 
 import argparse
@@ -41,7 +41,7 @@ def text(draw, size):
     return words
 
 
-# Histories: each yields what changed, by id; None removes.
+# Histories: each yields the changed values by id; None removes.
 
 
 def note(quick):
@@ -54,7 +54,7 @@ def note(quick):
 
 
 def typed(quick):
-    """A text that is typed, mostly at one place that moves now and then, with some that is taken away."""
+    """A text that is typed, mostly at one place, which sometimes moves; sometimes a part is deleted."""
     draw = random.Random(2)
     content, place = "", 0
     for _ in range(60 if quick else 2_600):
@@ -159,7 +159,7 @@ EXCHANGES = 33
 
 
 class Place:
-    """A packed place in a folder, and how many bytes its packs have."""
+    """A packed place in a folder, and the bytes of its packs."""
 
     def __init__(self, store, folder):
         import llvs
@@ -169,12 +169,12 @@ class Place:
         self.exchange = llvs.Exchange(store, llvs.Remote(folder.as_uri(), layout="packed"))
 
     def bytes(self):
-        """Those of all log packs, and those of the packs that no other replaces; both with large values."""
+        """Returns the bytes of all log packs, and of the packs that no other one replaces; both include large values."""
         logs = sum(file.stat().st_size for file in (self.folder / "pack1" / "log").iterdir())
         blobs = folder_bytes(self.folder / "pack1" / "blob") if (self.folder / "pack1" / "blob").exists() else 0
         left = {}
         for file in [*(self.folder / "pack1" / "log").iterdir(), *(self.folder / "pack1").glob("base/*")]:
-            # The first 13 characters are the writer, then come one or two numbers.
+            # The first 13 characters are the writer; one or two numbers follow.
             fields = file.name.split("-")
             first, last = number(fields[1]), number(fields[2 if len(fields) == 4 else 1])
             left[first, last] = max(left.get((first, last), 0), file.stat().st_size)
@@ -184,7 +184,7 @@ class Place:
 
 
 def number(text):
-    """A number in the name of a pack."""
+    """Returns a number in the name of a pack."""
     return int.from_bytes(base64.b32decode(text.upper() + "="), "big")
 
 
@@ -226,7 +226,7 @@ def measure_history(name, differences, folder, quick):
     cold = []
     for _ in range(3 if quick else 10):
         with llvs.Store(folder, read_only=True) as store:
-            # What opening leaves to the first read is not counted.
+            # Work that opening leaves to the first read does not count.
             store.value("no such value", at=head)
             id = draw.choice(ids)
             begin = time.perf_counter()
@@ -248,7 +248,7 @@ def measure_history(name, differences, folder, quick):
 
 
 def git_bytes(name, folder, quick):
-    """The pack of one commit for each version; None without git."""
+    """Returns the bytes of the git pack with one commit for each version; None if git is not installed."""
     if not shutil.which("git"):
         return None
     shutil.rmtree(folder, ignore_errors=True)
@@ -268,7 +268,7 @@ def git_bytes(name, folder, quick):
 
 
 def measure_sizes(folder, quick, runs):
-    """For each size: microseconds of a save and of a read, and bytes for each save."""
+    """Measures for each size: microseconds of a save and of a read, and bytes for each save."""
     import llvs
 
     found = {}

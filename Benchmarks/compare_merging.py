@@ -1,9 +1,9 @@
-"""What everyday edits of two devices come to: here, in git, and in two CRDTs. Prints the table of docs/merging.md.
+"""Shows the results of merging everyday edits of two devices: here, in git, and in two CRDTs. Prints the table of docs/merging.md.
 
-    python Benchmarks/compare_merging.py           # with loro and pycrdt (requirements-merging.txt), or without those that are not there
+    python Benchmarks/compare_merging.py           # with loro and pycrdt (requirements-merging.txt), as far as they are installed
 
-Each situation is what both had and the edits of either side, as a person makes them: a part is replaced by another. Values that are no
-text are changed by member or by place. git merges lines: of an object or a list each member or element is one.
+Each situation has a base and the edits of either side, as a person makes them: one part replaces another. Values that are not text are
+changed by member or by index. git merges lines: each member of an object and each element of a list is one line.
 """
 
 import importlib
@@ -17,7 +17,7 @@ from typing import Any
 
 @dataclass
 class Situation:
-    """`base` with the edits of the newer and of the older side: pairs of a part and what replaces it; of places, or names, and values."""
+    """`base` with the edits of the newer and of the older side: pairs of a part and its replacement, or of an index or name and a value."""
 
     name: str
     base: Any
@@ -64,7 +64,7 @@ def document(value: Any) -> bytes:
 
 
 def ours(situation: Situation) -> tuple[Any, bool]:
-    """What it comes to here, and whether a conflict is told."""
+    """Returns the result here, and whether there is a conflict."""
     import llvs
 
     sides = [document(situation.side(edits)) for edits in ([], situation.newer, situation.older)]
@@ -78,7 +78,7 @@ def lines(value: Any) -> str:
 
 
 def git(situation: Situation) -> tuple[Any, bool]:
-    """As `ours`, by `git merge-file`; None for a conflict, which a person has to settle."""
+    """As `ours`, with `git merge-file`; None for a conflict, which a person has to resolve."""
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder) / name for name in ("newer", "base", "older")]
         for file, edits in zip(files, (situation.newer, [], situation.older)):
@@ -90,7 +90,7 @@ def git(situation: Situation) -> tuple[Any, bool]:
 
 
 def loro(module: Any, situation: Situation) -> Any:
-    """As Loro merges it: text, movable list or map."""
+    """Returns the result of Loro: text, movable list or map."""
     kind = {str: "get_text", list: "get_movable_list", dict: "get_map"}[type(situation.base)]
     first = module.LoroDoc()
     first.peer_id = 1
@@ -127,7 +127,7 @@ def loro(module: Any, situation: Situation) -> Any:
 
 
 def kept(part: str, new: str) -> tuple[int, int]:
-    """How much of a part a person leaves as it is, at its beginning and its end."""
+    """Returns how much of a part a person leaves unchanged, at its beginning and at its end."""
     most, start, end = min(len(part), len(new)), 0, 0
     while start < most and part[start] == new[start]:
         start += 1
@@ -137,7 +137,7 @@ def kept(part: str, new: str) -> tuple[int, int]:
 
 
 def yjs(module: Any, situation: Situation) -> Any:
-    """As Yjs merges it, by its port Yrs: text, array or map."""
+    """Returns the result of Yjs, in its port Yrs: text, array or map."""
     kind = {str: module.Text, list: module.Array, dict: module.Map}[type(situation.base)]
     first = module.Doc(client_id=1)
     first["d"] = kind(situation.base)
@@ -148,7 +148,7 @@ def yjs(module: Any, situation: Situation) -> Any:
         device.apply_update(first.get_update())
         for at, new in edits:
             if isinstance(situation.base, str):
-                # (It counts in bytes of UTF-8, which these texts have one of for each character.)
+                # (It counts bytes of UTF-8; in these texts each character is one byte.)
                 place, (start, end) = str(root).index(at), kept(at, new)
                 del root[place + start : place + len(at) - end]
                 root.insert(place + start, new[start : len(new) - end])
@@ -169,13 +169,13 @@ def yjs(module: Any, situation: Situation) -> Any:
 def cell(value: Any, is_conflict: bool = False) -> str:
     if value is None:
         return "a person decides"
-    # (Yrs has no whole numbers.)
+    # (Yrs has no integers.)
     text = value.replace("\n", "⏎") if isinstance(value, str) else json.dumps(value, ensure_ascii=False).replace(".0", "")
     return f"`{text}`" + (", told" if is_conflict else "")
 
 
 def rows() -> list[list[str]]:
-    """The table: the situation, what both had, either side, and what it comes to here, in git, and in each of the CRDTs that are there."""
+    """Returns the rows of the table: situation, base, both sides, and the results here, in git, and in each CRDT that is installed."""
     others = []
     for name, call in (("pycrdt", yjs), ("loro", loro)):
         try:

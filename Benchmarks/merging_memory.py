@@ -1,10 +1,10 @@
-"""How much memory a merge inside a value takes at its most, by its three inputs together (on Linux).
+"""Measures the peak of memory of a merge inside a value, divided by the size of its three inputs (on Linux).
 
     python Benchmarks/merging_memory.py                   # each kind, in a process of its own
     python Benchmarks/merging_memory.py "list of digits"
 
 Long lists, sets and texts of which 200 parts were replaced, removed and moved on each side; and some that have nothing in common, or
-conflict everywhere. What Python is given, the result and the conflicts, counts as well.
+conflict everywhere. The memory of the result and the conflicts in Python is included.
 """
 
 import json
@@ -22,7 +22,7 @@ KINDS = [
     "text of characters", "auto conflicts", "deep lists", "empty lists", "list of one key", "deep objects",
     "levels of one key", "levels of two children",
 ]  # fmt: skip
-#: What takes more: very many conflicts for the size of the values.
+#: Kinds that take more memory: they have very many conflicts for the size of the values.
 MORE = ["members in other orders"]
 STATUS = Path("/proc/self/status")
 
@@ -36,7 +36,7 @@ def spelled(value):
 
 
 def edited(kind, draw):
-    """A list of words, numbers or objects, and what two sides made of it."""
+    """Returns a list of words, numbers or objects, and the lists of two sides that edited it."""
 
     def element(number):
         return {"objects": {"id": number, "n": f"name {number}"}, "numbers": number}.get(kind.split()[-1], f"word {number}")
@@ -54,14 +54,14 @@ def edited(kind, draw):
 
 
 def nested(value, kind, levels):
-    """A value in so many lists, or objects."""
+    """Returns a value inside a number of nested lists, or objects."""
     for _ in range(levels):
         value = [value] if kind == "[]" else {"a": value}
     return value
 
 
 def inputs(kind):
-    """Base, newer and older, and the rules."""
+    """Returns base, newer and older, and the rules."""
     draw, rules = random.Random(1), {"": kind.split()[0]}
 
     def word():
@@ -103,12 +103,12 @@ def inputs(kind):
 
 
 def most(kind):
-    """Times the inputs."""
+    """Returns the peak of memory divided by the size of the inputs."""
     import llvs
 
     values, rules = inputs(kind)
     llvs.merge_values(b"[1]", b"[2]", b"[3]", rules)
-    # Linux notes the most since a 5 was written there.
+    # On Linux, writing 5 there resets the peak of memory.
     Path("/proc/self/clear_refs").write_text("5")
     before = told("VmRSS")
     merged = llvs.merge_values(*values, rules)
@@ -118,7 +118,7 @@ def most(kind):
 
 
 def of_process(kind):
-    """The same, of a process that does nothing else."""
+    """Returns the same, measured in a process that does nothing else."""
     done = subprocess.run([sys.executable, __file__, kind], capture_output=True, check=True, text=True)
     return float(done.stdout)
 

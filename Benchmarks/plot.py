@@ -2,9 +2,9 @@
 
     python3 Benchmarks/plot.py docs/performance.md figures.json...
 
-The JSON files hold a line per row, as `bench --json` writes them. The page gets what has a goal. Into build/performance, which is not kept
-in the history, go all figures (figures.md) and two pictures: how much better or worse than the yardstick each workload is (ratio.svg), and
-what our costs are over the number of values (cost.svg).
+The JSON files have one line for each row, as `bench --json` writes them. The page receives the figures with a goal. All figures
+(figures.md) and two pictures are written into build/performance, which is not in the repository: how much better or worse than the
+yardstick each workload is (ratio.svg), and our costs by the number of values (cost.svg).
 """
 
 import json
@@ -16,7 +16,7 @@ from xml.sax.saxutils import escape
 
 COLOURS = ["#1b6ca8", "#d1495b", "#3d9970", "#e09f3e", "#6a4c93", "#5c677d", "#9c6644", "#118ab2", "#8ac926", "#ff595e"]
 FONT = 'font-family="sans-serif" font-size="12"'
-# What is drawn over N: one figure per workload, all as microseconds for one operation.
+# The workloads that are drawn over N, all in microseconds for one operation.
 COSTS = {
     ("fetch", "per_second"): ("fetch", lambda x: 1e6 / x),
     ("commits", "per_second"): ("one-value version, normal", lambda x: 1e6 / x),
@@ -44,22 +44,22 @@ def svg(width, height, parts):
 
 
 def times_better(row):
-    """How many times better than the yardstick; below 1 it is worse."""
+    """Returns how many times better than the yardstick a figure is; below 1 it is worse."""
     return row["ratio"] if row["better"] == "more" else 1 / row["ratio"]
 
 
 def is_plain(row):
-    """The data that most figures are of: values of 100 bytes in file storage, our budget as it is by default."""
+    """Returns whether a row has the data of most figures: values of 100 bytes in file storage, with our default budget."""
     return row["storage"] == "file" and row["value_size"] == 100 and row.get("budget", 64) == 64
 
 
 def is_detail(row):
-    """Indented in the table below the row that it belongs to."""
+    """Returns whether a row is a detail, which is indented below the row that it belongs to."""
     return row["label"].startswith("  ")
 
 
 def main_figures(rows):
-    """By workload, then by number of values: what has a yardstick, details left out."""
+    """Returns the figures with a yardstick by workload and number of values, without details."""
     figures = {}
     for row in rows:
         if row.get("ratio", 0) > 0 and is_plain(row) and row["ids"] == "uuid" and not is_detail(row):
@@ -182,19 +182,19 @@ def table(heads, lines):
 
 
 def name_of_row(row, main):
-    """A detail is named after the row that it belongs to."""
+    """Returns the name of a row; that of a detail includes the row that it belongs to."""
     return f"{main.split(': ')[0]}: {row['label'].strip()}" if is_detail(row) else row["label"]
 
 
 def distance_from_goal(row):
-    """Above 1: missed."""
+    """Returns how far a figure is from its goal; above 1 it missed the goal."""
     reached = row["ratio"] if row["goal_is"] == "ratio" else row["ours"]
     return (row["goal"] / max(reached, 1e-12)) if row["better"] == "more" else reached / row["goal"]
 
 
 def goals(rows):
-    """The rows that have something to reach, at the number of values that it was set for. Where that is any number, the
-    one at which it is hardest."""
+    """Returns the rows with a goal, at the number of values for which it was set. If a goal holds for any number, the row is that in which
+    it is hardest to reach."""
     named, main = {}, ""
     for row in rows:
         main = row["label"] if not is_detail(row) else main

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Compares numbers in the documents with what the headers, the code, the logs and the programs say.
+"""Compares numbers in the documents with those in the headers, the code, the logs and the output of programs.
 
     scripts/check_figures.py              prints each number that is wrong, exits 1 if there are any
     scripts/check_figures.py --write      writes the right numbers into the documents
-    scripts/check_figures.py --self-test  looks whether a planted wrong number is found
+    scripts/check_figures.py --self-test  checks that a planted wrong number is found
 
-A number that is compared stands behind a mark that names its figure: <!-- figure: limit.value_id -->4,096. What the figures are, and who
-knows them, is in scripts/lib/figures.py. Logs are those of the last run of scripts/test; without one their figures are not compared.
+A number that is compared follows a mark that names its figure: <!-- figure: limit.value_id -->4,096. scripts/lib/figures.py lists the
+figures with their sources. Logs are those of the last run of scripts/test; without a log, its figures are not compared.
 
 In the pages of MARKED, outside of code, each number of four digits or more has to have a mark.
 Dates (1970-01-01) and modes (0600) need none.
@@ -25,7 +25,7 @@ from figures import FIGURES, Figure
 
 LARGE = re.compile(r"(?<![\w.])\d{1,3}(?:,\d{3})+|(?<![\w.])[1-9]\d{3,}(?!\d*-\d)")
 MARK = re.compile(r"(<!-- figure: ([\w.-]+) -->)([\d,.]*\d)?")
-#: Where each number of four digits or more has to have a mark.
+#: Pages in which each number of four digits or more has to have a mark.
 MARKED = ["README.md", *(f"docs/{name}.md" for name in (
     "command", "durability", "exchanges", "finding", "glossary", "live-protocol", "operations", "testing"))]
 
@@ -35,7 +35,7 @@ def documents() -> list[Path]:
 
 
 def written(value: float, figure: Figure, like: str) -> str:
-    """A value as a document writes it: with as many decimals as stand there; what differs from run to run in three digits."""
+    """Returns a value as the document writes it: with the same number of decimals; with three digits if it varies from run to run."""
     if figure.about and value >= 1_000:
         unit = 10 ** (len(str(int(value))) - 3)
         value = round(value / unit) * unit
@@ -63,7 +63,7 @@ class Checking:
         return self.values[name]
 
     def check(self, name: str, text: str) -> str:
-        """Looks at the marks of one document, and gives its text with the right numbers."""
+        """Checks the marks of one document, and returns its text with the right numbers."""
 
         def one(match: re.Match[str]) -> str:
             mark, figure, number = match[1], match[2], match[3]
@@ -88,13 +88,13 @@ class Checking:
 
 
 def at_the_beginning(name: str, text: str) -> list[str]:
-    """The marks with which a line begins: Markdown ends a paragraph there."""
+    """Reports marks at the beginning of a line, which end the paragraph in Markdown."""
     lines = enumerate(text.splitlines(), 1)
     return [f"{name}:{number}: a mark at the beginning of a line ends the paragraph" for number, line in lines if MARK.match(line.lstrip())]
 
 
 def unmarked(name: str, text: str) -> list[str]:
-    """The large numbers that nobody compares."""
+    """Reports large numbers that have no mark."""
     plain = re.sub(r"^```.*?^```$|^    .*?$|`[^`]*`|\]\([^)]*\)", "", MARK.sub("", text), flags=re.MULTILINE | re.DOTALL)
     return [f"{name}: {number} has no mark" for number in LARGE.findall(plain)]
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Modules of the Python package import each other in one direction only: a circle of imports is told, with its modules.
+"""Checks that modules of the Python package import each other in one direction only. Each circle of imports is reported with its modules.
 
-    scripts/check_imports.py [PACKAGE]      the folder of a package; bindings/python/src/llvs when none is named
-    scripts/check_imports.py --self-test    a planted circle is found
+    scripts/check_imports.py [PACKAGE]      the folder of a package; bindings/python/src/llvs by default
+    scripts/check_imports.py --self-test    checks that a planted circle is found
 
-Imports within functions and those for type checkers only count as well: who reads one module needs the other.
+Imports within functions and imports for type checkers count as well: a reader of one module needs the other one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "bindings" / "python" / "src"
 
 
 def imports(package: Path) -> dict[str, set[str]]:
-    """For each module of the package, those that it imports."""
+    """Returns for each module of the package the modules that it imports."""
     paths = {".".join(path.relative_to(package).with_suffix("").parts): path for path in package.rglob("*.py")}
     found: dict[str, set[str]] = {}
     for module, path in paths.items():
@@ -35,7 +35,7 @@ def imports(package: Path) -> dict[str, set[str]]:
 
 
 def circles(graph: dict[str, set[str]]) -> list[list[str]]:
-    """The strongly connected components of more than one module (Tarjan 1972)."""
+    """Returns the strongly connected components of more than one module (Tarjan 1972)."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []
@@ -63,7 +63,7 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
 
 
 def self_test() -> int:
-    """A circle of three, and one through a package's folder."""
+    """Tests a circle of three modules, and one through a package's folder."""
     with tempfile.TemporaryDirectory() as folder:
         package = Path(folder)
         (package / "a.py").write_text("from .b import x\n")

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Looks for files of the engine that name a type of a layer above their own, and whether ARCHITECTURE.md draws the layers as they are.
+"""Finds files of the engine that name a type of a layer above their own, and checks that ARCHITECTURE.md draws the layers as they are.
 
     scripts/check_layers.py              Sources/LLVS, by scripts/lib/layers.txt; prints each violation, exits 1 if there are any
-    scripts/check_layers.py --self-test  looks whether planted violations are found
+    scripts/check_layers.py --self-test  checks that planted violations are found
 
-Types are those that a file defines at its outermost level. A name that is defined in several layers counts as the lowest of them.
-The page draws the highest layer first; folders that share a line of layers.txt may stand in any order.
+Types are those that a file defines at its outermost level. A name that is defined in several layers counts for the lowest of them.
+The page draws the highest layer first; folders that share a line of layers.txt may be in any order.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ DEFINITION = re.compile(r"^(?:[@\w()]+ +)*(?:struct|class|enum|protocol|actor|ty
 
 
 def layers(text: str) -> dict[str, int]:
-    """The folders and how high they are."""
+    """Returns the folders, each with the number of its layer."""
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     return {folder: height for height, line in enumerate(lines) for folder in line.split()}
 
 
 def without_comments_and_strings(text: str) -> str:
-    """The code alone. Definitions stay at the beginning of their lines."""
+    """Returns the code alone. Definitions stay at the beginning of their lines."""
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
     text = re.sub(r"//[^\n]*", "", text)
     return re.sub(r'"(?:\\.|[^"\\\n])*"', '""', text)
 
 
 def violations(files: dict[str, str], heights: dict[str, int]) -> list[str]:
-    """A line for each type of a layer above that a file names. The files are named by folder, a slash and the rest."""
+    """Returns a line for each type of a higher layer that a file names. Files are named by folder, a slash and the rest."""
     code = {path: without_comments_and_strings(text) for path, text in files.items()}
     unknown = sorted({path.split("/")[0] for path in code} - set(heights))
     if unknown:
@@ -53,7 +53,7 @@ def violations(files: dict[str, str], heights: dict[str, int]) -> list[str]:
 
 
 def drawn(page: str) -> list[str]:
-    """The folders of the engine, in the order in which a page draws them: the indented rows below that of Sources/LLVS."""
+    """Returns the folders of the engine in the order in which a page draws them: the indented rows below that of Sources/LLVS."""
     found: list[str] = []
     is_engine = False
     for line in page.splitlines():
@@ -67,7 +67,7 @@ def drawn(page: str) -> list[str]:
 
 
 def misdrawn(page: str, heights: dict[str, int]) -> list[str]:
-    """A line for each folder that a page does not draw, or draws above one that is higher."""
+    """Returns a line for each folder that a page does not draw, or draws above a folder of a higher layer."""
     rows = drawn(page)
     found = [f"ARCHITECTURE.md does not draw the folder {folder}" for folder in sorted(set(heights) - set(rows))]
     known = [folder for folder in rows if folder in heights]

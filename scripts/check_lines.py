@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Lines of code have at most 140 columns, also in tests and scripts; so have lines of prose in Markdown.
+"""Checks that lines of code have at most 140 columns, also in tests and scripts, and lines of prose in Markdown as well.
 
-    scripts/check_lines.py              all files of the tree that git knows; prints each line that is longer, exits 1 if there are any
-    scripts/check_lines.py --self-test  looks whether planted lines are found
+    scripts/check_lines.py              all files of the tree that git knows; prints each longer line, exits 1 if there are any
+    scripts/check_lines.py --self-test  checks that planted lines are found
 
-In Markdown tables and code may be longer, and where links lead to does not count.
+In Markdown, tables and code may be longer, and the targets of links do not count.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ CODE = {".swift", ".h", ".hpp", ".c", ".cpp", ".py", ".sh", ".cmake", ".js", ".c
 
 
 def too_long(text: str) -> list[tuple[int, int]]:
-    """The number of each line that is too long, and its columns."""
+    """Returns the number of each line that is too long, and its columns."""
     return [(number, len(line)) for number, line in enumerate(text.splitlines(), 1) if len(line) > COLUMNS]
 
 
 def prose(text: str) -> str:
-    """A page of Markdown with its code and tables as empty lines, and without the targets of links."""
+    """Returns a page of Markdown with empty lines for code and tables, and without the targets of links."""
     lines: list[str] = []
     is_fenced = was_code = False
     before = ""
     for line in text.splitlines():
         fence = line.lstrip().startswith("```")
-        # Code is indented behind an empty line; elsewhere what is indented goes on with an item of a list.
+        # Indented lines after an empty line are code; other indented lines continue an item of a list.
         is_code = line.startswith(("    ", "\t")) and (was_code or not before.strip())
         keep = not (is_fenced or fence or is_code or line.lstrip().startswith("|"))
         lines.append(re.sub(r"\]\([^)]*\)", "]()", line) if keep else "")
@@ -41,7 +41,7 @@ def prose(text: str) -> str:
 
 
 def is_code(path: Path) -> bool:
-    """Whether a file of the tree is code: by its name, or as a program without one."""
+    """Returns whether a file of the tree is code: by its suffix, or because it is a program without one."""
     if path.suffix:
         return path.suffix in CODE
     with path.open("rb") as file:
@@ -58,7 +58,7 @@ def main() -> int:
         assert [number for number, _ in too_long(prose("\n".join(page)))] == [2, 11, 12]
         return 0
     listed = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-z"], capture_output=True, text=True)
-    # A copy of the tree without its history: all that is there but what builds leave.
+    # A copy of the tree without its history: all files except the results of builds.
     names = listed.stdout.split("\0")[:-1] if listed.returncode == 0 else []
     paths = [ROOT / name for name in names] or [
         path for path in ROOT.rglob("*") if not {"build", ".build", ".git"} & set(path.relative_to(ROOT).parts)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What is shared by threads says what guards it, and the locks of the engine have an order.
+"""Checks that types that threads share name their locks, and that the engine's locks have an order.
 
     scripts/check_locks.py              Sources; prints each violation, exits 1 if there are any
-    scripts/check_locks.py --self-test  looks whether planted violations are found
+    scripts/check_locks.py --self-test  checks that planted violations are found
 
-- Each type that is `@unchecked Sendable` has a line "// Sendable: ..." at the head of its body that says which lock, or which rule, makes
-  it true. "// Sendable, with what derives from it: ..." counts for derived classes as well.
+- Each type that is `@unchecked Sendable` has a line "// Sendable: ..." at the head of its body. It names the lock, or the rule, that makes
+  the type safe. "// Sendable, with what derives from it: ..." applies to derived classes as well.
 - Each lock of the engine has a rank (Support/LockRank.swift).
 - The table "Locks" of ARCHITECTURE.md has these ranks, in this order.
 """
@@ -22,7 +22,7 @@ UNRANKED = re.compile(r"= (?:Lock|ReadWriteLock)\(\)")
 
 
 def unexplained(files: dict[str, str]) -> list[str]:
-    """Where something is `@unchecked Sendable` and does not say why."""
+    """Returns the places with an `@unchecked Sendable` that has no reason."""
     found: dict[str, tuple[str, str]] = {}
     heads: set[str] = set()
     for path, text in files.items():
@@ -44,7 +44,7 @@ def unexplained(files: dict[str, str]) -> list[str]:
 
 
 def unranked(files: dict[str, str]) -> list[str]:
-    """Locks of the engine without a rank."""
+    """Returns the locks of the engine that have no rank."""
     return [
         f"{path}:{number}: a lock without a rank"
         for path, text in sorted(files.items())
@@ -55,7 +55,7 @@ def unranked(files: dict[str, str]) -> list[str]:
 
 
 def misplaced(ranks: str, page: str) -> list[str]:
-    """Whether the table has other ranks, or another order."""
+    """Returns an error if the table has other ranks, or another order."""
     defined = re.findall(r"^    case (\w+)$", ranks, re.MULTILINE)[1:]
     told = re.findall(r"^\| `(\w+)` \|", page[page.index("\n## Locks\n") :].split("\n## ", 2)[1], re.MULTILINE)
     return [] if defined == told else [f"ARCHITECTURE.md has the ranks {' '.join(told)}, LockRank has {' '.join(defined)}"]

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Everything that is linked into libllvs from elsewhere has a notice in THIRD-PARTY-NOTICES.txt.
+"""Checks that everything from elsewhere that is linked into libllvs has a notice in THIRD-PARTY-NOTICES.txt.
 
     scripts/check_notices.py                    compares the notices with what Package.swift and CMake link, and with generated tables
-    scripts/check_notices.py --library FILE     looks for holders of copyright in a built library as well
-    scripts/check_notices.py --self-test        looks whether planted violations are found
+    scripts/check_notices.py --library FILE     searches a built library for copyright holders as well
+    scripts/check_notices.py --self-test        checks that planted violations are found
 
-A component names what it is linked as, its licence, and by that the texts that follow. What is linked and has no component, a component
-that nothing links any more, and a licence without its text are each reported.
+A component names how it is linked, and its licence; the texts of licences follow. These are reported: a linked library without a
+component, a component that nothing links any more, and a licence without its text.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTICES = "THIRD-PARTY-NOTICES.txt"
-#: Flags that link the static form of something.
+#: Flags that link the static form of a library.
 FLAGS = re.compile(r"(?<![\w-])-static(?:-\w[\w+-]*)?|-Bstatic")
 ARCHIVES = re.compile(r"lib[\w+.-]+\.a\b")
-#: What code says of its makers in the bytes of a library.
+#: Copyright notices that some code contains, as they appear in the bytes of a library.
 SAID = re.compile(rb"[\x20-\x7e]*(?:[Cc]opyright|\(c\) ?[12]\d{3}|CRYPTOGAMS)[\x20-\x7e]*")
 
 
@@ -29,7 +29,7 @@ def without_comments(text: str, mark: str) -> str:
 
 
 def linked(root: Path) -> set[str]:
-    """The names of what is linked from elsewhere."""
+    """Returns the names of what is linked from elsewhere."""
     texts = [without_comments((root / "Package.swift").read_text(), "//")]
     texts += [without_comments(path.read_text(), "#") for path in sorted((root / "cmake").glob("*.cmake"))]
     found = {name for text in texts for pattern in (FLAGS, ARCHIVES) for name in pattern.findall(text)}
@@ -41,7 +41,7 @@ def linked(root: Path) -> set[str]:
 
 
 def problems(root: Path, library: bytes = b"") -> list[str]:
-    """What is wrong, a sentence each."""
+    """Returns the violations, a sentence each."""
     text = (root / NOTICES).read_text()
     named: set[str] = set()
     texts = set(re.findall(r"^Text: (.+)$", text, re.MULTILINE))

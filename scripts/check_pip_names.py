@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What documents and messages say to install with pip can be installed.
+"""Checks that everything which documents and messages tell users to install with pip can be installed.
 
-    scripts/check_pip_names.py              prints each place that names llvs as if it were on PyPI, or an extra that is none
-    scripts/check_pip_names.py --self-test  looks whether planted places are found
+    scripts/check_pip_names.py              prints each place that names llvs as if it were on PyPI, or an extra that does not exist
+    scripts/check_pip_names.py --self-test  checks that planted places are found
 
 No release is on PyPI yet, so "pip install llvs" and "pip install llvs[tools]" would install whatever a stranger registers there.
-A checkout (./bindings/python) or a wheel file is named in its place. docs/install.md names all extras, with what each brings.
+Texts name a checkout (./bindings/python) or a wheel file instead. docs/install.md lists all extras, each with its packages.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 KINDS = {"", ".md", ".py", ".c", ".h", ".hpp", ".cpp", ".swift", ".sh", ".toml", ".js", ".html", ".yml", ".yaml"}
-#: The rest of a line behind `pip install`, up to where the command ends.
+#: The rest of a line after `pip install`, up to the end of the command.
 COMMAND = re.compile(r"\b(?:pip3?|pipx|uv pip|uv tool) (?:install|download|wheel) ([^`)\n]*)")
-#: The name by itself: no path, no wheel file, no other package.
+#: The name alone: not a path, a wheel file or another package.
 NAME = re.compile(r"(?<![\w./-])llvs(?![\w./-])")
 EXTRAS = re.compile(r"(?:bindings/python|\.whl)\[([^]]*)\]")
 
 
 def extras() -> dict[str, list[str]]:
-    """The extras of the package, and the packages that each brings. (Python 3.10 has no reader of TOML.)"""
+    """Returns the extras of the package, each with its packages. (Python 3.10 cannot read TOML.)"""
     text = (ROOT / "bindings/python/pyproject.toml").read_text()
     section = text.partition("[project.optional-dependencies]\n")[2].partition("\n[")[0]
     lines = re.findall(r"^(\w+) = \[(.*)\]$", section, re.MULTILINE)
@@ -33,7 +33,7 @@ def extras() -> dict[str, list[str]]:
 
 
 def wrong(text: str, known: set[str]) -> list[tuple[int, str]]:
-    """The lines of a text that name what cannot be installed, each with its number and what is wrong."""
+    """Returns the lines of a text that name what cannot be installed, each with its number and the error."""
     found = []
     for number, line in enumerate(text.splitlines(), 1):
         if any(NAME.search(command.partition("#")[0]) for command in COMMAND.findall(line)):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Each test that scripts/lib/slow_tests.txt leaves out of the fast lane is there: one that was renamed would run in it without a word.
+"""Checks that each test exists which scripts/lib/slow_tests.txt leaves out of the fast lane: a renamed one would run there silently.
 
-    scripts/check_slow_tests.py               names those that are not there, exits 1 if there are any
-    scripts/check_slow_tests.py --self-test   looks whether a planted name is found
+    scripts/check_slow_tests.py               names those that do not exist, exits 1 if there are any
+    scripts/check_slow_tests.py --self-test   checks that a planted name is found
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ FOLDERS = {"python": ROOT / "Tests/Python", "hostile": ROOT / "Tests/Hostile"}
 
 
 def is_there(suite: str, name: str) -> bool:
-    """Whether a suite has a test of that name."""
+    """Returns whether a suite has a test with that name."""
     if suite == "swift":
         return any(re.search(rf"func {name}\b", path.read_text()) for path in (ROOT / "Tests").glob("LLVS*Tests/**/*.swift"))
     if suite == "c":
-        # One program may be run several times: the name of the run follows that of the file.
+        # One program may run several times: the name of the run follows that of the file.
         stem, _, run = name.rpartition("_c")
         programs = (ROOT / "cmake/Programs.cmake").read_text()
         return (ROOT / f"Tests/C/{stem}.c").exists() and (not run or re.search(rf"\b{run[1:]}\b", programs) is not None)
@@ -30,7 +30,7 @@ def is_there(suite: str, name: str) -> bool:
 
 
 def missing(text: str) -> list[str]:
-    """The lines of the list whose tests are not there."""
+    """Returns the lines of the list whose tests do not exist."""
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     return [line for line in lines if not is_there(*line.split(maxsplit=1))]
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Every public declaration of a Swift module has words of its own, and the articles show what the example runs.
+"""Checks that every public declaration of a Swift module is documented, and that the articles show code of the example.
 
     scripts/check_swift_docs.py GRAPH...      symbol graphs (swift-symbolgraph-extract) of one module each
-    scripts/check_swift_docs.py --articles    the code in Sources/LLVS/LLVS.docc stands in examples/swift, line for line
-    scripts/check_swift_docs.py --self-test   a declaration without words is found, and a line that the example has not
+    scripts/check_swift_docs.py --articles    the code in Sources/LLVS/LLVS.docc is in examples/swift, line for line
+    scripts/check_swift_docs.py --self-test   checks that an undocumented declaration is found, and a line that the example lacks
 
-A declaration needs none that the compiler made, that fulfils a requirement of a protocol (it has that one's words), that is a
-default for one, or that overrides another.
+These need no documentation: declarations that the compiler made; those that fulfil a requirement of a protocol, which has the
+documentation; defaults for such a requirement; and overrides.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ EXAMPLES = ROOT / "examples" / "swift"
 
 
 def without_words(graph: dict[str, Any]) -> list[str]:
-    """What is public and says nothing, as file:line: name."""
+    """Returns public declarations without documentation, as file:line: name."""
     inherited = {
         relation["source"]
         for relation in graph["relationships"]
@@ -45,7 +45,7 @@ def without_words(graph: dict[str, Any]) -> list[str]:
 
 
 def blocks(text: str) -> list[list[str]]:
-    """The lines of each block of Swift in an article."""
+    """Returns the lines of each block of Swift in an article."""
     return [block.splitlines() for block in re.findall(r"^```swift\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)]
 
 

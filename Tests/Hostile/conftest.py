@@ -1,6 +1,6 @@
-"""What these tests share with those in Tests/Python: the package under test, and stores of every storage.
+"""Fixtures that these tests share with those in Tests/Python: the package under test, and stores of every storage.
 
-What they leave in folders nobody need be able to read: an attack may be what left it.
+The folders that they leave need not be readable for the other implementation: an attack may have written them.
 """
 
 from __future__ import annotations

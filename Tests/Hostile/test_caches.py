@@ -1,5 +1,5 @@
-"""Caches that tell of more than the records do: one of these is damaged, or they were put back from an older copy. What is opened is what
-the records alone tell."""
+"""Caches that contain more than the records do: damaged caches, or caches restored from an older copy. A store opens with the contents of
+its records alone."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def damage(path: Path, version: str) -> None:
 @pytest.mark.parametrize("storage", ["file", "sqlite"])
 @pytest.mark.parametrize("lost", [1, COUNT // 2], ids=["newest", "middle"])
 def test_a_damaged_header(tmp_path: Path, storage: str, lost: int) -> None:
-    """It costs the version, and what builds on it waits, whether a cache tells of them or not."""
+    """The version is lost, and its descendants are pending, whether a cache contains them or not."""
     path = tmp_path / "store"
     ids = written(path, storage)
     whole = ids[:-lost]
@@ -65,7 +65,7 @@ def test_a_damaged_header(tmp_path: Path, storage: str, lost: int) -> None:
         if lost == 1:
             assert (coordinator.current_version.id, coordinator.missing_version) == (whole[-1], ids[-1])
         assert [version.id for version in coordinator.store.history()][-len(whole) - 1:-1] == whole[::-1]
-    # The cache is gone: from here on the records alone tell.
+    # The cache is gone: from here on only the records count.
     for again in range(2):
         with llvs.Coordinator(path, storage=storage) as coordinator:
             assert coordinator.missing_version == (None if again else ids[-1])
@@ -86,8 +86,8 @@ def test_verifying_removes_a_cache_that_tells_of_a_damaged_record(tmp_path: Path
 
 
 def test_older_segments_beside_a_newer_cache(tmp_path: Path) -> None:
-    """A copy that was made while the store was open is as long as the segment was later, with room at its end: the cache tells of
-    versions that are nowhere, and counts for nothing."""
+    """A copy that was made while the store was open is as long as the segment was later, with unused space at its end. The cache names
+    versions that do not exist, and is ignored."""
     path, backup = tmp_path / "store", tmp_path / "backup"
     with llvs.Store(path) as store:
         newest = store.make_version(None, insert={f"x{i}": b"1" for i in range(3)})
@@ -118,7 +118,7 @@ def enveloped(data: bytes, **fields: int | bytes) -> bytes:
 
 
 def test_the_envelope_of_a_cache(tmp_path: Path) -> None:
-    """What is wrong in one field is no cache: it is made anew. What is right in all is left as it is."""
+    """A cache with one wrong field is rebuilt. A cache without wrong fields is left unchanged."""
     path = tmp_path / "store"
     ids = written(path, "file")
     whole = history(path).read_bytes()

@@ -1,4 +1,4 @@
-"""Databases whose rows claim more than is on the disk: SQLite follows their pages as far as they say."""
+"""Databases whose rows claim more than is on the disk: SQLite would follow their pages as far as they claim."""
 
 from __future__ import annotations
 

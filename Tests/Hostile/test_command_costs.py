@@ -1,4 +1,4 @@
-"""What the command prints of others' values and histories goes with their size: bytes and steps are counted at n and at 4n."""
+"""The command's cost grows with the size of the values and histories of others: bytes and steps are counted at n and at 4n."""
 
 from __future__ import annotations
 

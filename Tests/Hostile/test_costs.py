@@ -1,4 +1,4 @@
-"""What somebody else can make a store spend: it goes with what is sent, and ends when it is cancelled."""
+"""The work that other devices can cause for a store: it grows with the data that they send, and ends if it is cancelled."""
 
 from __future__ import annotations
 

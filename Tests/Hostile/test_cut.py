@@ -1,5 +1,5 @@
-"""Files that a neighbour cuts short or overwrites in place while the store is open: reading gives what was stored or an error, and
-nothing ends the process. In processes of their own, which a signal would end."""
+"""Files that another program cuts short or overwrites in place while the store is open: a read returns what was stored, or an error, and
+the process does not end. Tests run in child processes, since a signal could end them."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ with llvs.Store(path, durability="normal") as store:
 @pytest.mark.parametrize("durability", ["normal", "full"])
 @pytest.mark.parametrize("left", ["nothing", "half of its header", "the first version", "a part of the second version"])
 def test_a_segment_is_cut_short_while_it_is_written(tmp_path: Path, left: str, durability: str) -> None:
-    """What is still there stays, what is not is an error, and what is saved from then on is there when the store is opened again."""
+    """Remaining versions stay, lost ones are errors, and later saves are there when the store is opened again."""
     run(
         """
 [left, durability] = sys.argv[2:]

@@ -1,4 +1,4 @@
-"""Single guards, each with what it keeps out: taken out, one of these fails."""
+"""Single guards, each with an attack that it stops: if a guard is removed, one of these tests fails."""
 
 from __future__ import annotations
 

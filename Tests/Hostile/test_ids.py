@@ -1,4 +1,4 @@
-"""Attacks by way of ids: squatting, equivocation, twins by case, forged empty roots. What an id vouches for: SECURITY.md."""
+"""Attacks through ids: squatting, equivocation, twins that differ in case, forged empty roots. SECURITY.md says what an id vouches for."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def problems(result: llvs.ExchangeResult) -> list[tuple[str, int]]:
 
 
 def ids(store: llvs.Store) -> set[str]:
-    """Of all versions."""
+    """Returns the ids of all versions."""
     return {version.id for version in store.history()}
 
 
@@ -61,7 +61,7 @@ def send(store: llvs.Store, folder: Path) -> llvs.ExchangeResult:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """One that is shared with whoever attacks."""
+    """A folder that is shared with the attacker."""
     (tmp_path / "shared").mkdir()
     return tmp_path / "shared"
 
@@ -81,7 +81,7 @@ def forked(folder: Path) -> tuple[llvs.Store, str, str, str]:
 @pytest.mark.parametrize("when", ["before the retrieve", "after it"])
 @pytest.mark.parametrize("kind", ["a root", "a merge of the two", "no version at all"])
 def test_the_id_of_the_next_merge_is_taken_first(folder: Path, when: str, kind: str) -> None:
-    """Everybody merges all the same, the genuine merge gets there, and whoever comes later has it."""
+    """All devices merge nevertheless, the genuine merge is sent, and later devices receive it."""
     store, one, two, merge = forked(folder)
     forged = files_of(merge, (two, one) if kind == "a merge of the two" else (), {"evil": b"1"})
     if kind == "no version at all":
@@ -119,7 +119,7 @@ def test_one_id_for_two_contents(tmp_path: Path) -> None:
         assert ids(b) == set()
         assert not retrieve(b, honest).problems
         assert ids(a) == ids(b) and b.at(root)["a"] == b"1"
-        # What comes later does not replace what is here.
+        # A later version does not replace the present one.
         with llvs.Exchange(b, evil) as exchange:
             assert problems(exchange.verify()) == [(root, MISMATCH)]
         assert b.at(root)["a"] == b"1" and b.verify().unvouched == 0
@@ -158,7 +158,7 @@ def test_small_letters(folder: Path, with_genuine: bool) -> None:
 
 @pytest.mark.parametrize("forged", [files_of(ROOT_ID), files_of(ROOT_ID, (), {"a": b"evil"}, 0.0), files_of(ROOT_ID, ("other",), {}, 0.0)])
 def test_a_forged_empty_root(folder: Path, forged: tuple[bytes, bytes]) -> None:
-    """What the empty root holds everybody knows: a forged one is named, and nothing waits for another."""
+    """All devices know the contents of the empty root: a forged one is reported, and no version waits for another."""
     with llvs.Coordinator(storage="memory") as notes:
         notes.save(insert={"a": b"1"})
         head = notes.current_version.id
@@ -321,7 +321,7 @@ def test_a_snapshot_with_a_forged_version(folder: Path, id: str) -> None:
     with llvs.Store(storage="memory") as store:
         restored = store.restore_snapshot(snapshot(folder, *forged, ("second", ("first",), {"b": b"1"}, 5.0)))
         assert restored is not None
-        # What the empty root holds everybody knows, so what builds on it waits for nothing.
+        # All devices know the contents of the empty root, so its descendants wait for nothing.
         lost = [] if id == ROOT_ID else [("behind", WAITS), ("far", WAITS)]
         assert [(p.name, p.code) for p in restored.problems] == sorted([(id, MISMATCH), *lost])
         assert ids(store) - {ROOT_ID} == {"first", "second"} | ({"behind", "far"} if id == ROOT_ID else set())
@@ -353,7 +353,7 @@ def test_a_snapshot_with_a_forged_version_and_the_genuine_one(folder: Path, wher
         assert restored is not None
         assert [(p.name, p.code) for p in restored.problems] == [(genuine[0], MISMATCH)] * order.count(forged)
         assert ids(store) == {genuine[0], "on-it"} and dict(store.at("on-it")) == {"b": b"1"}
-    # What else comes twice is refused, as a whole.
+    # Other duplicates are refused, as a whole.
     with llvs.Store(storage="memory") as store:
         for twice in (genuine, on_it):
             with pytest.raises(llvs.SnapshotError, match="is there twice"):
@@ -382,7 +382,7 @@ def test_a_snapshot_with_a_merge_of_another_time(folder: Path) -> None:
 
 
 def test_a_coordinator_starts_from_a_snapshot_with_a_forged_version(folder: Path) -> None:
-    """What is left of the snapshot is restored, and the genuine version comes by the next exchange."""
+    """The rest of the snapshot is restored, and the next exchange brings the genuine version."""
     with llvs.Store(storage="memory") as source:
         first = source.make_version(insert={"a": b"1"}).id
         second = source.make_version(first, update={"a": b"2"}).id
@@ -397,7 +397,7 @@ def test_a_coordinator_starts_from_a_snapshot_with_a_forged_version(folder: Path
 
 
 def test_a_snapshot_needs_no_empty_root(folder: Path) -> None:
-    """What builds on it can be restored without."""
+    """Its descendants can be restored without it."""
     with llvs.Store(storage="memory") as store:
         store.restore_snapshot(snapshot(folder, ("first", (ROOT_ID,), {"a": b"1"}, 1.0), ("second", ("first",), {}, 2.0)))
         assert ids(store) >= {"first", "second"}

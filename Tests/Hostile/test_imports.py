@@ -1,4 +1,4 @@
-"""Databases to import whose owner does what he likes with them: the import copies them, and nothing of his is mapped, waited for or run."""
+"""Imports of databases whose owner is hostile: the import copies them, and does not map, wait for or run anything of theirs."""
 
 from __future__ import annotations
 

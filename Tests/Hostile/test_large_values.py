@@ -1,4 +1,4 @@
-"""Files of large values that cannot be looked for, or whose times say nothing: no older state is taken for the newest."""
+"""Files of large values that cannot be checked, or whose times are useless: no older state is taken for the newest."""
 
 from __future__ import annotations
 

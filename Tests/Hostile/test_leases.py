@@ -1,4 +1,4 @@
-"""Files on which another program holds a lease (F_SETLEASE), as file servers do: opening one waits for whoever holds it."""
+"""Files on which another program has a lease (F_SETLEASE), as file servers do: opening one waits for the holder of the lease."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Symbolic links, pipes and devices in the place of what an exchange, a store or an import has of its own: nothing that is
-behind them is read, written or removed, and nothing waits for them."""
+"""Symbolic links, pipes and devices in place of the files of an exchange, a store or an import: their targets are not read, written or
+removed, and no call waits for them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_linked_sub_folders_are_neither_read_nor_written(tmp_path: Path, private
                     pass
         assert [version.id for version in store.history()] == [own.id]
     assert files(private) == before
-    # What a peer has of it now: nothing of the other exchange.
+    # What a peer receives from it now: nothing of the other exchange.
     assert not any(
         b"nobody" in data or b"secret" in data for path, data in files(shared).items() if not (shared / path.split("/")[0]).is_symlink()
     )
@@ -76,7 +76,7 @@ def test_the_folder_itself_may_be_a_link(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("layout", ["interchange", "packed"])
 def test_a_link_that_leads_nowhere_is_no_place(tmp_path: Path, layout: str) -> None:
-    """A drive that is not mounted, say. Nothing is made where it leads."""
+    """For instance a drive that is not mounted. Nothing is made at its target."""
     (tmp_path / "here").symlink_to(tmp_path / "away")
     with llvs.Store(storage="memory") as store:
         for create in (True, False):
@@ -114,7 +114,7 @@ def test_a_race_for_a_sub_folder_leads_nowhere(tmp_path: Path) -> None:
             try:
                 os.rename(link, changes)
             except OSError:
-                # The replica was faster in making the folder anew.
+                # The replica made the folder again before.
                 link.unlink()
                 shutil.rmtree(aside)
                 continue
@@ -252,7 +252,7 @@ def test_pipes_hold_nobody_up(tmp_path: Path) -> None:
 
 
 def test_sockets_are_told_as_what_they_are(tmp_path: Path) -> None:
-    """What cannot even be opened is no file of the exchange, as a pipe is none."""
+    """A file that cannot even be opened is not a file of the exchange, like a pipe."""
     shared = tmp_path / "shared"
     with llvs.Store(storage="memory") as store, llvs.Exchange(store, shared) as exchange:
         store.make_version(insert={"x": b"1"})

@@ -1,5 +1,5 @@
-"""What a store makes is for its owner alone, whatever the umask, unless the caller says otherwise; what lies in an exchange folder
-follows the umask, since others are to read it."""
+"""Files of a store are for their owner alone, whatever the umask is, unless the caller says otherwise; files in an exchange folder follow
+the umask, since others are to read them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def use(path: Path, **options: Any) -> dict[str, int]:
 
 def check(path: Path, found: dict[str, int], file_mode: int, directory_mode: int) -> None:
     for name, mode in found.items():
-        # What is gone by now was a file: directories stay.
+        # Paths that are gone by now were files: directories stay.
         expected = directory_mode if (path.parent / name).is_dir() else file_mode
         if name.endswith(".note"):
             # For who may write only: who can open it can lock it.

@@ -1,5 +1,5 @@
-"""What a peer lays beside the versions of an exchange folder, or into them, to spoil what others do with all of them: their snapshots, the
-clock of their processes, their memory."""
+"""Files that a peer writes beside the versions of an exchange folder, or into them, to harm what others do with all of them: their
+snapshots, the clock of their processes, their memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SINCE = 978307200.0  # 2001-01-01, from which files count
 
 
 def bootstrapped(place: Path) -> dict[str, bytes]:
-    """What a new replica gets from the snapshot there."""
+    """Returns the contents of a new replica that starts from the snapshot there."""
     with llvs.Coordinator(storage="memory", exchange=place) as notes:
         assert notes.bootstrap()
         return dict(notes)
@@ -54,7 +54,7 @@ def test_a_snapshot_of_the_far_future(folder: Path, notes: llvs.Coordinator) -> 
 
 
 def test_a_broken_snapshot_is_passed_over_and_replaced(tmp_path: Path, folder: Path, notes: llvs.Coordinator) -> None:
-    """Bootstrapping goes on to the next exchange, and the one who met it puts another."""
+    """Bootstrapping continues with the next exchange, and the device that found the broken one writes another."""
     bad = tmp_path / "bad"
     shutil.copytree(folder, bad)
     (bad / HERE / "chunk-000").write_bytes(b"garbage")
@@ -110,7 +110,7 @@ def test_something_in_the_place_of_a_snapshot(tmp_path: Path, folder: Path, what
 
 
 def test_a_manifest_of_millions_of_chunks(folder: Path, notes: llvs.Coordinator) -> None:
-    """Of ours a million at most are read, of another implementation's none."""
+    """Of our own manifests at most a million chunks are read, of another implementation's none."""
     said = json.loads((folder / HERE / "manifest.json").read_bytes())
     body = json.dumps({**said, "chunkDigests": ["X"]}).replace('"X"', ",".join(['""'] * 1_000_001))
     (folder / HERE / "manifest.json").write_text(body)
@@ -138,7 +138,7 @@ def test_a_snapshot_with_the_largest_metadata(tmp_path: Path) -> None:
 
 
 def test_many_versions_of_the_far_future(folder: Path) -> None:
-    """What is built on them is of the far future; nothing else is, in this store or another of the process. People see when it was made."""
+    """Only their descendants have times in the far future, in this store and in others of the process. People see when they were made."""
     soon = time.time() - SINCE + 3_600
     publish(folder, "soon", files_of("soon", (), {"a": b"1"}, soon))
     far = [f"far-{i}" for i in range(1_030)]
@@ -159,7 +159,7 @@ def test_many_versions_of_the_far_future(folder: Path) -> None:
 
 @pytest.mark.parametrize("data", [b"1e999", b"-1e999", b"[1e999]", rb'"\ud800"', rb'{"\udc00":1}', b"NaN", b"9" * 5_000])
 def test_metadata_that_no_program_writes(folder: Path, data: bytes) -> None:
-    """What cannot be said in JSON again comes as bytes, so that what is read can be printed and saved."""
+    """Metadata that cannot be written as JSON again are returned as bytes, so that they can be printed and saved."""
     version = json.dumps({"version": {"identifier": "v", "timestamp": 1, "metadata": ["k", {"data": b64encode(data).decode()}]}}).encode()
     publish(folder, "v", (version, b"[]"))
     with llvs.Store(storage="memory") as store, llvs.Exchange(store, folder) as exchange:

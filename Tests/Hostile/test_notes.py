@@ -1,4 +1,4 @@
-"""The notes of coordinators: old ones, planted ones, and what lies in their place."""
+"""The notes of coordinators: old ones, forged ones, and other files in their place."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def put(place: Path, what: str) -> None:
 @pytest.mark.parametrize("lost", ["emptied", "removed"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_old_cache_is_not_believed_when_the_note_is_lost(tmp_path: Path, kind: str, lost: str) -> None:
-    """Where no note can be, a cache is one; it goes with the first note that is written."""
+    """If no note can be written, a cache replaces it; the first note that is written makes it invalid."""
     path = tmp_path / "store"
     note = note_of(path, kind)
     llvs.Store(path, storage=kind).close()
@@ -86,7 +86,7 @@ def test_an_old_cache_is_not_believed_when_the_note_is_lost(tmp_path: Path, kind
 
 @pytest.mark.parametrize("number", LATE)
 def test_a_note_of_a_high_number(tmp_path: Path, number: int) -> None:
-    """What is written after it is later all the same."""
+    """A note that is written after it has a higher number nevertheless."""
     path = tmp_path / "store"
     with llvs.Coordinator(path) as coordinator:
         first = coordinator.save(insert={"a": b"1"})
@@ -105,7 +105,7 @@ def test_a_note_of_a_high_number(tmp_path: Path, number: int) -> None:
 @pytest.mark.parametrize("what", ["link", "pipe", "directory", "full directory"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_something_in_the_place_of_a_note(tmp_path: Path, kind: str, what: str) -> None:
-    """A name is open once, also where there can be no note. What can be removed safely is; of the rest the log tells."""
+    """A name can be open only once, also if there can be no note. What can be removed safely is removed; the log names the rest."""
     path = tmp_path / "store"
     note = note_of(path, kind)
     llvs.Store(path, storage=kind).close()
@@ -126,7 +126,7 @@ def test_something_in_the_place_of_a_note(tmp_path: Path, kind: str, what: str) 
 
 
 def test_a_close_waits_for_the_save_of_another_thread(tmp_path: Path) -> None:
-    """What a save gave back as made is where the coordinator is when it is opened again."""
+    """A version that a save returned is the current one when the coordinator is opened again."""
     for i in range(25):
         path = tmp_path / str(i)
         coordinator = llvs.Coordinator(path, durability="normal")
@@ -156,7 +156,7 @@ def test_a_close_waits_for_the_save_of_another_thread(tmp_path: Path) -> None:
 
 @pytest.fixture
 def shared() -> Iterator[Path]:
-    """A directory in which everybody may make files, as /tmp."""
+    """A directory in which all users may make files, like /tmp."""
     place = Path(tempfile.mkdtemp())
     try:
         place.chmod(0o1777)

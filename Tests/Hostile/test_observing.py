@@ -1,4 +1,4 @@
-"""Observers of stores and of exchange folders: forks in their callbacks, descriptors that the host takes, folders that are replaced."""
+"""Observers of stores and of exchange folders: forks in their callbacks, descriptors that the host closes or reuses, replaced folders."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_child_that_comes_back_from_a_callback(tmp_path: Path) -> None:
 
 
 def watching() -> dict[int, str]:
-    """Descriptors of inotify, and what they watch, as the system tells of it."""
+    """Returns the inotify descriptors, and what they watch, as the system reports it."""
     found = {}
     for name in os.listdir("/proc/self/fd"):
         try:
@@ -70,7 +70,7 @@ def watched(of: int) -> set[int]:
 
 
 def test_an_observer_of_a_folder_leaves_the_hosts_descriptors_alone(tmp_path: Path) -> None:
-    """Where a host closed all of them, as daemons do, and the numbers are of its own files by now."""
+    """For instance if a host closed all descriptors, as daemons do, and their numbers are now those of its own files."""
     told = threading.Event()
     before = set(watching())
     with llvs.Store(storage="memory") as store, llvs.Exchange(store, tmp_path / "x") as exchange, llvs.Store(storage="memory") as another:
@@ -80,7 +80,7 @@ def test_an_observer_of_a_folder_leaves_the_hosts_descriptors_alone(tmp_path: Pa
         reading, writing = os.pipe()
         os.dup2(reading, mine)
         os.write(writing, b"the host's own bytes")
-        # It goes on by looking.
+        # It continues by polling.
         with llvs.Exchange(another, tmp_path / "x") as other:
             other.send()
         assert told.wait(GUARD)

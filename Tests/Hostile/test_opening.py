@@ -1,5 +1,5 @@
-"""Files that claim more than is there, and records that claim one id: opening a store costs by what is on the disk. What it
-reads is counted, since times are not the same twice."""
+"""Files that claim more than they contain, and records with the same id: opening a store costs in proportion to the data on the disk. Reads
+are counted, since times vary."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Attacks by whoever may write into an exchange folder: files put or overwritten there under ids of versions that others have.
+"""Attacks by a device that may write to an exchange folder: it adds or overwrites files under the ids of versions that others have.
 
-What was sent, or is sent next, gets there all the same: whoever comes later has it.
+The versions that were sent, or are sent next, arrive nevertheless: a later device receives them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["folder"]
 
 
 def latest(store: llvs.Store, folder: Path) -> None:
-    """Whoever comes later has all that the store has."""
+    """Checks that a later device receives everything in the store."""
     with llvs.Store(storage="memory") as late:
         assert not retrieve(late, folder).problems
         assert ids(late) == ids(store)
@@ -32,7 +32,8 @@ def latest(store: llvs.Store, folder: Path) -> None:
 
 @pytest.mark.parametrize("with_twin", [True, False])
 def test_the_twin_of_the_next_merge(folder: Path, with_twin: bool) -> None:
-    """A file that says it is the id in small letters keeps no computed id out: the place tells the two apart, and nobody takes the twin."""
+    """A file that claims the id in lower case does not keep a computed id out: the place distinguishes the two, and no device accepts the
+    twin."""
     store, one, _, merge = forked(folder)
     with store, llvs.Exchange(store, folder) as exchange:
         publish(folder, merge, files_of(merge.lower()))
@@ -49,7 +50,7 @@ def test_the_twin_of_the_next_merge(folder: Path, with_twin: bool) -> None:
 
 
 def test_twins_that_the_place_holds_apart(folder: Path) -> None:
-    """Ids of the caller's: a file that says it is the twin is written anew where the twin lies beside it."""
+    """Ids of the caller's: a file that claims to be the twin is rewritten if the twin is beside it."""
     with llvs.Store(storage="memory") as store, llvs.Exchange(store, folder) as exchange:
         store.make_version(insert={"a": b"1"}, id="note")
         exchange.send()
@@ -96,7 +97,7 @@ def forgeries(id: str, folder: Path) -> dict[str, tuple[bytes, bytes]]:
 @pytest.mark.parametrize("kind", ["other files", "other changes", "another version file", "a wrong digest", "another name", "large"])
 @pytest.mark.parametrize("is_open", [False, True])
 def test_a_sent_file_is_overwritten(folder: Path, kind: str, is_open: bool) -> None:
-    """By JSON that is whole: the next send of the same exchange, or of another, writes the version anew."""
+    """By valid JSON: the next send of the same exchange, or of another one, rewrites the version."""
     with llvs.Store(storage="memory") as store, llvs.Exchange(store, folder) as exchange:
         first = store.make_version(insert={"a": b"1"}).id
         store.make_version(first, update={"a": b"2"})
@@ -143,7 +144,7 @@ def old_merge_id(after: Sequence[str]) -> str:
 
 
 def test_an_old_merge_with_another_timestamp(tmp_path: Path) -> None:
-    """Under the id of the genuine one: nobody takes it, so it is written anew."""
+    """Under the id of the genuine one: no device accepts it, so it is rewritten."""
     one, two = tmp_path / "one", tmp_path / "two"
     for id, after, timestamp in (("p", (), 7e8), ("q", (), 7e8)):
         publish(one, id, files_of(id, after, {id: b"1"}, timestamp))
@@ -156,12 +157,12 @@ def test_an_old_merge_with_another_timestamp(tmp_path: Path) -> None:
         latest(store, two)
 
 
-# ---- times that are put back ----
+# ---- times that are restored ----
 
 
 @pytest.mark.parametrize("kind", ["changes", "versions"])
 def test_in_place_with_its_times_put_back(folder: Path, kind: str) -> None:
-    """Bytes of the same number, and the time of modification as it was: the open exchange writes the version anew all the same."""
+    """The file has the same size and time of modification as before: the open exchange rewrites the version nevertheless."""
     with llvs.Store(storage="memory") as store, llvs.Exchange(store, folder) as exchange:
         first = store.make_version(insert={"a": b"1" * 50}).id
         exchange.send()

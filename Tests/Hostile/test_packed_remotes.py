@@ -1,4 +1,5 @@
-"""A folder in the packed layout into which somebody else writes: what he adds or cuts costs the honest devices nothing for good."""
+"""A folder in the packed layout to which another program writes: files that it adds or cuts short do not harm honest devices
+permanently."""
 
 from __future__ import annotations
 
@@ -83,7 +84,7 @@ def test_a_false_reference_does_not_replace_the_right_one(place: Place) -> None:
         evil.unlink()
         folded = [name for name in place.files() if "/base/" in name]
         assert folded
-        # What a fold was made from is deleted after a while: a new device has the fold alone.
+        # Packs that were merged are deleted after some time: a new device receives only the merged one.
         for name in folded:
             data = (place.folder / name).read_bytes()
             for replaced in reader.read_pack(name, data, [place.store_id], len(data)).replaces:
@@ -202,6 +203,6 @@ def test_a_root_that_somebody_removed_is_put_back(place: Place) -> None:
             with pytest.raises(llvs.Error, match="the place of another store"):
                 way.send()
         assert place.files() == before
-        # Until somebody says that the two are to be joined.
+        # Until the user allows to join the two.
         with llvs.Exchange(a, llvs.Remote(f"file://{place.folder}?layout=packed"), restoration_state=b"new") as way:
             assert len(way.retrieve().retrieved) == 1 and len(way.send().sent) == 1

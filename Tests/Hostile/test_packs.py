@@ -1,4 +1,4 @@
-"""Streams of packs that somebody made to do harm: what is read of them is refused, costs little, and leaves the store as it was."""
+"""Streams of packs that are made to do harm: they are refused, cost little to read, and leave the store unchanged."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def a_stream() -> bytes:
 
 
 def test_every_cut_and_many_changed_bytes(tmp_path: Path) -> None:
-    """Whatever comes, there is nothing but whole versions, and the store goes on working."""
+    """Whatever arrives, the store contains only whole versions, and continues to work."""
     data, random = a_stream(), Random(7)
     with llvs.Store(storage="memory") as whole:
         whole.unpack(data)
@@ -71,7 +71,7 @@ def signed(name: str, data: bytes) -> writer.File:
 
 
 def test_indexes_that_were_forged(tmp_path: Path) -> None:
-    """Whoever makes packs can make every digest fit."""
+    """The author of a pack can make every digest correct."""
     made = [records.simple("A", (), b"x" * 300), records.simple("B", ("A",))]
     name, data = writer.pack(STORE, SALT, WRITER, 1, 1, made, deflate=False)
     at, random = struct.unpack_from("<Q", data, len(data) - 160)[0], Random(11)

@@ -42,7 +42,7 @@ def free_descriptors(count: int) -> Iterator[None]:
 
 
 def test_too_few_descriptors_are_told(tmp_path: Path) -> None:
-    """No older state is taken for the newest because a large value could not be looked for."""
+    """No older state is taken for the newest because a large value could not be read."""
     path = tmp_path / "store"
     with llvs.Store(path) as store:
         version = store.make_version(None, insert={"a": b"1"})
@@ -213,7 +213,7 @@ def test_threads_of_the_library_take_no_signals(tmp_path: Path) -> None:
             store.make_version(None, insert={"a": b"1"})
             assert told.wait(300)
         assert masks[0] >= {signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGCHLD, signal.SIGALRM, signal.SIGPROF}
-        # What a thread does wrong itself is still told.
+        # Errors of the thread itself are still reported.
         assert not masks[0] & {signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT}
     assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == own
 

@@ -1,5 +1,5 @@
-"""What a Python program hands in is taken once, exactly as it is: no object that tells two stories reads or writes memory that is not its
-own.
+"""Each argument of a Python program is read once: no object that changes between two reads makes the library read or write memory of
+others.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def test_a_dictionary_that_another_thread_changes(memory: llvs.Store) -> None:
     done = threading.Event()
 
     def churn() -> None:
-        # Changes size and order without end: the first comes to the end under another id.
+        # It changes size and order without end: its first id returns at the end as another one.
         number = 2000
         while not done.is_set():
             del values[next(iter(values))]
@@ -177,7 +177,7 @@ def test_a_bytearray_that_another_thread_resizes(memory: llvs.Store) -> None:
             try:
                 data.extend(b"x" * 1_000_000)
                 del data[1000:]
-            except BufferError:  # somebody copies it right now
+            except BufferError:  # another thread copies it now
                 pass
 
     resizing = threading.Thread(target=resize)
@@ -248,7 +248,7 @@ def test_buffers_that_change(tmp_path: Path) -> None:
         finally:
             done.set()
             changing.join()
-        # What was stored fits its checksums, whatever it is.
+        # Whatever was stored, it fits its checksums.
         assert store.verify().damages == ()
         for version in versions:
             state = store.at(version)

@@ -1,5 +1,5 @@
-"""What others do to the files of a store while it is open: directories put in place anew (by a restore, or a program that syncs), removed
-caches, hard links, locks. What was acknowledged is there afterwards, and nothing of another user's is written."""
+"""Other programs change the files of a store while it is open: replace directories (by a restore, or a syncing program), remove caches,
+make hard links, take locks. Acknowledged versions remain, and no file of another user is written."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def moved_away(folder: Path) -> None:
     os.rename(folder, folder.with_name("was"))
 
 
-# Where large values that were acknowledged at `normal` are only moved away, closing tells of them.
+# If large values that were acknowledged at `normal` were only moved away, closing reports it.
 @pytest.mark.parametrize(
     "change, durability", [(put_anew, "full"), (put_anew, "normal"), (replaced, "full"), (replaced, "normal"), (moved_away, "full")]
 )
@@ -101,7 +101,7 @@ def all_put_back(copy: Path, segments: Path) -> None:
 @pytest.mark.parametrize("put_back", [one_file_put_back, all_put_back])
 @pytest.mark.parametrize("durability", ["full", "normal"])
 def test_closing_keeps_what_was_acknowledged(tmp_path: Path, durability: str, put_back: Callable[[Path, Path], None]) -> None:
-    """Of a segment whose older copy has its name by now, though all of it was synced long ago."""
+    """Of a segment whose name an older copy now has, although all of it was synced long ago."""
     path = tmp_path / "store"
     with llvs.Store(path, durability=durability) as store:
         first = store.make_version(None, insert={"a": b"1"})

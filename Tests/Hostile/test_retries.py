@@ -1,4 +1,5 @@
-"""A packed place into which somebody lays what cannot be taken: what honest devices sent comes first, and requests go with what he laid.
+"""A packed place with files from a hostile device that cannot be added: the versions of honest devices are received first, and the number
+of requests grows only in proportion to those files.
 
 Requests and bytes are counted at a stand-in, at n and at 4n.
 """
@@ -77,7 +78,7 @@ class Shelf(llvs.RemoteFiles):
 
 
 class Place:
-    """Files that several devices reach, and that somebody else writes to."""
+    """Files that several devices reach, and to which another program writes."""
 
     def __init__(self, new_store: Callable[[], llvs.Store]) -> None:
         self.files = dict[str, bytes]()
@@ -101,7 +102,7 @@ class Place:
         return shelf
 
     def counts(self, store: llvs.Store) -> Counter[str]:
-        """How often something was read, by the directory."""
+        """Returns how often files were read, by directory."""
         return Counter(call.split("/")[1] for call in self.sync(store).calls if call.startswith("read pack1/"))
 
 
@@ -222,7 +223,7 @@ def test_honest_devices_with_little_time_keep_in_step(place: Place, new_store: C
             except llvs.CancelledError:
                 pass
 
-    # What was laid is met once; that takes as many exchanges as it takes.
+    # Each hostile file is read once, in as many exchanges as that takes.
     for _ in range(10):
         for store in (place.first, second):
             brief(store)
@@ -235,7 +236,8 @@ def test_honest_devices_with_little_time_keep_in_step(place: Place, new_store: C
 
 
 def test_equal_values_that_take_much_room_come_by_and_by(place: Place, new_store: Callable[[], llvs.Store]) -> None:
-    """Preallocated files: the same bytes again and again take little at the place. One exchange takes a part, and the next goes on."""
+    """Preallocated files: many copies of the same bytes take little space at the place. One exchange reads a part, and the next
+    continues."""
     for number in range(19):
         place.first.make_version(place.first.most_recent_head, insert={f"disk {number}": bytes(16 << 20), "last": b"%d" % number})
     place.sync(place.first)

@@ -1,4 +1,4 @@
-"""Rules and documents that are made to cost: what merging inside values takes goes with what was sent, and not with its square."""
+"""Rules and documents that are made to be expensive: merging inside values costs in proportion to the data sent, and not to its square."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_what_is_absent_is_short() -> None:
 
 
 def test_a_merge_writes_no_more_than_it_was_given() -> None:
-    """What is absent stands in each element from which it was removed while another side edited it."""
+    """An absent value is written into each element from which one side removed it while the other side edited it."""
     count = 20_000
     rules = {"/*/x": {"absent": "A" * 1_000}}
     base = text({f"m{i}": {"x": "1", "y": 1} for i in range(count)})
@@ -134,7 +134,7 @@ def test_rules_that_nobody_knows_keep_nobody_from_merging(tmp_path: Path) -> Non
                 with pytest.raises(llvs.UnsupportedError, match="rules of number 7"):
                     each.sync()
         assert dict(mine.items()) == dict(yours.items()) == {"mine": b"1", "yours": b"2"}
-        # Who comes later stands where the others do.
+        # A later device gets the same result as the others.
         with llvs.Coordinator(storage="memory", exchange=folder) as new:
             with pytest.raises(llvs.UnsupportedError):
                 new.sync()

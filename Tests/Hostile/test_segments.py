@@ -1,6 +1,5 @@
-"""Segments, and the file that says what a directory is, that somebody wrote on purpose: lengths that do not fit, with right checksums.
-Each test holds a guard: without it the process ends, or what is told is not what is there. In processes of their own, which a trap
-would end."""
+"""Forged segments, and forged marker files of a directory: lengths that do not fit, with correct checksums. Each test is for a guard
+without which the process would end, or a result would be wrong. Tests run in child processes, since a trap could end them."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ def whole(tmp_path: Path) -> Path:
 
 
 def told(path: Path, verify: bool = True) -> tuple[list[str], list[str], int]:
-    """The heads of the store and what verifying it tells, from a process of its own; and the MiB that it took."""
+    """Returns the heads of the store and the report of verifying it, from a child process; and the MiB that it used."""
     script = f"""
 import json, llvs
 def peak():
@@ -53,7 +52,7 @@ def table(*lengths: int, count: int = -1) -> bytes:
 
 
 def framed(*records: bytes, lengths: list[int], padding: bytes = b"") -> bytes:
-    """A batch whose table tells these lengths; all checksums are right, as far as lengths allow."""
+    """Returns a batch whose table has these lengths; all checksums are correct, as far as lengths allow."""
     content = b"".join(records) + padding
     ends = [sum(len(r) for r in records[:i]) for i in range(len(records))]
     pairs = [(length, reader.checksum(content[start : start + min(length, len(content))])) for start, length in zip(ends, lengths)]
@@ -99,7 +98,7 @@ def test_a_batch_of_more_records_than_it_has_room_for(whole: Path, count: int) -
 
 
 def test_a_record_that_reaches_into_the_next_frame(whole: Path) -> None:
-    """What follows the frame is not a part of it."""
+    """Bytes after the frame are not a part of the record."""
     one = record("one", (b"c", b"3"))
     half = framed(one, lengths=[len(one)])[: -len(one)]
     # The same table in a frame that ends before the record does.
@@ -133,7 +132,7 @@ def test_two_records_that_fill_their_frame(whole: Path) -> None:
 @pytest.mark.parametrize("kind", [2, 3, 9, 200], ids=["seal", "sources", "unknown", "to be passed over"])
 @pytest.mark.parametrize("size", [0, 15, 16, 17])
 def test_other_frames_of_any_size(whole: Path, kind: int, size: int) -> None:
-    """What stands behind one that is not what it says is found."""
+    """Frames after one with a wrong claim are found."""
     body = os.urandom(size)
     head = bytearray(frame_header(ID, 64, size, reader.checksum(body) ^ 1))
     head[4] = kind

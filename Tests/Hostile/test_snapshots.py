@@ -1,4 +1,4 @@
-"""Snapshots that are changed by somebody else while they are restored."""
+"""Snapshots that another program changes while they are restored."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_chunk_that_is_swapped_after_it_was_checked(tmp_path: Path, shared: Pa
 
 @pytest.mark.parametrize("when", ["before", "after it was checked"])
 def test_one_byte_of_a_value(tmp_path: Path, when: str) -> None:
-    """Which only the digest of its chunk tells: these ids are their makers', and say nothing of what they name."""
+    """Only the digest of its chunk detects it: these ids are the caller's, and are not computed from contents."""
     values = [os.urandom(6 << 20) for _ in range(4)]
     with llvs.Store(storage="memory") as store:
         head = None

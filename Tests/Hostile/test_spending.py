@@ -1,5 +1,5 @@
-"""What little that a peer lays into an exchange folder has others spend: memory, room for temporary files, and time in which a call
-cannot be ended."""
+"""Small files of a peer in an exchange folder that could make others spend memory, space for temporary files, or time in which a call
+cannot be cancelled."""
 
 from __future__ import annotations
 

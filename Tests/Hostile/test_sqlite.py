@@ -1,4 +1,4 @@
-"""Databases, and files beside them, that somebody made to have SQLite do more than hold bytes."""
+"""Databases, and files beside them, that are made so that SQLite does more than store bytes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def refuses(path: Path, message: str, code: llvs.ErrorCode = llvs.ErrorCode.NOT_
 
 
 def hot_journal(database: Path, victim: Path) -> bytes:
-    """A rollback journal that asks SQLite to delete `victim` once it has undone what the journal tells (nothing)."""
+    """Makes a rollback journal that asks SQLite to delete `victim` after it has undone the changes in the journal (none)."""
     name = os.fsencode(victim)
     pages = database.stat().st_size // 4096
     header = bytes.fromhex("d9d505f920a163d7") + struct.pack(">IIIII", 0, 0x1234, pages, 512, 4096)
@@ -175,7 +175,7 @@ def test_linked_files_beside_it(tmp_path: Path, database: Path, suffix: str) -> 
 
 @pytest.mark.parametrize("suffix", ["-wal", "-shm"])
 def test_files_beside_it_that_others_may_cut(database: Path, suffix: str) -> None:
-    """What is mapped ends the process when somebody cuts it short: who laid it there before us keeps the right to."""
+    """Mapped files end the process if another user cuts them short: the user who made them before us may do that."""
     file = Path(f"{database}{suffix}")
     file.touch()
     file.chmod(0o666)
@@ -191,7 +191,7 @@ def test_files_beside_it_that_others_may_cut(database: Path, suffix: str) -> Non
 
 @pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
 def test_further_names(tmp_path: Path, database: Path, suffix: str) -> None:
-    """What is written through a hard link is written to a file of another name."""
+    """Writing through a hard link writes to a file with another name."""
     victim, file = tmp_path / "precious", Path(f"{database}{suffix}")
     if suffix:
         file.unlink(missing_ok=True)
@@ -211,7 +211,7 @@ def test_further_names(tmp_path: Path, database: Path, suffix: str) -> None:
 
 
 def test_further_names_of_what_readers_write(tmp_path: Path, database: Path) -> None:
-    """Who only reads a database writes to its shared memory, too."""
+    """Readers of a database write to its shared memory, too."""
     victim, file = tmp_path / "precious", Path(f"{database}-shm")
     file.unlink(missing_ok=True)
     victim.write_bytes(b"irreplaceable" * 1_000)
@@ -237,7 +237,7 @@ def test_an_empty_file_of_somebody_elses_gives_no_permissions(tmp_path: Path) ->
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 @pytest.mark.parametrize("is_link", [False, True])
 def test_a_database_that_another_user_laid(tmp_path: Path, is_link: bool) -> None:
-    """Where everybody may make files: its owner would read what is put in."""
+    """In a folder in which all users may make files: its owner could read what is stored there."""
     public, elsewhere = tmp_path / "public", tmp_path / "elsewhere"
     for folder in (public, elsewhere):
         folder.mkdir()
@@ -252,7 +252,7 @@ def test_a_database_that_another_user_laid(tmp_path: Path, is_link: bool) -> Non
     with pytest.raises(llvs.Error) as caught:
         llvs.Store(path, storage="sqlite")
     assert caught.value.code == llvs.ErrorCode.PERMISSION and "must_exist" in str(caught.value)
-    # Who says that it is there means it.
+    # A caller who says that it exists means that one.
     llvs.Store(path, storage="sqlite", create=False).close()
     # One of the folder's owner, and one in a folder of one's own, are as before.
     os.chown(path, 0, 0, follow_symlinks=False)
@@ -322,7 +322,7 @@ def test_opening_a_database_again_leaves_the_locks_of_the_first_handle(tmp_path:
 
 
 def locks(path: Path) -> int:
-    """How many locks this process has on the database and on its shared memory."""
+    """Returns the number of locks of this process on the database and on its shared memory."""
     numbers = {f":{path.with_name(path.name + suffix).stat().st_ino}" for suffix in ("", "-shm")}
     held = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
     return sum(1 for line in held if line[4] == str(os.getpid()) and any(line[5].endswith(number) for number in numbers))
@@ -367,7 +367,7 @@ def test_nothing_takes_the_locks_of_an_open_database(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("left", [0, 0.5])
 def test_a_log_that_is_cut_while_open_takes_no_more(tmp_path: Path, left: float) -> None:
-    """SQLite would go on behind the cut, and nothing of that would be found by whoever opens the database next."""
+    """SQLite would continue after the cut, and the next program that opens the database would find nothing of that."""
     path = tmp_path / "s.db"
     log = Path(f"{path}-wal")
     with llvs.Store(path, storage="sqlite", durability="full") as store:

@@ -1,4 +1,4 @@
-"""Snapshots of the other implementation's kind (`zip-v1`), and other manifests, that a peer lays into an exchange folder."""
+"""Snapshots of the other implementation's kind (`zip-v1`), and other manifests, that a peer writes to an exchange folder."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ VERSION = json.dumps({"identifier": ID, "timestamp": 1, "metadata": []}).encode(
 
 
 def store_files(top: str, value: bytes) -> dict[str, bytes]:
-    """Of a store directory with one version, in which "key" has the value."""
+    """Returns the files of a store directory with one version, in which "key" has the value."""
     child = {"valueReference": {"valueId": "key", "storedVersionId": ID}}
     return {
         f"{top}versions/{ID[:2]}/{ID[2:]}.json": VERSION,
@@ -54,7 +54,7 @@ def put(folder: Path, data: Optional[bytes], **members: Any) -> None:
 
 
 def restored(folder: Path) -> Optional[dict[str, bytes]]:
-    """What a new replica has of the snapshot; nothing where it is damaged."""
+    """Returns what a new replica has from the snapshot; None if that is damaged."""
     with llvs.Store(storage="memory") as store, llvs.Exchange(store, folder) as exchange:
         try:
             exchange.restore_snapshot()
@@ -73,7 +73,7 @@ ONE = {"key": b'"one"'}
 
 @pytest.mark.parametrize("tops, expected", [(("", "store/"), ONE), (("one/", "two/"), None), (("store/",), ONE)])
 def test_two_stores_in_one_zip(folder: Path, tops: tuple[str, ...], expected: Optional[dict[str, bytes]]) -> None:
-    """Everybody takes the same: the one at the top, or none."""
+    """All devices read the same one: the one at the top, or none."""
     files: dict[str, bytes] = {}
     for top, value in zip(tops, (b'"one"', b'"two"')):
         files |= store_files(top, value)
@@ -86,7 +86,7 @@ def test_two_stores_in_one_zip(folder: Path, tops: tuple[str, ...], expected: Op
 
 
 def late(*places: Path) -> tuple[bool, dict[str, bytes]]:
-    """Whether a new coordinator restored something, and what it has."""
+    """Returns whether a new coordinator restored something, and what it has."""
     with llvs.Coordinator(storage="memory") as notes:
         for place in places:
             notes.attach(place)
@@ -122,7 +122,7 @@ def test_a_snapshot_without_versions(folder: Path, good: Path) -> None:
 
 @pytest.mark.parametrize("what", ["no store", "no index", "no version", "no permission", "forged"])
 def test_the_next_snapshot_has_its_turn(folder: Path, good: Path, what: str) -> None:
-    """Where the first one cannot be used, or has nothing that anybody would take."""
+    """If the first one cannot be used, or has nothing that can be added."""
     if what == "no permission":
         put(folder, b"")
         manifest = folder / "snapshots" / "manifest.json"

@@ -1,4 +1,4 @@
-"""A real browser, chromium without a window, that looks at an inspector."""
+"""A real browser, headless chromium, that shows an inspector."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 
-#: Seconds after which something that should come is missing.
+#: Seconds after which a missing event fails the test.
 PATIENCE = 300.0
 
 
 def start(folder: Path, wide: int = 1440, high: int = 900) -> webdriver.Chrome:
-    """A browser with a profile of its own. Raises when it cannot be started: there is no test without one."""
+    """Starts a browser with a profile of its own. Raises if it cannot be started: without it there is no test."""
     options = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium") or "/usr/bin/chromium"
     for argument in (
         "--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--hide-scrollbars", "--disable-gpu", "--lang=en-GB",
         f"--window-size={wide},{high}", f"--user-data-dir={folder / 'profile'}", "--no-first-run", "--enable-precise-memory-info",
         "--disable-background-networking", "--disable-component-update", "--disable-sync",
-        # A name of somebody else's that leads here: what rebinding does.
+        # Another host name with the address 127.0.0.1, as in DNS rebinding.
         "--host-resolver-rules=MAP rebound.example 127.0.0.1",
     ):
         options.add_argument(argument)
@@ -38,7 +38,7 @@ def start(folder: Path, wide: int = 1440, high: int = 900) -> webdriver.Chrome:
 
 
 def resize(driver: webdriver.Chrome, wide: int, high: int) -> None:
-    """Makes what can be seen of a page as large."""
+    """Sets the size of the visible part of a page."""
     size = {"width": wide, "height": high, "deviceScaleFactor": 1, "mobile": False}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
 
@@ -53,38 +53,38 @@ class Page:
         self.wait(lambda: self.script("return document.body.dataset.ready") == "yes")
 
     def script(self, text: str, *arguments: Any) -> Any:
-        """What JavaScript returns."""
+        """Returns the result of JavaScript."""
         return self.driver.execute_script(text, *arguments)
 
     def wait(self, until: Callable[[], Any], what: str = "") -> Any:
-        """What a function gives as soon as that is true."""
+        """Returns the result of a function as soon as it is true."""
         begun, problem = time.monotonic(), None
         while time.monotonic() - begun < PATIENCE:
             try:
                 found = until()
                 if found:
                     return found
-            except Exception as raised:  # an element that was exchanged meanwhile
+            except Exception as raised:  # an element that was replaced meanwhile
                 problem = raised
             time.sleep(0.03)
         raise AssertionError(f"{what or 'it'} did not come; the page says: {self.text('#view')[:2000]}") from problem
 
     def go(self, place: str, wanted: str = "") -> None:
-        """Goes to an address behind the #, and waits for a text there."""
+        """Goes to an address after the #, and waits for a text there."""
         self.script("location.hash = arguments[0]", place)
         if wanted:
             self.wait(lambda: wanted in self.text("#view"), wanted)
 
     def find(self, selector: str) -> WebElement:
-        """The first element."""
+        """Returns the first element that matches."""
         return self.driver.find_element(By.CSS_SELECTOR, selector)
 
     def all(self, selector: str) -> list[WebElement]:
-        """All elements."""
+        """Returns all elements that match."""
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
 
     def text(self, selector: str) -> str:
-        """The text of an element, as it is shown."""
+        """Returns the visible text of an element."""
         return str(self.script("return document.querySelector(arguments[0])?.innerText ?? ''", selector))
 
     def press(self, *keys: str) -> None:
@@ -93,14 +93,14 @@ class Page:
             webdriver.ActionChains(self.driver).send_keys(key).perform()
 
     def click(self, text: str, selector: str = "button, a, summary") -> None:
-        """Clicks what carries a text."""
+        """Clicks the element with a text."""
         def one() -> Optional[WebElement]:
             return next((found for found in self.all(selector) if text in found.text and found.is_displayed()), None)
 
         self.wait(one, text).click()
 
     def hold(self, part: str, count: int = 1) -> None:
-        """Holds the next answers whose addresses have this in them, until `release`: later ones arrive before them."""
+        """Holds the next answers whose addresses contain this text, until `release`: later answers arrive before them."""
         self.script("""
             let [part, left] = arguments;
             const ask = window.asks ??= window.fetch;
@@ -116,29 +116,29 @@ class Page:
             };""", part, count)
 
     def held(self, count: int = 1) -> None:
-        """Waits until so many answers are held."""
+        """Waits until this number of answers is held."""
         self.wait(lambda: self.script("return window.held.length") == count, "the answer that is held")
 
     def release(self) -> None:
-        """Lets the first answer through that is held, and waits until the page has done with it what it does."""
+        """Releases the first answer that is held, and waits until the page has processed it."""
         self.wait(lambda: self.script("return window.held.length") > 0, "the answer that is held")
         self.script("window.held.shift()()")
         self.drawn()
 
     def drawn(self) -> None:
-        """Waits until no transition runs, and what the page has by now is drawn."""
+        """Waits until no transition runs, and the current state of the page is drawn."""
         self.wait(lambda: self.script("return document.getAnimations().every((one) => one.playState !== 'running')"))
         self.driver.execute_async_script("const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done()))")
 
     def picture(self, path: Path) -> None:
-        """A picture of what can be seen, once nothing is on its way."""
+        """Takes a picture of the visible part, after all requests are answered."""
         self.wait(lambda: not self.script("return document.querySelector('#busy').classList.contains('on')"))
         self.drawn()
         path.parent.mkdir(parents=True, exist_ok=True)
         self.driver.save_screenshot(str(path))
 
     def complaints(self) -> list[str]:
-        """What the browser complained of: errors of scripts, and what the content policy refused."""
+        """Returns what the browser reported: errors of scripts, and requests that the content policy refused."""
         entries = self.driver.get_log("browser")  # type: ignore[no-untyped-call]
         return [entry["message"] for entry in entries if entry["level"] in ("SEVERE", "WARNING")]
 

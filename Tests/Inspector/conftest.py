@@ -1,4 +1,4 @@
-"""What the tests of the inspector share. The package and its library come from the environment, as for Tests/Python."""
+"""Fixtures of the tests of the inspector. The package and its library come from the environment, as for Tests/Python."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from starlette.testclient import TestClient  # noqa: E402
 from llvs.inspector.app import make_app, make_guard  # noqa: E402
 from llvs.inspector.inspected import Inspected  # noqa: E402
 
-#: Where pictures of the pages are put, and figures.
+#: The folder for pictures of the pages, and for figures.
 PICTURES = ROOT / "build" / "inspector"
 PORT = 4711
 ADDRESS = f"http://127.0.0.1:{PORT}"
 
 
 class Client:
-    """Asks an inspector as its page does."""
+    """Sends requests to an inspector, as its page does."""
 
     def __init__(self, inspected: Inspected) -> None:
         self.inspected = inspected
@@ -45,31 +45,31 @@ class Client:
         self.http.headers["x-llvs-token"] = self.token
 
     def enter(self, address: str, **headers: str) -> Any:
-        """What comes of the key in an address."""
+        """Returns the answer to the key in an address."""
         given = {name.replace("_", "-"): value for name, value in headers.items()}
         return self.http.post("/enter", headers={"origin": ADDRESS, "x-llvs-key": address.partition("#key=")[2], **given})
 
     def get(self, name: str, **query: Any) -> Any:
-        """What an endpoint answers, which is no error."""
+        """Returns the answer of an endpoint, which must not be an error."""
         answer = self.http.get(f"/api/{name}", params=query)
         assert answer.status_code == 200, answer.text
         return answer.json()
 
     def refused(self, name: str, **query: Any) -> tuple[int, str]:
-        """The status and the sentence of a request that is refused."""
+        """Returns the status and the sentence of a request that is refused."""
         answer = self.http.get(f"/api/{name}", params=query)
         assert answer.status_code >= 400, answer.text
         return answer.status_code, answer.json()["error"]
 
     def change(self, what: str, **given: Any) -> Any:
-        """The answer to a change, with its status."""
+        """Returns the answer to a change, with its status."""
         answer = self.http.post(f"/api/change/{what}", json=given, headers={"origin": ADDRESS})
         return answer.status_code, answer.json()
 
 
 @pytest.fixture
 def inspect(tmp_path: Path) -> Iterator[Callable[..., Client]]:
-    """Opens the inspector of a store, which is made by a function unless it is there."""
+    """Opens the inspector of a store. A function makes the store unless it exists."""
     opened: list[Inspected] = []
 
     def make(fill: Callable[[llvs.Store], Any] = stores.story, *, write: bool = False, name: str = "notes.llvs") -> Client:
@@ -87,7 +87,7 @@ def inspect(tmp_path: Path) -> Iterator[Callable[..., Client]]:
 
 @pytest.fixture(scope="session")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """One browser for all tests; they fail where it cannot be started."""
+    """One browser for all tests; they fail if it cannot be started."""
     driver = start(tmp_path_factory.mktemp("browser"))
     yield driver
     driver.quit()
@@ -95,7 +95,8 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.fixture
 def show(driver: Any, tmp_path: Path) -> Iterator[Callable[..., tuple[Page, llvs.Store, Any]]]:
-    """Makes a store, serves it in a process of its own, and opens the page. Nothing may run, fail or be refused meanwhile."""
+    """Makes a store, serves it in a process of its own, and opens the page. No script may run or fail there, and no request may be
+    refused."""
     running: list[Running] = []
     opened: list[llvs.Store] = []
     pages: list[Page] = []

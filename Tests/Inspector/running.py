@@ -13,7 +13,7 @@ from typing import Any
 
 
 def enter(port: int, key: str) -> tuple[int, str]:
-    """What a window gets for the key of an address: a status, and the token or a sentence."""
+    """Returns the answer to the key of an address: a status, and the token or a sentence."""
     connection = HTTPConnection("127.0.0.1", port, timeout=300)
     try:
         connection.request("POST", "/enter", headers={"origin": f"http://127.0.0.1:{port}", "x-llvs-key": key})
@@ -35,12 +35,12 @@ class Running:
         self.port, key = self.next_key()
         status, self.token = enter(self.port, key)
         assert status == 200, self.token
-        # What was used is followed by another one.
+        # After an address is used, the next one is printed.
         self.port, self.key = self.next_key()
         self.connections: list[HTTPConnection] = []
 
     def next_key(self) -> tuple[int, str]:
-        """The port and the key of the next address that is printed."""
+        """Returns the port and the key of the next address that is printed."""
         assert self.process.stdout is not None
         while line := self.process.stdout.readline():
             if found := re.search(r"http://127\.0\.0\.1:(\d+)/#key=(\S+)", line):
@@ -49,7 +49,7 @@ class Running:
 
     @property
     def address(self) -> str:
-        """An address that lets one window in."""
+        """Returns an address that admits one window."""
         return f"http://127.0.0.1:{self.port}/#key={self.key}"
 
     def open(self, path: str) -> Any:

@@ -1,4 +1,4 @@
-"""Stores to look at: an ordinary story, hostile values, and long histories."""
+"""Stores for tests: an ordinary history, hostile values, and long histories."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TEXT = "# Moving\n\nPack the kitchen first.\nCall the movers on Monday.\nAsk Ann
 
 
 def picture(width: int, height: int, colour: tuple[int, int, int]) -> bytes:
-    """A PNG with a face in a colour."""
+    """Returns a PNG with a face in a colour."""
     rows = []
     for y in range(height):
         row = bytearray(b"\0")
@@ -35,12 +35,12 @@ def picture(width: int, height: int, colour: tuple[int, int, int]) -> bytes:
 
 
 def card(**members: object) -> bytes:
-    """A contact as JSON."""
+    """Returns a contact as JSON."""
     return json.dumps(members, ensure_ascii=False).encode()
 
 
 def story(store: llvs.Store) -> dict[str, llvs.Version]:
-    """Three devices over some days: contacts, pictures, a text, a branch, a merge with conflicts. The versions by name."""
+    """Makes some days of three devices: contacts, pictures, a text, a branch, a merge with conflicts. Returns the versions by name."""
     made: dict[str, llvs.Version] = {}
 
     def save(name: str, on: str, hours: float, device: str, what: str, branch: str | None = None, **changes: object) -> None:
@@ -87,7 +87,7 @@ BAD = b"good \xff\xfe bad \xc3"
 
 
 def hostile(store: llvs.Store) -> llvs.Version:
-    """Ids and values that mean harm, and a version whose metadata do."""
+    """Makes hostile ids and values, and a version with hostile metadata."""
     update: dict[str, bytes] = {id: HTML for id in IDS}
     update |= {
         "evil.html": HTML, "evil.svg": SVG, "bad.txt": BAD, "empty": b"",
@@ -103,7 +103,7 @@ def hostile(store: llvs.Store) -> llvs.Version:
 
 
 def long(store: llvs.Store, count: int, heads: int) -> None:
-    """A history of many versions and heads, by the same seed each time."""
+    """Makes a history of many versions and heads, with the same seed each time."""
     chance = random.Random(7)
     tips = [store.make_version(insert={"n": b"0"}, timestamp=BEGIN, metadata={"author": "device0"})]
     for number in range(1, count):

@@ -1,4 +1,4 @@
-"""The page in a real browser. Pictures of what it shows are written to build/inspector; look at them."""
+"""The page in a real browser. Pictures of it are written to build/inspector; look at them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Open = Callable[..., tuple[Page, llvs.Store, Any]]
 
 
 def look(page: Page, name: str, *, narrow: bool = False) -> None:
-    """Takes a picture, light and dark, and checks both for what keeps somebody from using the page; narrow: at 1,400 and 390 pixels."""
+    """Takes a picture, light and dark, and checks both for accessibility; narrow: at widths of 1,400 and 390 pixels."""
     if narrow:
         for wide in (390, 1400):
             resize(page.driver, wide, 900)
@@ -57,12 +57,12 @@ def test_what_a_version_changed_is_shown_with_it(show: Open) -> None:
     assert facts[:5] == ["Id", "Made", "Values", "Predecessor", "Successor"]
     signs = [page.script("return getComputedStyle(arguments[0], '::before').content", one) for one in page.all("details.change > summary")]
     assert {sign.split('"')[1] for sign in signs} == {"\u25be"}, "an open one points down, and is no minus sign"
-    # Of more than three, each is opened by whoever wants to see it.
+    # If there are more than three, the user opens each.
     page.go(f"#/version/{made['tablet'].id}", "Number from the office list")
     page.click("contact/ann", "summary")
     page.wait(lambda: "Sings alto" in page.text("details[open]"))
     assert len(page.all("#view details")) == 4 and len(page.all("details[open]")) == 1
-    # What somebody only passes is not asked for.
+    # Values of versions that the user only passes are not requested.
     page.press("g")
     page.wait(lambda: "born" in page.text("details[open] .differences"))
     page.script("performance.clearResourceTimings();"
@@ -160,7 +160,7 @@ def test_a_value_is_played_through_time(show: Open) -> None:
     look(page, "value", narrow=True)
     page.press("[")
     page.wait(lambda: "5 of 6" in page.text(".told") and "Sings alto" in page.text("pre.value"))
-    # Four keys before the page comes to anything else: none of them is lost.
+    # Four keys before the page can react: none of them is lost.
     page.script("for (let n = 0; n < 4; n++) document.dispatchEvent(new KeyboardEvent('keydown', {key: '[', bubbles: true}))")
     page.wait(lambda: "1 of 6" in page.text(".told") and '"town": "Ulm"' in page.text("pre.value"))
     page.press("]")
@@ -485,7 +485,7 @@ def test_changes_one_after_the_other_while_the_application_is_closed(show: Open,
     assert store.most_recent_head is not None
     assert json.loads(store.at(store.most_recent_head)["contact/a"]) in ({"x": 1, "y": 2}, {"x": 2, "y": 1})
 
-    # What is no JSON is not saved unasked, and says so at the field.
+    # Text that is not JSON is not saved without a confirmation, and the field says so.
     page.go("#/values/@?id=contact%2Fa", '"x"')
     page.click("Edit", ".shown button")
     field = page.wait(lambda: page.find("textarea"))
@@ -574,7 +574,7 @@ def test_a_merge_shows_pictures_words_and_who_wrote_them(show: Open) -> None:
 
 
 def test_answers_that_arrive_in_another_order(show: Open) -> None:
-    """What was asked for last is shown, whichever answer arrives last."""
+    """The answer to the last request is shown, whichever answer arrives last."""
     def fill(store: llvs.Store) -> llvs.Version:
         raw = b"\xf1" * 512 + b"\xf2" * 512 + b"\xf3" * 512
         base = store.make_version(insert={"text": b"one", "raw": raw, **{f"many/{n:03}": b"" for n in range(450)}})
@@ -715,7 +715,7 @@ def test_a_head_that_is_chosen_is_in_sight(show: Open) -> None:
 def test_the_history_is_replayed(show: Open) -> None:
     page, _, made = show()
     rows = "return [...document.querySelectorAll('.version')].filter((one) => !one.hidden).length"
-    # What is shown, step by step; at the merge it is paused.
+    # The versions that are shown, step by step; the replay is paused at the merge.
     page.script("window.steps = []; addEventListener('hashchange', () => { steps.push(location.hash.split('/')[2]);"
                 "if (location.hash.startsWith('#/merge/')) document.getElementById('replay').click(); })")
     page.click("Play", "#replay")
@@ -735,7 +735,7 @@ def test_everything_with_the_keyboard_alone(show: Open) -> None:
     focused = "const one = document.activeElement; return one.getAttribute('aria-label') || one.textContent"
 
     def tab_to(text: str, most: int = 25) -> None:
-        """Goes on to what carries a text, in at most so many steps."""
+        """Presses the Tab key until the element with a text has the focus, at most this many times."""
         for _ in range(most):
             page.press(page.KEYS.TAB)
             if text in page.script(focused):

@@ -1,4 +1,4 @@
-"""Changes that the page makes, and that none are made without `--write`."""
+"""Changes that the page makes; without `--write` it can make none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page asks for, over an ordinary store."""
+"""The endpoints of the page, over an ordinary store."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What the page costs: scrolling, the first paint, memory, and a difference inside large documents.
+"""The costs of the page: scrolling, the first paint, memory, and a difference inside large documents.
 
-Times of the clock go to build/inspector/figures.json, to be looked at: other programs lengthen them. What is judged is what the browser's
-own trace says that its processor worked, beside a page that is a yardstick (yardstick.html), and beside reading the same JSON.
+Wall-clock times are written to build/inspector/figures.json for a reader: other programs lengthen them. The tests judge the processor time
+in the browser's own trace, compared with a simple page (yardstick.html), and with reading the same JSON.
 
     python -m pytest Tests/Inspector/test_figures.py -s         prints them
 """
@@ -41,7 +41,7 @@ SCROLL = """
 
 
 def record(**figures: float) -> None:
-    """Keeps figures for whoever wants to see them."""
+    """Writes figures for a reader."""
     path = PICTURES / "figures.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     # Other processes of this run add theirs.

@@ -1,4 +1,4 @@
-"""Who may talk to the inspector, and what its answers allow."""
+"""Which clients may use the inspector, and what its answers allow."""
 
 from __future__ import annotations
 

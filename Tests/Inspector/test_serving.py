@@ -1,4 +1,4 @@
-"""The program: `python -m llvs.inspector`, and news of what other processes add."""
+"""The program `python -m llvs.inspector`, and news of versions that other processes add."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What a browser's own trace says of frames: how long the main thread of a page worked for each.
+"""Reads from the browser's own trace how long the main thread of a page worked for each frame.
 
-The time is that of the processor, which other programs on the machine do not lengthen as they do the time between two frames.
+The times are processor times: other programs on the machine hardly lengthen these, but they lengthen the time between two frames.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from urllib.request import urlopen
 import websocket
 from selenium import webdriver
 
-#: Tasks of the main thread with their times, and where each frame begins.
+#: Tasks of the main thread with their times, and the events that begin a frame.
 CATEGORIES = ["disabled-by-default-devtools.timeline", "devtools.timeline"]
 
 
 class Frames(NamedTuple):
-    """The frames of a time: milliseconds of work for each, in their order."""
+    """The frames of a trace: milliseconds of work for each, in order."""
 
     work: list[float]
 
@@ -31,12 +31,12 @@ class Frames(NamedTuple):
 
     @property
     def median(self) -> float:
-        """Milliseconds of a frame in the middle."""
+        """Milliseconds of the median frame."""
         return statistics.median(self.work)
 
 
 class Trace:
-    """Traces a browser, from its making to `frames`."""
+    """Traces a browser, from its creation to `frames`."""
 
     def __init__(self, driver: webdriver.Chrome) -> None:
         address = driver.capabilities["goog:chromeOptions"]["debuggerAddress"]
@@ -67,8 +67,8 @@ class Trace:
                 return found
 
     def frames(self) -> Frames:
-        """Ends it. The frames are those of the page that asked for the most, from one task that calls back to `requestAnimationFrame` to
-        the next such one."""
+        """Ends the trace, and returns the frames of the page with the most of them. A frame lasts from one task that calls back to
+        `requestAnimationFrame` to the next such task."""
         events = sorted((event for event in self._events() if event.get("ph") == "X"), key=lambda event: event["ts"])
         asked = Counter((event["pid"], event["tid"]) for event in events if event["name"] == "FireAnimationFrame")
         ((thread, _),) = asked.most_common(1)
@@ -82,5 +82,5 @@ class Trace:
                 work.append(0.0)
             if work:
                 work[-1] += task.get("tdur", 0) / 1000
-        # The last one is none that ended.
+        # The last frame has not ended.
         return Frames(work[:-1])

@@ -1,4 +1,4 @@
-"""These tests go by modules that lie beside them, made from docs/live-protocol.md; those of them that need the library say so."""
+"""These tests use modules beside them that were written from docs/live-protocol.md. Modules that need the library say so."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "Support"))
 
 @pytest.fixture
 def clock() -> Iterator[Any]:
-    """The clock of the library, which stands still. Tests name it before whatever waits."""
+    """The clock of the library, stopped. A test requests it before anything that waits."""
     from moved_clock import MovedClock
 
     clock = MovedClock()

@@ -1,4 +1,4 @@
-"""A relay of the tests: forwards connections, and keeps all bytes back for a time, in both directions: ADDRESS PORT SECONDS."""
+"""A relay for tests: forwards connections, and delays all bytes in both directions: ADDRESS PORT SECONDS."""
 
 from __future__ import annotations
 

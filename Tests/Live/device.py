@@ -1,4 +1,4 @@
-"""A device of the tests between network namespaces: a process that has a store, and does what the lines of its input say.
+"""A device of the tests between network namespaces: a process with a store that executes the lines of its input.
 
     listen ADDRESS | connect ADDRESS PORT | save COUNT SIZE | wait | ids | state | links | close
     nearby NAME | forking NAME FILE | found | alone | pass SECONDS | heard | end
@@ -26,7 +26,7 @@ class Device:
         self.link: Optional[llvs.Link] = None
         self.received = 0
         self.nearby: Optional[llvs.Nearby] = None
-        #: Devices by their names, as they were told of last.
+        #: Devices by name, as they were reported last.
         self.devices: dict[str, list[list[Any]]] = {}
 
     def do_nearby(self, name: str) -> None:
@@ -36,14 +36,14 @@ class Device:
         self.nearby = llvs.Nearby(found, self.listener, name=name)
 
     def do_forking(self, name: str, file: str) -> None:
-        """As `nearby`; each call forks a child, which returns into the library, and writes who is called."""
+        """As `nearby`, but each call forks a child, which returns into the library, and writes who is called."""
         me = os.getpid()
 
         def found(device: llvs.Device) -> None:
             self.devices[device.name] = [list(address) for address in device.addresses]
             with open(file, "a") as log:
                 log.write(f"{os.getpid()} {device.name}\n")
-            time.sleep(0.5)  # what comes meanwhile is there at once
+            time.sleep(0.5)  # later messages are readable at once
             if os.getpid() == me and (child := os.fork()):
                 with open(os.path.join(os.path.dirname(file), "forked"), "a") as log:
                     log.write(f"{child}\n")
@@ -79,19 +79,19 @@ class Device:
         return sorted(version.id for version in self.store.history())
 
     def do_state(self) -> dict[str, Any]:
-        """What came over all links until now, and how the last one is."""
+        """Prints what all links have received so far, and the state of the last one."""
         assert self.link is not None, "not connected"
         state = self.link.state
         return {"received": self.received + state.received, "phase": state.phase.name}
 
     def do_pass(self, seconds: str) -> None:
-        """The clock of the links is so much further, and each of them looks at it."""
+        """Moves the clock of the links ahead, and makes each of them look at it."""
         ahead.by += float(seconds)
         for link in (*([self.link] if self.link is not None else []), *(self.listener.links if self.listener is not None else ())):
             link._signal()
 
     def do_heard(self) -> int:
-        """How often something came over a link."""
+        """Prints how often a link received something."""
         return Heard.times
 
     def do_links(self) -> int:
@@ -105,7 +105,7 @@ class Device:
 
 
 class Ahead:
-    """A clock that is moved, so that nobody has to wait for 90 seconds to pass."""
+    """A clock that can be moved, so that no test waits for 90 seconds."""
 
     by = 0.0
     sleep = staticmethod(time.sleep)

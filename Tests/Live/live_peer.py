@@ -1,6 +1,6 @@
-"""A peer of the live protocol in plain Python, made from docs/live-protocol.md alone: it takes bytes and gives bytes.
+"""A peer of the live protocol in plain Python, written from docs/live-protocol.md alone. It reads bytes and returns bytes.
 
-It keeps versions as the payloads in which they came, by their coded ids, and asks for no large values.
+It stores versions as the received payloads, by their coded ids, and does not request large values.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def read_varint(data: bytes, at: int = 0) -> tuple[int, int]:
 
 
 def read_id(data: bytes, at: int) -> tuple[bytes, int]:
-    """A version id as it is coded, and where it ends."""
+    """Reads a coded version id; returns it with the offset of its end."""
     end = at + 1 + (data[at] or 16)
     return data[at:end], end
 
@@ -50,7 +50,7 @@ def text_of(coded: bytes) -> str:
 
 
 def names_of(payload: bytes) -> tuple[bytes, tuple[bytes, ...]]:
-    """The id of the version in a payload of form 0, and its predecessors."""
+    """Returns the id of the version in a payload of form 0, and its predecessors."""
     assert payload[0] == 0
     _, at = read_varint(payload, 1)
     version, at = read_id(payload, at + PRELUDE)
@@ -67,9 +67,9 @@ class Refused(Exception):
 
 
 class Peer:
-    #: 1: it takes NEWS, and answers with ASK; 2: it compares ranges.
+    #: 1: supports NEWS, and answers with ASK; 2: compares ranges.
     features = 0
-    #: What an exporter of TLS gives.
+    #: The bytes of a TLS exporter.
     outer = b""
 
     def __init__(self, initiator: bool, pairing: bytes, static: Optional[bytes] = None, window: int = 4 << 20) -> None:
@@ -161,7 +161,7 @@ class Peer:
             self.frames.append((kind, payload))
             self.handle(kind, payload)
 
-    # What is said
+    # Frames that are sent
 
     def hello(self) -> None:
         features = self.features | (16 if self.outer else 0)
@@ -173,7 +173,7 @@ class Peer:
 
     @property
     def outer_mac(self) -> bytes:
-        """What HELLO says of the connection outside."""
+        """Returns the field of HELLO about the outer connection."""
         return noise.mac(self.key, self.outer) if self.outer else b""
 
     def have(self) -> Have:
@@ -214,7 +214,7 @@ class Peer:
             self.credit -= len(self.queue[0])
             self.frame(DATA, self.queue.pop(0))
 
-    # What comes
+    # Frames that are received
 
     def handle(self, kind: int, payload: bytes) -> None:
         if kind == ERROR:
@@ -264,7 +264,7 @@ class Peer:
 
     def _take_list(self, listed: Listed) -> None:
         assert self.mine is not None and self.theirs is not None and self.my_list is not None and self.their_hello is not None
-        # Behind incarnation, arrivals and since. What is behind the window is passed over.
+        # After incarnation, arrivals and since. Fields after the window are skipped.
         features = struct.unpack_from("<I", self.their_hello, behind_names(self.their_hello) + 16 + 8 + 16 + 8)[0]
         if not self.features & features & 2 or not negotiation.by_ranges(self.my_list, listed):
             return self.send_missing(listed)
@@ -299,7 +299,7 @@ class Peer:
 
 
 def behind_names(hello: bytes) -> int:
-    """Where a HELLO goes on behind the names of software and device."""
+    """Returns the offset in a HELLO after the names of software and device."""
     at = 4
     for _ in range(2):
         at += 1 + hello[at]
@@ -377,7 +377,8 @@ def read_ranges(payload: bytes) -> list[negotiation.Range]:
 
 
 def carry(a: object, b: object, most: int = 10_000) -> None:
-    """Carries bytes between two ends, each with a way to take what is to be sent and to receive, until neither has any."""
+    """Carries bytes between two ends until neither has any to send. Each end has a function that returns bytes, and one that receives
+    them."""
 
     def give(end: object) -> bytes:
         return end.take() if hasattr(end, "take") else end.send()  # type: ignore[attr-defined]

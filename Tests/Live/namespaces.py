@@ -1,4 +1,4 @@
-"""Network namespaces with devices in them, and a wire between them that tests can disturb. Nothing leaves these namespaces.
+"""Network namespaces with devices, and a wire between them that tests can disturb. No packet leaves these namespaces.
 
 Needs root, `ip` and `nft`.
 """
@@ -24,7 +24,7 @@ def run(*command: str) -> str:
 
 
 class Device:
-    """A process in a namespace, which is asked by lines."""
+    """A process in a namespace, controlled by lines."""
 
     def __init__(self, namespace: str, path: Path, identity: int) -> None:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -85,7 +85,7 @@ class Network:
             for device in ("lo", "wire"):
                 run("ip", "-n", namespace, "link", "set", device, "up")
             chains = [f"add chain inet t {name} {{ type filter hook input priority {at}; }}" for name, at in (("in", 0), ("came", 10))]
-            # What comes is counted all the time, behind the rules of a test, whichever these are.
+            # Bytes are always counted, after the rules of a test, whatever these are.
             self.nft(namespace, "add table inet t", *chains, "add rule inet t came iifname wire counter")
 
     def nft(self, namespace: str, *commands: str) -> None:
@@ -93,22 +93,22 @@ class Network:
             run("ip", "netns", "exec", namespace, "nft", command)
 
     def rule(self, rule: str) -> None:
-        """For what comes over the wire, on both sides."""
+        """Sets a rule for packets on the wire, in both directions."""
         for namespace in (self.a, self.b):
             self.only(namespace, rule)
 
     def only(self, namespace: str, rule: str) -> None:
-        """For what comes over the wire to one side, in the place of its rule of before: nothing comes without either in between."""
+        """Replaces the rule for packets to one side. No packet arrives between the two rules."""
         self.nft(namespace, f"flush chain inet t in; add rule inet t in iifname wire {rule}")
 
     def counted(self, namespace: str) -> int:
-        """The bytes that came over the wire to a side, and that its rules let through."""
+        """Returns the bytes that the rules of a side let through."""
         chain = json.loads(run("ip", "netns", "exec", namespace, "nft", "-j", "list", "chain", "inet", "t", "came"))
         rules = [part["rule"]["expr"] for part in chain["nftables"] if "rule" in part]
         return sum(int(part["counter"]["bytes"]) for rule in rules for part in rule if "counter" in part)
 
     def is_sending(self, namespace: str) -> bool:
-        """Whether something was sent there that the other side has not acknowledged."""
+        """Returns whether there is sent data that the other side has not acknowledged."""
         lines = run("ip", "netns", "exec", namespace, "ss", "-Htn", "state", "established").splitlines()
         return any(int(line.split()[1]) > 0 for line in lines)
 
@@ -121,7 +121,7 @@ class Network:
         return self.devices[-1]
 
     def pair(self, folder: Path) -> tuple[Device, Device, int]:
-        """One that listens, one that connects, and the port."""
+        """Returns a device that listens, one that connects, and the port."""
         one, two = self.device(self.a, folder / "a", 1), self.device(self.b, folder / "b", 2)
         return one, two, one.ask("listen", LISTENER)
 
@@ -139,6 +139,6 @@ class Network:
 
 
 def missing() -> str:
-    """Why there can be none here; empty when there can."""
+    """Returns why namespaces are not available; "" if they are."""
     lacks = [command for command in ("ip", "nft", "ss") if not shutil.which(command)]
     return "namespaces need root" if os.geteuid() != 0 else f"namespaces need {', '.join(lacks)}" if lacks else ""

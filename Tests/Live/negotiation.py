@@ -1,4 +1,4 @@
-"""What two sides tell each other to learn what the other lacks (docs/live-protocol.md, section 4), over histories without contents."""
+"""How two sides find out what the other one lacks (docs/live-protocol.md, section 4), over histories without contents."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any, Iterable, Optional
 from noise import mac
 
 HEADS, SAMPLES, PER_PREFIX, HASHES = 256, 512, 16, 65_536
-#: Of RANGES: in a frame, hashes of a list, into how many a range is divided, frames of a side.
+#: Limits of RANGES: ranges in a frame, hashes of a list, parts into which a range is divided, frames of a side.
 RANGES, LISTED, WAYS, FRAMES = 4_096, 64, 16, 8
 
 
 @dataclass
 class History:
-    """Versions in the order in which they came here, each with its predecessors, which came before it."""
+    """Versions in the order in which they arrived, each with its predecessors, which arrived before it."""
 
     predecessors: dict[bytes, tuple[bytes, ...]] = field(default_factory=dict)
     _heads: dict[bytes, None] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class History:
         return History(dict(self.predecessors), dict(self._heads))
 
     def behind(self, versions: Iterable[bytes]) -> set[bytes]:
-        """Those of them that are here, with all their ancestors."""
+        """Returns those of the versions that are present, with all their ancestors."""
         found: set[bytes] = set()
         stack = [v for v in versions if v in self.predecessors]
         while stack:
@@ -119,7 +119,7 @@ def list_for(history: History, theirs: Have, key: bytes, encode=bytes) -> Listed
 def missing(
     history: History, mine: Have, my_list: Listed, theirs: Have, their_list: Optional[Listed], key: bytes, encode=bytes
 ) -> list[bytes]:
-    """What the other side lacks, in the order in which it came here."""
+    """Returns the versions that the other side lacks, in the order in which they arrived."""
     if my_list.has_all:
         known = history.behind(theirs.heads)
         return [v for v in history.predecessors if v not in known]
@@ -131,24 +131,24 @@ def missing(
 
 
 SETTLED, SUM, LISTED_ALL, HERE, UNKNOWN = range(5)
-#: Where a range ends: generation and id; None: behind all.
+#: The end of a range: generation and id; None: after all versions.
 Place = Optional[tuple[int, bytes]]
-#: One of the five, what it says, and where it ends.
+#: One of the five kinds of ranges: its kind, its content, and its end.
 Range = tuple[int, Any, Place]
 
 
 def by_ranges(mine: Listed, theirs: Listed) -> bool:
-    """Whether it goes on so behind LIST."""
+    """Returns whether the sides continue with ranges after LIST."""
     return not mine.has_all and not theirs.has_all and (mine.has_more or theirs.has_more)
 
 
 class Ranges:
-    """What RANGES tells a side, for the versions of which its lists do not tell whether the other has them."""
+    """The RANGES of a side: for versions of which its lists do not show whether the other side has them."""
 
     def __init__(
         self, history: History, mine: Have, theirs: Have, their_list: Listed, key: bytes, encode: Any = bytes, order: Any = bytes
     ) -> None:
-        """order: of an id as it is coded, what it is sorted by."""
+        """order: for a coded id, the key by which it is sorted."""
         known = history.behind([v for v, bit in zip(mine.ids, their_list.bits) if bit] + theirs.ids)
         generations = history.generations()
         self._order, self._key, self._encode = order, key, encode
@@ -161,14 +161,14 @@ class Ranges:
 
     @property
     def lacking(self) -> list[bytes]:
-        """Predecessors first."""
+        """Returns the missing versions, predecessors first."""
         return [self._versions[i][2] for i in sorted(self._lacking)]
 
     def begin(self) -> list[Range]:
         return self._say(self._divide(range(len(self._versions)), None) if self._versions else [(HERE, [], None)])
 
     def take(self, ranges: list[Range]) -> Optional[list[Range]]:
-        """What to answer; None: nothing."""
+        """Returns the answer to a frame; None: there is none."""
         answers: list[Range] = []
         low = 0
         for number, (kind, said, end) in enumerate(ranges):

@@ -1,4 +1,4 @@
-"""Noise_XXpsk0_25519_ChaChaPoly_SHA256 in plain Python, made from the framework's specification (revision 34)."""
+"""Noise_XXpsk0_25519_ChaChaPoly_SHA256 in plain Python, written from the framework's specification (revision 34)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KEY, TAG = 32, 16
 
 
 class Refused(Exception):
-    """A message that does not open."""
+    """A message that cannot be decrypted."""
 
 
 def mac(key: bytes, data: bytes) -> bytes:
@@ -156,6 +156,6 @@ class Handshake:
         return self._open(message)
 
     def split(self) -> tuple[Cipher, Cipher]:
-        """What this side sends with, and what it receives with."""
+        """Returns the cipher for sending, and the cipher for receiving."""
         first, second = (Cipher(key) for key in derive(self.chaining_key, b"", 2))
         return (first, second) if self.initiator else (second, first)

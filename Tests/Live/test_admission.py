@@ -1,4 +1,4 @@
-"""Which connections a listener reads (`llvs._admission`): the rules of docs/live-protocol.md, section 6, as `AdmissionTests` has them for
+"""Which connections a listener reads (`llvs._admission`): the rules of docs/live-protocol.md, section 6. `AdmissionTests` test the same for
 the library's own listener."""
 
 from __future__ import annotations

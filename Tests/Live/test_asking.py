@@ -1,5 +1,5 @@
-"""Who asks whom for what several sides told of: each version comes once where they keep to the rules, and comes at all whatever they do.
-docs/live-protocol.md, "NEWS"."""
+"""Which peer a device asks for a version that several peers announced: each version arrives once if they follow the rules, and it arrives
+in any case. docs/live-protocol.md, "NEWS"."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_over_sockets_each_version_comes_once(clock: MovedClock) -> None:
 
 
 class Teller(live_peer.Peer):
-    """Tells of versions, and sends those that it is asked for, or does not."""
+    """Announces versions, and sends those that it is asked for, or does not."""
 
     features = 1
 
@@ -115,7 +115,7 @@ class Teller(live_peer.Peer):
 
     @property
     def answers(self) -> int:
-        """How often it was told that its PING came."""
+        """Returns how often it received an answer to a PING."""
         return [kind for kind, _ in self.frames].count(live_peer.PONG)
 
     def says(self, kind: int, payload: bytes) -> None:
@@ -173,7 +173,7 @@ def test_who_is_asked_and_does_not_send(
         eventually(holds, pause=0)
 
     def goes_by(seconds: float) -> None:
-        """The one that never comes to it says something all the time. Both sides have looked at the clock then."""
+        """The side that never sends the version sends other frames all the time. Both sides have looked at the clock then."""
         passed = 0.0
         while passed < seconds:
             step = min(0.3, seconds - passed)
@@ -196,7 +196,7 @@ def test_who_is_asked_and_does_not_send(
         assert one.asked == [list(payloads)]
     two.tell(payloads)
     if first == "sends":
-        # Both at once: one of the two is asked, and tells the other nothing new.
+        # Both announce at once: one of the two is asked, and announces nothing new to the other.
         one.tell(payloads)
         carry(lambda: one.asked and two.asked)
         assert sorted(map(len, one.asked + two.asked)) == [0, len(payloads)]
@@ -228,7 +228,7 @@ def test_who_is_asked_and_does_not_send(
 
 
 def test_who_was_idle_once_delays_nothing_more(clock: MovedClock, store: llvs.Store, listener: llvs.PeerListener) -> None:
-    """One that tells of each version first, and then says something all the time but the version, delays one of them."""
+    """A peer announces each version first, and then sends other frames all the time, but not the version: it delays one of them."""
     with llvs.Store(storage="memory") as other:
         other.make_version(insert={"a": b"1"})
         other.make_version(other.most_recent_head, insert={"b": b"2"})
@@ -278,7 +278,7 @@ def test_news_before_the_last_of_it_was_answered(store: llvs.Store, listener: ll
 
 
 def test_who_closes_asks_first(store: llvs.Store, payloads: dict[bytes, bytes]) -> None:
-    """What is waited for over another link is asked for before a side says goodbye."""
+    """A version that is awaited over another link is requested before a side says goodbye."""
 
     class Silent(live_peer.Peer):
         features = 1

@@ -1,4 +1,4 @@
-"""How much a side lets the other one have under way: little at first, more as it takes what comes, and never more than 16 MiB."""
+"""How many bytes a side allows the other one to have in flight: few at first, more as it consumes them, and never more than 16 MiB."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import llvs
 
 PAIRING = bytes(range(48))
-#: What frames and messages take beside the bytes of versions.
+#: The bytes that frames and messages add to those of versions.
 BESIDE = 65_536
 MIB = 1 << 20
 

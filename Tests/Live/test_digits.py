@@ -1,4 +1,4 @@
-"""Pairing by digits that people compare: the library against the peer in plain Python, over sockets, and against one in the middle."""
+"""Pairing by digits that people compare: the library with the peer in plain Python, over sockets, and with a man in the middle."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from patience import PATIENCE, eventually
 import llvs
 
 PAIRING = bytes(range(48))
-#: Known to everybody: docs/live-protocol.md, section 1.
+#: Public: docs/live-protocol.md, section 1.
 PUBLIC = bytes(16) + hashlib.sha256(b"llvs compare 1").digest()
 
 
@@ -72,7 +72,7 @@ class Comparing(live_peer.Peer):
 @pytest.mark.parametrize("initiator", [False, True])
 @pytest.mark.parametrize("first", ["peer", "library"])
 def test_the_peer_made_from_the_page(stores: tuple[llvs.Store, llvs.Store], initiator: bool, first: str) -> None:
-    """Of either side, whoever confirms first."""
+    """On either side, whoever confirms first."""
     # The library gives its pairing to the peer.
     peer = Comparing(initiator)
     with llvs.Peer(stores[1], PAIRING, initiator=not initiator, compare=True) as end:
@@ -98,7 +98,7 @@ def test_the_peer_made_from_the_page(stores: tuple[llvs.Store, llvs.Store], init
 
 @pytest.mark.parametrize("initiator", [False, True])
 def test_a_number_that_was_not_committed_to(stores: tuple[llvs.Store, llvs.Store], initiator: bool) -> None:
-    """Who waits for the other's number before it chooses its own is refused, and so is who leaves a step out."""
+    """A peer that waits for the other's number before it chooses its own is refused, and so is one that skips a step."""
 
     class Late(Comparing):
         def handle(self, kind: int, payload: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Invitations: the library against the peer in plain Python, and a device that gets its pairing over a socket."""
+"""Invitations: the library with the peer in plain Python, and a device that receives its pairing over a socket."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ def test_a_new_device_that_is_cut_at_a_listener_of_the_library(stores: tuple[llv
 
 
 def test_a_second_device_at_a_unix_socket_of_python(stores: tuple[llvs.Store, llvs.Store], tmp_path: Path) -> None:
-    """It hears that nobody looks at it now, as over TCP; and whoever has another invitation hears that."""
+    """It is told that no person is looking at it now, as over TCP; and so is a device with another invitation."""
     one, two = stores
     with llvs.listen({PAIRING: two}, str(tmp_path / "socket")) as listener:
         code = listener.invite(PAIRING)
@@ -297,7 +297,7 @@ def test_another_device_that_says_all_at_once(stores: tuple[llvs.Store, llvs.Sto
 
 
 class Moment:
-    """A link, or its thread, to which something happens at the moment at which somebody asks whether it is alive."""
+    """A link, or its thread, that changes at the moment when its state is read."""
 
     def __init__(self, answers: list[bool], key: bytes) -> None:
         self._thread, self._state, self._got_in = self, SimpleNamespace(key=b""), False
@@ -327,7 +327,7 @@ def test_links_that_end_while_they_are_looked_at(stores: tuple[llvs.Store, llvs.
 @pytest.mark.parametrize("way", ["invitation", "digits"])
 @pytest.mark.parametrize("kind", ["the library's", "Python's"])
 def test_a_new_device_at_a_listener_that_accepts_some_keys(stores: tuple[llvs.Store, llvs.Store], kind: str, way: str) -> None:
-    """Who is given the pairing gets in with it, and by its key from then on; others do not, though they have the pairing."""
+    """A device that is given the pairing is admitted with it, and by its key from then on; others are not, though they have the pairing."""
     one, two = stores
     known, new, other = (os.urandom(32) for _ in range(3))
     accepted = [llvs.device_key(known)]

@@ -1,4 +1,4 @@
-"""The library against the peer in plain Python, over sockets, between processes, and against peers that mean harm."""
+"""The library with the peer in plain Python, over sockets, between processes, and with hostile peers."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_the_peer_made_from_the_page(store: llvs.Store, initiator: bool) -> None
             for number in range(30):
                 save(store, number, random_)
                 save(other, number, random_)
-            # What the other store has comes to the Python peer first, and by it to the store.
+            # The Python peer receives the versions of the other store first, and the store receives them from it.
             for one in (other, store, other):
                 peer = live_peer.Peer(not initiator, PAIRING)
                 for payload in known.values():
@@ -88,7 +88,7 @@ def test_the_peer_made_from_the_page(store: llvs.Store, initiator: bool) -> None
 
 
 def test_histories_that_are_compared_by_ranges(store: llvs.Store) -> None:
-    """Many branches, of which HAVE tells little, and more versions than a list takes; one side is made from the page alone."""
+    """Many branches, of which HAVE covers few, and more versions than fit in a list; one side is made from the page alone."""
     heads = [store.make_version(insert={f"r{number}": b"1"}, root=True) for number in range(5_000)]
     for number in range(70_000):
         heads[number % 5_000] = store.make_version(heads[number % 5_000], insert={"a": b"1"})
@@ -127,7 +127,7 @@ def test_sockets(store: llvs.Store, tmp_path: Path) -> None:
             with llvs.listen({PAIRING: store, second: third}, address, device="listener") as listener:
                 with llvs.connect(other, listener.address, PAIRING) as link, llvs.connect(other, listener.address, second) as also:
                     assert link.wait(PATIENCE) and also.wait(PATIENCE)
-                    # What one link brought goes on over the other.
+                    # Versions from one link are sent on over the other.
                     eventually(lambda: ids(store) == ids(other) == ids(third))
                     assert link.state.device == "listener"
                     save(other, 1_000, random_)
@@ -322,7 +322,7 @@ def test_what_came_before_a_bad_frame_stays(store: llvs.Store) -> None:
 
 
 def test_a_store_that_is_set_back_finds_out_anew(tmp_path: Path) -> None:
-    """What a device remembers of it goes further than it remembers itself, by the same name of the order in which versions came."""
+    """The other device remembers more of it than it remembers itself, under the same name of the order in which versions arrived."""
 
     def carry(one: llvs.Peer, two: llvs.Peer) -> None:
         live_peer.carry(one, two)
@@ -369,7 +369,7 @@ def test_frames_that_follow_others(store: llvs.Store) -> None:
 
 @pytest.mark.parametrize("lie", ["another place", "another value", "too much", "more behind it"])
 def test_versions_behind_a_large_value(store: llvs.Store, lie: str) -> None:
-    """What comes behind a value that is not there yet waits, and is bounded; of the value the next piece alone is taken."""
+    """Versions after a value that is not complete yet wait, and are bounded; of the value only the next piece is accepted."""
     with llvs.Store(storage="memory") as other:
         other.make_version(insert={"large": os.urandom(2 << 20)})
         peer = versions_of(other)
@@ -450,7 +450,7 @@ def test_a_version_that_is_not_what_its_id_says(store: llvs.Store) -> None:
 
 
 def test_questions_without_an_end(store: llvs.Store) -> None:
-    """Who asks, and never takes the answers, costs bounded memory."""
+    """A peer that sends requests, and never reads the answers, costs bounded memory."""
     peer = live_peer.Peer(True, PAIRING)
     with llvs.Peer(store, PAIRING, initiator=False) as end:
         end.receive(peer.take())
@@ -535,7 +535,7 @@ def test_strangers_at_a_listener(store: llvs.Store) -> None:
 
 
 def test_replays_at_a_listener(store: llvs.Store) -> None:
-    """Who heard the first message of a device, and sends it again, is a stranger as well: few at once, and few in a minute."""
+    """A program that recorded the first message of a device, and sends it again, is unknown as well: few at once, and few in a minute."""
     with llvs.listen({PAIRING: store}, ("127.0.0.1", 0)) as listener:
         heard, answers, connections = live_peer.Peer(True, PAIRING).take(), [], []
         for _ in range(40):
@@ -782,7 +782,7 @@ def test_a_socket_that_a_killed_process_left(store: llvs.Store, tmp_path: Path) 
     with socket.socket(socket.AF_UNIX) as left:
         left.bind(path)
         left.listen()
-        # One that somebody listens at, and what is no socket, stay.
+        # A socket in use, and files that are not sockets, stay.
         with pytest.raises(OSError, match="in use"):
             llvs.listen({PAIRING: store}, path)
     with llvs.Store(storage="memory") as other, llvs.listen({PAIRING: other}, path):

@@ -1,5 +1,5 @@
-"""What the library's own listener (`llvs.PeerListener`) takes of strangers, and of peers that mean harm: each bound of
-docs/live-protocol.md, section 6, over sockets, by bytes that a program without the library made."""
+"""What the library's own listener (`llvs.PeerListener`) accepts from strangers and from hostile peers: each bound of docs/live-protocol.md,
+section 6, over sockets, with bytes from a program that does not use the library."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from test_library import FRAMES, PAIRING, ids, lying, save, versions_of
 
 import llvs
 
-#: What a connection begins with: the selector and message 1; and how many seconds there are to say who one is.
+#: The beginning of a connection: the selector and message 1; and the number of seconds until the other side has to be known.
 BEGINNING, GREETING = 66, 10
 
 
@@ -53,7 +53,7 @@ def reach(listener: llvs.PeerListener, place: int = 1) -> socket.socket:
 
 
 def has_ended(connection: socket.socket) -> bool:
-    """Whether the other side has ended it, without a byte."""
+    """Returns whether the other side has closed it, without a byte."""
     connection.settimeout(0)
     try:
         return connection.recv(1) == b""
@@ -120,7 +120,7 @@ def test_who_connects_and_says_nothing(clock: MovedClock, store: llvs.Store, lis
         connection.close()
     eventually(lambda: gets_in(listener, 6))
     clock.advance(GREETING - 2)
-    # The listener looks at the clock before it lets somebody in.
+    # The listener looks at the clock before it admits a connection.
     assert gets_in(listener, 7) and not any(map(has_ended, first)), "they have 10 seconds"
     clock.advance(2)
     assert all(map(ends, first))
@@ -197,10 +197,10 @@ def test_who_dribbles_a_handshake(clock: MovedClock, listener: llvs.PeerListener
                     clock.advance(0.1)
                     assert ends(connection)
                     raise EOFError
-                # Somebody else gets in behind each byte: the listener has looked at the clock.
+                # Another device is admitted after each byte: so the listener has looked at the clock.
                 assert gets_in(listener, 2) and not has_ended(connection)
 
-        # It is let in before somebody who comes later: its time begins now.
+        # It is admitted before a later device: its time begins now.
         assert gets_in(listener, 2)
         if where == "third message":
             dribble(beginning[:-1], 0.1)  # 6.5 seconds of the ten
@@ -218,7 +218,7 @@ def test_who_dribbles_a_handshake(clock: MovedClock, listener: llvs.PeerListener
 
 
 def test_a_handshake_message_that_is_too_large(listener: llvs.PeerListener) -> None:
-    """More than 1,024 bytes are not waited for: who says so is let go at once."""
+    """The listener does not wait for more than 1,024 bytes: a peer that announces more is disconnected at once."""
     for size, place in ((1_024, 1), (1_025, 2)):
         with reach(listener, place) as connection:
             connection.sendall(live_peer.Peer(True, PAIRING).take())
@@ -239,7 +239,7 @@ def test_a_handshake_message_that_is_too_large(listener: llvs.PeerListener) -> N
 
 
 def test_who_is_not_paired_gets_no_byte(listener: llvs.PeerListener) -> None:
-    """Five in a minute from one address; then it is not looked at, whoever it is."""
+    """Five in a minute from one address; after that its connections are not read, whoever makes them."""
     for _ in range(5):
         with reach(listener) as connection:
             connection.sendall(live_peer.Peer(True, bytes(48)).take())
@@ -252,9 +252,9 @@ def test_many_of_one_address_at_once(clock: MovedClock, store: llvs.Store, liste
     peers, connections = [live_peer.Peer(True, PAIRING) for _ in range(15)], [reach(listener) for _ in range(15)]
     for peer, connection in zip(peers, connections):
         connection.sendall(peer.take())
-    # None goes on: five are answered.
+    # None continues: five are answered.
     eventually(lambda: sum(map(answers, connections)) >= 5)
-    # Who waits is looked at again 20 milliseconds later, and who comes from elsewhere behind that.
+    # A waiting connection is looked at again 20 milliseconds later, and connections from elsewhere after it.
     for _ in range(3):
         clock.advance(0.1)
         assert gets_in(listener, 2)
@@ -313,7 +313,7 @@ def test_who_comes_for_a_store_that_was_closed_is_no_stranger(store: llvs.Store,
                 peer.wait(PATIENCE)
         with llvs.Peer.connect(mine, address, second) as peer:
             assert peer.wait(PATIENCE)
-        # Whoever has no pairing is one.
+        # Any peer without the pairing is unknown.
         for _ in range(5):
             with pytest.raises((llvs.Error, OSError)), llvs.Peer.connect(mine, address, bytes(48)) as peer:
                 peer.wait(PATIENCE)
@@ -385,7 +385,7 @@ def test_devices_that_came_while_descriptors_were_short(kind: str) -> None:
 
 
 def test_more_heads_than_another_side_takes(store: llvs.Store) -> None:
-    """Both sides are told so; whoever has met the store lately gets what came since."""
+    """Both sides are told so; a peer that has exchanged with the store recently receives later versions."""
     identities, known = (os.urandom(32), os.urandom(32)), llvs.Store(storage="memory")
     with llvs.PeerListener("127.0.0.1:0", identity=identities[0]) as kept:
         kept.offer(store, PAIRING)
@@ -426,7 +426,7 @@ def test_who_replays_a_first_message(listener: llvs.PeerListener) -> None:
 
 
 def breaks(listener: llvs.PeerListener, peer: live_peer.Peer) -> str:
-    """What it is told when its connection is ended."""
+    """Returns the reason that it is given when its connection is closed."""
     try:
         converse(listener, peer, lambda: False)
     except live_peer.Refused as told:
@@ -474,7 +474,7 @@ def test_a_frame_that_is_too_large(store: llvs.Store, listener: llvs.PeerListene
             connection.sendall(peer.take())
             peer.receive(connection.recv(1 << 16))
         connection.sendall(peer.take())
-        # What it answers comes behind all of the frame, which holds no versions.
+        # Its answer comes after the whole frame, which contains no versions.
         assert peer.sends is not None
         for at in range(0, (1 << 20) - 1, 65_000):
             peer._message(peer.sends.seal(bytes(min(65_000, (1 << 20) - 1 - at))))
@@ -604,7 +604,7 @@ def test_who_has_all_looked_through_again_and_again(clock: MovedClock, store: ll
 
 
 def is_looked_through(store: llvs.Store, other: llvs.Store, place: str, **options: Any) -> bool:
-    """Whether a device that nobody knows has all looked through for it: up to there, and no further."""
+    """Returns whether all versions are checked for an unknown device: up to the bound, and no further."""
     with llvs.Peer(other, PAIRING, initiator=True, identity=options.pop("identity", None)) as two, llvs.Peer(
             store, PAIRING, initiator=False, place=place, **options) as one:
         one.receive(two.send())
@@ -618,7 +618,8 @@ def is_looked_through(store: llvs.Store, other: llvs.Store, place: str, **option
 
 
 def test_who_draws_another_device_key_each_time(clock: MovedClock, store: llvs.Store) -> None:
-    """Of one address a hundred are let in at once, and then ten a second; of another one still, and whoever is accepted by its key."""
+    """From one address a hundred are admitted at once, and then ten a second; others still are from another address, or with an accepted
+    key."""
     save(store, 1, random.Random(1))
     mine = os.urandom(32)
     with llvs.Store(storage="memory") as other:
@@ -775,7 +776,7 @@ class Answering(Silent):
 
 
 def test_silence(clock: MovedClock, listener: llvs.PeerListener) -> None:
-    """Who is silent is asked for a sign after 30 seconds, and given up after 90; who answers stays."""
+    """A silent peer is asked for a sign of life after 30 seconds, and disconnected after 90; one that answers stays."""
     silent, answering = Silent(True, PAIRING), Answering(True, PAIRING)
     with opened(listener, silent) as first, opened(listener, answering) as second:
         stay_silent(clock, (silent, first), (answering, second))
@@ -803,7 +804,7 @@ def stay_silent(clock: MovedClock, *peers: tuple[Silent, socket.socket]) -> None
         carry(peer, connection, lambda: peer.count(live_peer.PONG) > before)
 
     def questions(one: tuple[Silent, socket.socket]) -> int:
-        """How often it was asked for a sign, by what has come until now."""
+        """Returns how often it was asked for a sign of life, in the bytes so far."""
         peer, connection = one
         connection.settimeout(0)
         try:
@@ -824,7 +825,7 @@ def stay_silent(clock: MovedClock, *peers: tuple[Silent, socket.socket]) -> None
     clock.advance(5.3)
     for peer, connection in peers:
         carry(peer, connection, lambda peer=peer: peer.count(live_peer.PING) == 1)
-    # What the second one answered is behind this.
+    # The second one's answer is after this.
     asks(*peers[1])
     clock.advance(54.6, waiting=3)
     carry(*peers[1], lambda: answering.count(live_peer.PING) == 2)

@@ -1,4 +1,4 @@
-"""Stores with many links, links beside saves, bounds of what is stored, and large values that are cut."""
+"""Stores with many links, saves during links, bounds of stored data, and large values that are cut short."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Wire:
         self.bytes = 0
 
     def carry(self, most: int = 1 << 40) -> bool:
-        """Whether anything went."""
+        """Returns whether anything was carried."""
         before = self.bytes
         for sender, receiver in ((self.one, self.two), (self.two, self.one)):
             while self.bytes < most and (data := sender.send(min(65_536, most - self.bytes))):
@@ -67,7 +67,7 @@ def settle(wires: list[Wire]) -> None:
 
 
 def test_each_is_told_and_asks_once(store: llvs.Store) -> None:
-    """Of devices that are all linked to each other each gets a version once, and not once from each of the others."""
+    """If all devices are linked with each other, each receives a version once, and not once from each of the others."""
     stores = [store] + [llvs.Store(storage="memory") for _ in range(5)]
     wires = [Wire(one, two) for one, two in combinations(stores, 2)]
     try:
@@ -106,7 +106,7 @@ def test_news_to_the_peer_made_from_the_page(store: llvs.Store, features: int) -
             assert [live_peer.text_of(version) for version in peer.payloads] == [made.id]
             assert ([kind for kind, _ in peer.frames].count(live_peer.NEWS) == 1) == bool(features)
             if features:
-                # Asking for what nobody told of, and asking twice.
+                # Requests for versions that were never announced, and requests that are repeated.
                 peer.frame(live_peer.ASK, b"\0\0")
                 with pytest.raises(llvs.StorageError, match="not told of"):
                     end.receive(peer.take())
@@ -206,7 +206,7 @@ def test_what_is_saved_while_links_are_opened(tmp_path: Path) -> None:
 
 
 def test_what_is_saved_while_news_are_told(tmp_path: Path) -> None:
-    """The news are no further than all before them is stored: nothing else would tell of what comes later."""
+    """An announcement never covers more than what is stored: otherwise versions in between would never be announced."""
     done = threading.Event()
     failed: list[BaseException] = []
     with llvs.Store(tmp_path / "store") as store:
@@ -261,7 +261,7 @@ def test_a_large_value_goes_on_where_it_was_cut(store: llvs.Store, tmp_path: Pat
 
 
 def test_a_large_value_that_changed_meanwhile(store: llvs.Store, tmp_path: Path) -> None:
-    """What came of one is not taken for the beginning of another."""
+    """Bytes of one value are not taken for the beginning of another."""
     data = random.Random(1).randbytes(9_000_000)
     first = store.make_version(insert={"large": data})
     with llvs.Store(storage="memory") as source, llvs.Store(tmp_path / "other") as other:
@@ -275,7 +275,7 @@ def test_a_large_value_that_changed_meanwhile(store: llvs.Store, tmp_path: Path)
 
 
 def test_another_version_under_the_id_of_what_was_cut(store: llvs.Store, tmp_path: Path) -> None:
-    """Ids of the caller's say nothing of what they name: what came of one version is not gone on with for another."""
+    """Ids of the caller's are independent of contents: an interrupted version is not continued with the bytes of another."""
     data = random.Random(1).randbytes(9_000_000)
     store.make_version(insert={"large": data}, id="same")
     with llvs.Store(storage="memory") as source, llvs.Store(tmp_path / "other") as other:
@@ -335,5 +335,5 @@ def test_links_in_python_share_what_watches_their_store(store: llvs.Store, monke
                 eventually(lambda made=made: store.version(made) is not None and other.version(made) is not None)
             for link in links:
                 link.close()
-            # The last one that ends lets go of it; the next begins anew.
+            # The last link that ends releases it; the next one begins again.
             eventually(lambda: not listener.links)

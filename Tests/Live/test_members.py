@@ -1,4 +1,4 @@
-"""Members of an encrypted place, who need no pairing: who gets in, who does not, and who does no more."""
+"""Members of an encrypted place, who need no pairing: who is admitted, who is not, and who is no longer admitted."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def test_who_is_not_in_the_ring(
         with pytest.raises(llvs.EncryptionError):
             connect(fresh, listener)
         assert fresh.way.pairing() == laptop.way.pairing() and gets_in(fresh, listener)
-        # Who guesses, and who knows the store's id and no key.
+        # A device that guesses, and one that knows the store's id and no key.
         before = ids(laptop.store)
         outside.save()
         for secret in (llvs.make_pairing(), laptop.way.pairing()[:16] + bytes(32)):
@@ -298,7 +298,8 @@ def test_over_asyncio(devices: tuple[Device, Device, Device]) -> None:
 
 @pytest.mark.parametrize("offer", LISTENERS)
 def test_an_exchange_that_is_closed(devices: tuple[Device, Device, Device], offer: Callable[[Device], Any]) -> None:
-    """What follows from its keys is kept by the library's listener; `listen` asks it, and offers the others on."""
+    """The library's listener keeps the pairing that follows from its keys; `listen` asks the exchange, and continues to offer the
+    others."""
     laptop, phone, other = devices
     pairing = llvs.make_pairing()
     with ExitStack() as stack:

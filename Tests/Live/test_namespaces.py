@@ -1,4 +1,4 @@
-"""Direct connections between network namespaces of one machine: with delay, loss, cuts and silence. Nothing leaves these namespaces."""
+"""Direct connections between network namespaces of one machine: with delay, loss, cuts and silence. No packet leaves these namespaces."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from patience import eventually
 
 
 def test_two_namespaces(network: Network, tmp_path: Path) -> None:
-    """What either has, and what either saves, as long as the link lasts; a device that comes back is known."""
+    """Existing versions, and saves of either side while the link lasts; a device that returns is recognised."""
     one, two, port = network.pair(tmp_path)
     one.ask("save", 30, 500)
     two.ask("save", 20, 500)
@@ -72,8 +72,8 @@ def _comes_in_step(device: Device, port: int) -> bool:
 
 
 def test_cuts(network: Network, tmp_path: Path) -> None:
-    """Links that are cut again and again while they run: each goes on from where the one before was cut, and nothing comes twice but what
-    was under way."""
+    """Links that are cut again and again while they run: each continues from where the one before was cut, and nothing is sent twice except
+    what was under way."""
     one, two, port = network.pair(tmp_path)
     one.ask("save", 200, 20_000)
     for _ in range(3):
@@ -82,7 +82,7 @@ def test_cuts(network: Network, tmp_path: Path) -> None:
         two.ask("connect", LISTENER, port)
         before = two.ask("state")["received"]
         eventually(lambda: bool(two.ask("state")["received"] >= before + 30))
-        # Who sends is told that the other is gone; the other is told nothing, and connects anew.
+        # The sender is told that the other one is gone; the other one is told nothing, and connects again.
         network.rule("tcp flags & rst == 0 reject with tcp reset")
         eventually(lambda: one.ask("links") == 0)
         two.ask("close")
@@ -90,8 +90,8 @@ def test_cuts(network: Network, tmp_path: Path) -> None:
     two.ask("connect", LISTENER, port)
     assert two.ask("wait") and two.ask("state") == {"received": 200, "phase": "IN_STEP"}
     assert one.ask("ids") == two.ask("ids")
-    # Of three links at least 30, 60 and 90 versions were there already: sent anew they would be 3.6 megabytes more. What was under way is
-    # a frame of at most 256 kilobytes for each.
+    # Of three links at least 30, 60 and 90 versions had arrived already: to resend them would take 3.6 megabytes more. What was under way
+    # is a frame of at most 256 kilobytes for each.
     assert 4_000_000 < network.counted(network.b) < 5_400_000
 
 
@@ -110,7 +110,7 @@ def test_a_wire_that_is_down_for_a_while(network: Network, tmp_path: Path) -> No
 
 
 def test_silence(network: Network, tmp_path: Path) -> None:
-    """Nobody says that the wire was cut: after 90 seconds without a sign both sides let go of the link."""
+    """No side is told that the wire was cut: after 90 seconds without a sign of life both sides close the link."""
     one, two, port = network.pair(tmp_path)
     two.ask("connect", LISTENER, port)
     assert two.ask("wait") and one.ask("links") == 1
@@ -134,7 +134,7 @@ def test_a_link_that_is_idle(network: Network, tmp_path: Path) -> None:
     one, two, port = network.pair(tmp_path)
     two.ask("connect", LISTENER, port)
     assert two.ask("wait")
-    # What comes is noticed by the next look at the clock: a PING is due by the fourth or fifth.
+    # Frames are noticed at the next look at the clock: a PING is due by the fourth or fifth.
     passed = 0
     while passed < 120:
         before = [device.ask("heard") for device in (one, two)]

@@ -174,7 +174,7 @@ def test_a_daemon_that_is_started_anew(hosts: tuple[Host, Host], tmp_path: Path)
 
 
 class Forking:
-    """A device that forks a child whenever it is told of another one: who was called, and who spoke to the daemon."""
+    """A device that forks a child whenever it finds another one; it records who was called, and who spoke to the daemon."""
 
     def __init__(self, hosts: tuple[Host, Host], folder: Path, changed: pytest.MonkeyPatch) -> None:
         self.folder = folder
@@ -230,7 +230,7 @@ def test_a_callback_that_forks(hosts: tuple[Host, Host], tmp_path: Path, monkeyp
 
 @needs_cc
 def test_a_child_that_takes_itself_for_its_parent(hosts: tuple[Host, Host], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the test above looks for is seen when nobody notices the fork: such a child speaks to the daemon."""
+    """If a fork is not noticed, the check of the test above detects it: such a child speaks to the daemon."""
     monkeypatch.setenv("FOOLED", "1")
     met = Forking(hosts, tmp_path, monkeypatch)
     eventually(lambda: bool(met.speakers & set(met.children)))
@@ -275,7 +275,7 @@ def test_no_avahi(network: Network) -> None:
     assert "needs Avahi" in tried.stderr and "UnsupportedError" in tried.stderr
 
 
-#: What both of the scripts below begin with. The clock of the library moves by a tenth of a second in each turn of the daemon, and not in
+#: The beginning of both scripts below. The clock of the library moves by a tenth of a second in each turn of the daemon, and not in
 #: between.
 BEGINS = """
 import ctypes, os, sys

@@ -1,5 +1,5 @@
-"""The negotiation over random histories: exact for each, in one or two rounds, and short. The usual run tries the first of them, LLVS_DEEP
-all. With LLVS_FIGURES=1 the figures are printed."""
+"""The negotiation over random histories: it is exact for each, takes one or two rounds, and is short. The usual run tries the first of
+them, LLVS_DEEP all. With LLVS_FIGURES=1 the figures are printed."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def exchange(a: History, b: History, key: bytes) -> tuple[int, list[Have], list[
     return (1 if all(listed.has_all for listed in lists) else 2), haves, lists
 
 
-#: Of the comparison that was made last.
+#: The figures of the last comparison.
 turns = size = 0
 
 
@@ -101,7 +101,7 @@ def test_random_histories_by_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_many_branches_that_differ_a_little() -> None:
-    """Of which HAVE tells little, so that a list would have too much."""
+    """HAVE covers few of them, so that a list would be too long."""
     base = History()
     for number in range(85_000):
         base.add(b"%d" % number, *([b"%d" % (number - 6_000)] if number >= 6_000 else []))

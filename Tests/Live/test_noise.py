@@ -1,4 +1,4 @@
-"""The handshake against the published vectors of its pattern, message by message, from both sides."""
+"""The handshake compared with the published vectors of its pattern, message by message, from both sides."""
 
 from __future__ import annotations
 

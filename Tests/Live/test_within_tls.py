@@ -1,4 +1,4 @@
-"""A link within TLS 1.3, of which both ends are known by pinned keys: what its exporter gives binds the link to it."""
+"""A link within TLS 1.3, with pinned keys at both ends: the bytes of TLS's exporter bind the link to it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class TLS:
         return bool(self._ssl.SSL_is_init_finished(self.ssl))
 
     def send(self, data: bytes = b"") -> bytes:
-        """What goes to the other end of TLS."""
+        """Returns the bytes for the other end of TLS."""
         if data:
             assert self._ssl.SSL_write(self.ssl, data, len(data)) == len(data)
         out, buffer = b"", ctypes.create_string_buffer(1 << 16)
@@ -67,7 +67,7 @@ class TLS:
         return out
 
     def receive(self, data: bytes) -> bytes:
-        """What was within it."""
+        """Returns the decrypted bytes."""
         if data:
             assert self._ssl.BIO_write(self._in, data, len(data)) == len(data)
         if not self.is_open:
@@ -181,7 +181,8 @@ def test_one_connection_of_tls(stores: tuple[llvs.Store, llvs.Store], keys: list
 
 
 def test_somebody_who_holds_two_of_them(stores: tuple[llvs.Store, llvs.Store], keys: list[tuple[Path, bytes]]) -> None:
-    """What goes through them is encrypted from end to end all the same; it is noticed where the exporter is given."""
+    """The bytes through a man in the middle are encrypted from end to end nevertheless; a side that passes the exporter's bytes notices
+    it."""
     first, second = Tunnel(keys[0], keys[2]), Tunnel(keys[2], keys[1])
     with pytest.raises(llvs.EncryptionError, match="not at the other end") as raised:
         run(stores, [first, second], (first.here.exported, second.there.exported))
@@ -196,7 +197,7 @@ def test_somebody_who_holds_two_of_them(stores: tuple[llvs.Store, llvs.Store], k
 def test_one_side_that_says_nothing_of_it(
     stores: tuple[llvs.Store, llvs.Store], keys: list[tuple[Path, bytes]], given: int
 ) -> None:
-    """It is asked of the other side by whoever gives it."""
+    """A side that passes the exporter's bytes requires them of the other side."""
     tunnel = Tunnel(keys[0], keys[1])
     outer = (tunnel.here.exported, None) if given == 0 else (None, tunnel.there.exported)
     with pytest.raises(llvs.EncryptionError, match="not at the other end"):

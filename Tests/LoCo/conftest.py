@@ -1,4 +1,4 @@
-"""What the tests of LoCo share. The package and its library come from the environment, as for Tests/Python."""
+"""Fixtures of the tests of LoCo. The package and its library come from the environment, as for Tests/Python."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, Callable, Iterator
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-# The browser is started as for the inspector.
+# The browser is the one of the inspector's tests.
 sys.path.insert(0, str(ROOT / "Tests" / "Inspector"))
 sys.path.append(str(ROOT / "Tests" / "Python"))
 
@@ -41,7 +41,7 @@ class Running:
             place, _, key = address.partition("/#key=")
             status, self.tokens[device] = enter(int(place.rsplit(":", 1)[1]), key)
             assert status == 200, self.tokens[device]
-        # What was used is followed by another one.
+        # After an address is used, the next one is printed.
         self._read_addresses(2)
 
     def _read_addresses(self, count: int) -> None:
@@ -55,12 +55,12 @@ class Running:
             self.addresses[found[1]] = found[2]
 
     def place(self, device: str) -> tuple[str, int]:
-        """Where a device's page is: its origin, and its port."""
+        """Returns the origin of a device's page, and its port."""
         origin = self.addresses[device].partition("/#")[0]
         return origin, int(origin.rsplit(":", 1)[1])
 
     def ask(self, device: str, path: str, given: Any = None, **headers: str) -> tuple[int, Any]:
-        """What a device answers to a program that has the token."""
+        """Returns the answer of a device to a program that has the token."""
         address, _ = self.place(device)
         sent = {"x-llvs-token": self.tokens[device]}
         if given is not None:
@@ -76,7 +76,7 @@ class Running:
                 return problem.code, problem.read().decode()
 
     def end(self) -> int:
-        """Ends both, and gives the exit code."""
+        """Ends both, and returns the exit code."""
         self.process.terminate()
         code = self.process.wait(300)
         for pipe in (self.process.stdout, self.process.stderr):
@@ -85,7 +85,7 @@ class Running:
         return code
 
 
-#: What a request of the page's own has.
+#: Headers of the page's own requests.
 _GIVEN = "const given = () => ({ headers: { 'x-llvs-token': sessionStorage.getItem('llvs-token') } });"
 
 
@@ -125,7 +125,7 @@ class Device(browser.Page):
         self.shown(f"contact/{id}")
 
     def click(self, text: str, selector: str = "button, a, summary") -> None:
-        """Clicks what carries a text; again when it was drawn anew meanwhile."""
+        """Clicks the element with a text; again if it was redrawn meanwhile."""
         def once() -> bool:
             found = next((one for one in self.all(selector) if text in one.text and one.is_displayed()), None)
             if found is not None:
@@ -135,22 +135,22 @@ class Device(browser.Page):
         self.wait(once, text)
 
     def switch(self, is_online: bool) -> None:
-        """The switch of the page."""
+        """Returns the switch of the page."""
         self.look_at().find(".track").click()
         self.wait(lambda: self.text("#light").startswith("Offline") != is_online)
 
     def card(self, id: str) -> dict[str, Any]:
-        """What the device's program says of a contact."""
+        """Returns a contact, as the device's process has it."""
         return dict(self.driver.execute_async_script(
             _GIVEN + "const [id, done] = arguments; fetch('/api/contact?id=' + id, given()).then((one) => one.json()).then(done)", id))
 
     def book(self) -> dict[str, Any]:
-        """What the device's program says of all."""
+        """Returns the whole book, as the device's process has it."""
         return dict(self.driver.execute_async_script(
             _GIVEN + "const done = arguments[0]; fetch('/api/book', given()).then((answer) => answer.json()).then(done)"))
 
     def tab_to(self, text: str, most: int = 30) -> None:
-        """Goes on with the Tab key to what carries a text, in at most so many steps."""
+        """Presses the Tab key until the element with a text has the focus, at most this many times."""
         focused = "const one = document.activeElement; return one.getAttribute('aria-label') || one.textContent"
         for _ in range(most):
             self.press(self.KEYS.TAB)
@@ -159,7 +159,7 @@ class Device(browser.Page):
         raise AssertionError(f"{text} is not reached; the focus is at {self.script(focused)}")
 
     def collisions(self) -> list[str]:
-        """The parts of the bar at the top that cover one another."""
+        """Returns the parts of the bar at the top that overlap."""
         return list(self.script("""
             const all = [...document.querySelectorAll(".bar > *")];
             const parts = all.map((one) => [one.className || one.tagName, one.getBoundingClientRect()]);
@@ -167,7 +167,7 @@ class Device(browser.Page):
               && Math.min(x.bottom, y.bottom) > Math.max(x.top, y.top)).map(([b]) => a + " and " + b));"""))
 
     def look(self, name: str, *, narrow: bool = False) -> None:
-        """Takes a picture, light and dark, and checks both for what keeps somebody from using the page; narrow: at 1,400 and 390 pixels."""
+        """Takes a picture, light and dark, and checks both for accessibility; narrow: at widths of 1,400 and 390 pixels."""
         if narrow:
             for wide in (390, 1400):
                 browser.resize(self.driver, wide, 800)
@@ -185,7 +185,7 @@ class Device(browser.Page):
 
 @pytest.fixture(scope="session")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """One browser for all tests; they fail where it cannot be started."""
+    """One browser for all tests; they fail if it cannot be started."""
     driver = browser.start(tmp_path_factory.mktemp("browser"), 1280, 800)
     yield driver
     driver.quit()
@@ -193,7 +193,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[Running]:
-    """Both devices, which end well."""
+    """Both devices. Their process has to end without an error."""
     running = Running(tmp_path / "loco")
     code = None
     try:
@@ -205,7 +205,7 @@ def running(tmp_path: Path) -> Iterator[Running]:
 
 @pytest.fixture
 def window(driver: Any, running: Running) -> Iterator[Callable[[str], Device]]:
-    """Opens one window, of a device or of both. Nothing may run, fail or be refused meanwhile."""
+    """Opens one window, of a device or of both. No script may fail there, and no request may be refused."""
     first = driver.current_window_handle
     opened: list[Device] = []
 
@@ -226,7 +226,7 @@ def window(driver: Any, running: Running) -> Iterator[Callable[[str], Device]]:
 
 @pytest.fixture
 def devices(driver: Any, running: Running) -> Iterator[Callable[[], tuple[Device, Device]]]:
-    """Opens both pages. Nothing may run, fail or be refused meanwhile."""
+    """Opens both pages. No script may fail there, and no request may be refused."""
     first = driver.current_window_handle
     opened: list[Device] = []
 

@@ -1,4 +1,4 @@
-"""What a device's program answers, and whom."""
+"""The answers of a device's process, and which clients get them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FILES = ["/", "/main.js"]
 
 
 def status(running: Running, method: str, path: str, **headers: str) -> int:
-    """What comes of a request with these headers alone."""
+    """Returns the status of a request with only these headers."""
     connection = http.client.HTTPConnection("127.0.0.1", running.place("Laptop")[1], timeout=300)
     try:
         connection.putrequest(method, path, skip_host="host" in headers)
@@ -190,7 +190,7 @@ def test_an_undone_decision_is_open_again(laptop: book.Book) -> None:
         laptop.undo(again=True)
         assert laptop.people[id].town == town and told.conflicts(laptop) == []
         laptop.undo()
-    # What was changed since leaves nothing to decide.
+    # A later change leaves nothing to decide.
     laptop.save(id, book.Contact(name="Ann", town="Genf"), None)
     assert told.conflicts(laptop) == []
 

@@ -1,4 +1,4 @@
-"""What one shows a friend: two devices in one window, the whole book at another time; and all of it with the keyboard alone."""
+"""Two devices in one window, and the whole book at another time; and the whole page used by keyboard alone."""
 
 from __future__ import annotations
 
@@ -129,13 +129,13 @@ def test_what_a_narrow_view_shows(window: Open, running: Running) -> None:
                 assert over <= 0, (wide, place)
     finally:
         browser.resize(laptop.driver, 1280, 800)
-    # What the other side changed is marked so that it is seen.
+    # The other side's changes are marked visibly.
     laptop.open("contact/hugo-moreau")
     shade = "return [...document.querySelectorAll('.side dd.now')].map((one) => getComputedStyle(one).backgroundColor)"
     assert len(laptop.script(shade)) == 2 and "rgba(0, 0, 0, 0)" not in laptop.script(shade)
     laptop.open("synced")
     assert f"Shared folder: {running.folder / 'shared'}." in laptop.text("#view")
-    # What was deleted is restored where it is met, and from a list the slider of the whole book leads to the contacts.
+    # A deleted contact can be restored where it appears, and the slider of the whole book leads to the contacts from a list.
     laptop.open("contact/ada-ruiz")
     laptop.click("Delete", "#view button")
     laptop.shown("start")
@@ -161,7 +161,7 @@ def test_photos_and_what_is_said_of_them(window: Open, running: Running, tmp_pat
         ada = running.ask(device, "/api/contact?id=ada-ruiz")[1]
         given = {"id": "ada-ruiz", "at": ada["at"], "card": ada["card"], "picture": base64.b64encode(portrait).decode()}
         assert running.ask(device, "/api/save", given)[0] == 200
-    # The switch says what it is at, and what it does to somebody who does not see it.
+    # The switch has an accessible state and description.
     laptop.wait(lambda: laptop.text("#online-text") == "Offline")
     assert laptop.find("#online").get_attribute("aria-label") == "Online"
     for device in ("Laptop", "Phone"):
@@ -200,7 +200,7 @@ def test_photos_and_what_is_said_of_them(window: Open, running: Running, tmp_pat
 
 
 def test_answers_that_arrive_in_another_order(window: Open, running: Running) -> None:
-    """What was asked for last is shown, whichever answer arrives last."""
+    """The answer to the last request is shown, whichever answer arrives last."""
     running.ask("Laptop", "/api/examples", {})
     laptop = window("Laptop")
     laptop.wait(lambda: "12 contacts" in laptop.text("#count"))
@@ -213,7 +213,7 @@ def test_answers_that_arrive_in_another_order(window: Open, running: Running) ->
     laptop.wait(lambda: laptop.text("#view h2") != "")
     assert laptop.text("#view h2") == "Dan Berg"
     laptop.release()
-    # What others changed is told in the form of that contact, and not in the one that is open by then.
+    # Changes of other devices are shown in the form of that contact, and not in the one that is open by then.
     laptop.open("contact/dan-berg/edit")
     laptop.hold("api/contact?id=dan-berg")
     running.ask("Laptop", "/api/save", {"card": {"name": "Zoe"}})

@@ -1,4 +1,4 @@
-"""Two people, two devices, one contact book: what they see when they change it apart, and meet again."""
+"""Two people with two devices and one contact book: what they see if they change it independently, and then sync."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def equal(laptop: Device, phone: Device) -> dict[str, Any]:
 
 
 def begin(devices: Open) -> tuple[Device, Device]:
-    """Both devices with the examples, which come to the phone by themselves."""
+    """Opens both devices with the examples, which reach the phone by syncing."""
     laptop, phone = devices()
     laptop.look_at().click("Take some examples")
     phone.look_at().wait(lambda: "Ada Ruiz" in phone.text("#list"))
@@ -172,7 +172,7 @@ def test_history_and_restore(devices: Open) -> None:
     phone.look("history")
 
     def restored() -> bool:
-        """Chooses the step again if news of the other device had the page drawn anew, with the last step chosen."""
+        """Chooses the step again if news of the other device redrew the page with the last step chosen."""
         button = next((one for one in phone.all("button") if "Restore this" in one.text and one.is_displayed()), None)
         (button or phone.all(".past li button")[1]).click()
         return button is not None
@@ -306,7 +306,7 @@ def test_nothing_that_is_typed_is_lost(devices: Open, running: Running) -> None:
     laptop.find(".around input").send_keys("days\n")
     laptop.wait(lambda: "Birthdays" in laptop.text("#around") and not laptop.all(".around input"))
 
-    # What is deleted can be brought back: at once, and from the list.
+    # A deleted contact can be restored: at once, and from the list.
     laptop.click("Cleo", "#list a")
     laptop.click("Delete", "#view button")
     laptop.wait(lambda: "Cleo was deleted." in laptop.text("#said"))
@@ -336,7 +336,7 @@ def test_a_page_while_loco_is_ended_and_after_it_is_started_again(devices: Open,
     running.process, running.addresses, running.tokens = again.process, again.addresses, again.tokens
     assert running.place("Laptop") == before
     laptop.wait(lambda: laptop.text("#light") == "LoCo was started anew")
-    # A window that enters with the new address lets this one go on.
+    # After a window has entered with the new address, this one continues.
     running.ask("Laptop", "/api/save", {"card": {"name": "Ann"}})
     other = Device(laptop.driver, running.addresses["Laptop"], "Laptop")
     laptop.look_at().wait(lambda: "Ann" in laptop.text("#list") and laptop.text("#light") != "LoCo was started anew")

@@ -1,4 +1,4 @@
-"""Servers that keep buckets, for the tests of S3: moto, and Ceph's gateway."""
+"""Servers with buckets, for the tests of S3: moto, and Ceph's gateway."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of exchanges over a network share. The package and its library come from the environment, as for Tests/Python."""
+"""Fixtures of the tests of exchanges over a network. The package and its library come from the environment, as for Tests/Python."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from dav_server import DavServer  # noqa: E402
 from deep import leave_out, pytest_configure, pytest_terminal_summary, pytest_testnodedown  # noqa: E402, F401
 from moved_clock import MovedClock  # noqa: E402
 
-# Proxies of the machine are for other places.
+# The machine's proxies must not be used for loopback.
 for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
     os.environ.pop(name, None)
 
 
 def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
-    """Tests with Ceph's gateway run with moto as well, which starts at once: Ceph is for deep runs. One worker runs the tests of one
-    server, and starts it once."""
+    """Selects tests of Ceph's gateway for deep runs only: they also run with moto, which starts at once. The tests of one server run on one
+    worker, so that it is started once."""
     for item in items:
         kind = getattr(item, "callspec", None) and next(
             (item.callspec.params[name] for name in ("service", "process") if name in item.callspec.params), None)
@@ -49,7 +49,7 @@ def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
 
 @pytest.fixture(autouse=True)
 def clock() -> Iterator[MovedClock]:
-    """The clock of the library: pauses between tries are short by it. Other processes have the real one."""
+    """The clock of the library, which shortens pauses between retries. Other processes have the real clock."""
     clock = MovedClock()
     clock.hurry()
     yield clock
@@ -64,7 +64,7 @@ def server() -> Iterator[DavServer]:
 
 @pytest.fixture
 def new_store(tmp_path: Path) -> Iterator[Callable[[], llvs.Store]]:
-    """Makes stores, which are closed in the end."""
+    """Makes stores that are closed at the end."""
     made: list[llvs.Store] = []
 
     def make() -> llvs.Store:
@@ -78,7 +78,7 @@ def new_store(tmp_path: Path) -> Iterator[Callable[[], llvs.Store]]:
 
 @pytest.fixture
 def store(new_store: Callable[[], llvs.Store]) -> llvs.Store:
-    """One with three versions."""
+    """A store with three versions."""
     store = new_store()
     first = store.make_version(insert={"a": b"1", "é/:x": b"2"})
     second = store.make_version(first, update={"a": b"3"}, metadata={"author": "ann"})
@@ -88,7 +88,7 @@ def store(new_store: Callable[[], llvs.Store]) -> llvs.Store:
 
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory: Any) -> tuple[Path, Path]:
-    """A certificate for 127.0.0.1, which is its own authority, and its key."""
+    """Returns a certificate for 127.0.0.1, which is its own authority, and its key."""
     folder = tmp_path_factory.mktemp("tls")
     found = folder / "certificate.pem", folder / "key.pem"
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=llvs test"]

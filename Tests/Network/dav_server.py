@@ -1,4 +1,4 @@
-"""A WebDAV server in memory, that misbehaves where a test says so, and counts what it is asked."""
+"""A WebDAV server in memory that misbehaves if a test says so, and counts requests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, Callable, Optional
 from urllib.parse import quote, unquote, urlsplit
 from xml.sax.saxutils import escape
 
-#: What a test puts in the way of a request: True when it has answered itself.
+#: A fault of a test. It returns True if it has answered the request.
 Fault = Callable[["Handler"], Optional[bool]]
 
 
@@ -27,7 +27,7 @@ class Handler(BaseHTTPRequestHandler):
 
     @property
     def name(self) -> str:
-        """The path that is asked for, decoded, without slashes at its end."""
+        """Returns the path of a request, decoded, without slashes at its end."""
         return unquote(urlsplit(self.path).path).rstrip("/")
 
     def setup(self) -> None:
@@ -36,13 +36,13 @@ class Handler(BaseHTTPRequestHandler):
             self.server.connections += 1
 
     def answer(self, status: int, body: bytes = b"", **headers: str) -> None:
-        """A whole answer."""
+        """Sends a whole answer."""
         self.begin(status, len(body), **headers)
         if self.command != "HEAD":
             self.wfile.write(body)
 
     def begin(self, status: int, length: Optional[int], **headers: str) -> None:
-        """Its beginning; without a length it ends with the connection."""
+        """Sends the beginning of an answer; without a length it ends with the connection."""
         self.body()
         self.send_response(status)
         for name, value in headers.items():
@@ -55,7 +55,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def cut(self) -> bool:
-        """Ends the connection in the middle."""
+        """Closes the connection in the middle of an answer."""
         self.close_connection = True
         try:
             self.wfile.flush()
@@ -90,7 +90,7 @@ class Handler(BaseHTTPRequestHandler):
 
     do_GET = do_HEAD = do_PUT = do_DELETE = do_PROPFIND = do_MKCOL = do_MOVE = serve
 
-    # What a well-behaved server does.
+    # The behaviour of a correct server.
 
     def on_get(self) -> tuple[int, bytes]:
         data = self.server.files.get(self.name)
@@ -143,7 +143,7 @@ class DavServer(ThreadingHTTPServer):
         self.lock = threading.RLock()
         self.fault: Optional[Fault] = None
         self.connections = 0
-        #: Methods and paths, and the headers of each.
+        #: The methods and paths of requests, and the headers of each.
         self.requests: list[tuple[str, str]] = []
         self.headers_seen: list[dict[str, str]] = []
         self.files: dict[str, bytes] = {}
@@ -191,14 +191,14 @@ class DavServer(ThreadingHTTPServer):
             return sum(1 for asked, _ in self.requests if not method or asked == method)
 
     def forget(self) -> None:
-        """Counts from here on."""
+        """Begins counting again."""
         with self.lock:
             self.requests.clear()
             self.headers_seen.clear()
 
 
 def on(method: str, path: str = "", times: int = 1 << 30) -> Callable[[Fault], Fault]:
-    """A fault for requests of one method below a path, so many times; what it returns besides None is its answer."""
+    """Injects a fault into the next `times` requests of a method below a path. If it returns something, that is its answer."""
 
     def decorate(body: Fault) -> Fault:
         left = [times]

@@ -1,4 +1,4 @@
-"""Places of every kind that there is a server for, each of its own server, and what is asked of it."""
+"""Places of every kind for which there is a server, each with a server of its own, and the requests to it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from sftp_server import SFTPServer
 
 
 class Place:
-    """A remote, and what is asked of it."""
+    """A remote, and the requests to it."""
 
     def __init__(self, url: str, requests: Sized, publishing: int, challenges: int = 0, **options: Any) -> None:
         self.url, self.requests, self.publishing, self._options = url, requests, publishing, options
-        #: Requests that are refused first in each exchange, where the server asks for Digest.
+        #: Requests that are refused first in each exchange, if the server requires Digest authentication.
         self.challenges = challenges
 
     def __call__(self, layout: str = "packed", **keys: Any) -> llvs.Remote:
@@ -27,7 +27,7 @@ class Place:
         return llvs.Remote(f"{self.url}{mark}layout={layout}" if layout else self.url, **self._options, **keys)
 
     def beside(self, name: str) -> Place:
-        """Another one of the same server."""
+        """Returns another place of the same server."""
         url = self.url.replace("/p", f"/{name}", 1) if "s3:" in self.url else f"{self.url[:-1]}{name}/"
         return Place(url, self.requests, self.publishing, self.challenges, **self._options)
 
@@ -40,7 +40,7 @@ Service = Callable[[str], Place]
 
 
 def started(kind: str) -> Iterator[Service]:
-    """For a fixture. A server that does not start is an error."""
+    """Starts a server for a fixture. A server that does not start is an error."""
     if kind == "memory":
         with DavServer() as server:
             yield lambda name: Place(f"{server.url}{name}/", server.requests, 2)

@@ -28,7 +28,7 @@ class RadosGateway:
         for program in (*DAEMONS, "ceph", "ceph-authtool", "monmaptool", "radosgw-admin"):
             if self._path(program) is None:
                 raise RuntimeError(f"{program} is not installed (scripts/suites/53-network does that)")
-        # Paths of sockets are short: the folder is not one of pytest's.
+        # Paths of sockets must be short, so the folder is not one of pytest's.
         self._folder = Path(tempfile.mkdtemp(prefix="llvs-ceph-"))
         self._daemons: list[subprocess.Popen[bytes]] = []
         self._client: Any = None
@@ -46,12 +46,12 @@ class RadosGateway:
 
     @property
     def requests(self) -> list[tuple[str, str]]:
-        """Of all so far, the method and what was asked for."""
+        """Returns method and target of all requests so far."""
         return list(zip(self._proxy.requests, self._proxy.targets))
 
     @property
     def methods(self) -> list[str]:
-        """Of all so far; it grows."""
+        """Returns the methods of all requests so far; the list grows."""
         return self._proxy.requests
 
     def forget_requests(self) -> None:
@@ -59,7 +59,7 @@ class RadosGateway:
         self._proxy.targets.clear()
 
     def get(self, key: str) -> Optional[bytes]:
-        """By Amazon's own library, as `put`."""
+        """Reads an object with Amazon's own library, which `put` uses as well."""
         try:
             return bytes(self._client.get_object(Bucket=BUCKET, Key=key)["Body"].read())
         except self._client.exceptions.NoSuchKey:
@@ -133,7 +133,7 @@ rgw enable usage log = false
         self._run("ceph-mon", "--mkfs", "-i", "a", "--monmap", map, "--keyring", keyring)
         self._daemon("ceph-mon", "-i", "a")
         device = str(uuid.uuid4())
-        # Its number, 0, is the first that is free.
+        # Its number is the first free one, 0.
         self._run("ceph", "--connect-timeout", "60", "osd", "new", device, "0")
         self._run("ceph-osd", "-i", "0", "--mkfs", "--osd-uuid", device)
         self._run("ceph", "osd", "crush", "add", "osd.0", "1", "root=default")

@@ -1,4 +1,4 @@
-"""An S3 service in this process: moto, behind a judge of signatures, since moto itself takes any."""
+"""An S3 service in this process: moto, behind a check of signatures, since moto accepts any signature."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BUCKET = "notes-bucket"
 
 
 def signature(method: str, target: str, headers: dict[str, str], authorization: str, body_digest: str) -> str:
-    """What it must be, after Amazon's description of Signature Version 4."""
+    """Returns the correct signature, from Amazon's description of Signature Version 4."""
     parts = dict(part.strip().split("=", 1) for part in authorization.split(" ", 1)[1].split(","))
     _, date, region, service, _ = parts["Credential"].split("/")
     path, _, query = target.partition("?")
@@ -43,11 +43,11 @@ class S3Server:
         self._app = DomainDispatcherApplication(create_backend_app)
         self._lock = threading.Lock()
         self.requests: list[tuple[str, str]] = []
-        #: Those that moto has done.
+        #: Requests that moto has processed.
         self.done: list[tuple[str, str]] = []
-        #: Answers in place of moto: a status, a body and maybe headers.
+        #: Answers instead of moto's: a status, a body and perhaps headers.
         self.fault: Optional[Callable[[dict[str, Any]], Optional[tuple[Any, ...]]]] = None
-        #: Seconds by which its clock is ahead of this machine's, as its answers say.
+        #: By how many seconds its clock, which its answers report, is ahead of this machine's.
         self.ahead = 0.0
         server = self
 
@@ -100,7 +100,7 @@ class S3Server:
             refusal = b"<Error><Code>SignatureDoesNotMatch</Code></Error>"
             start("403 Forbidden", [("Content-Length", str(len(refusal))), ("Content-Type", "application/xml")])
             return [refusal]
-        # moto looks whether there is such an object and writes it in two steps, which services do in one.
+        # moto checks for the object and writes it in two steps; real services do that in one.
         with self._lock:
             found = list(self._app(environ, start))
         self.done.append((method, target))

@@ -1,4 +1,4 @@
-"""Real WebDAV servers, started on loopback, and what they were asked."""
+"""Real WebDAV servers on loopback, and the requests to them."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ T = TypeVar("T")
 USER, PASSWORD = "ann", "s3cret: ü"
 
 
-#: By each port that was given out a socket of a name that says so, for as long as this process lives.
+#: Sockets that reserve the ports that were given out, by port, as long as this process lives.
 _given: list[socket.socket] = []
 
 
 def free_port() -> int:
-    """A port that nobody takes before its server does: the system gives those of this range to no connection, and no other process of these
-    tests gets it."""
+    """Returns a port that no other program takes before the server does: the system assigns no port of this range to connections, and no
+    other process of these tests gets it."""
     for port in random.sample(range(20_000, 32_000), 1_000):
         name = socket.socket(socket.AF_UNIX)
         try:
@@ -43,12 +43,12 @@ def free_port() -> int:
 
 
 def started_in(folder: Path, start: Callable[[Path], T]) -> T:
-    """Returns what `start` makes in a new folder below `folder`. When it raises `OSError`, it is called again, up to five times in all:
-    somebody else may have taken the server's port after `free_port` returned it, and the next call gets another port."""
+    """Returns what `start` makes in a new folder below `folder`. If it raises `OSError`, it is called again, up to five times in all:
+    another program may have taken the server's port after `free_port` returned it, and the next call gets another port."""
     for attempt in range(5):
         own = folder / str(attempt)
         own.mkdir()
-        # Servers that do not stay root read there.
+        # Servers that drop root privileges read there.
         folder.chmod(0o755)
         try:
             return start(own)
@@ -59,7 +59,7 @@ def started_in(folder: Path, start: Callable[[Path], T]) -> T:
 
 
 class CountingProxy:
-    """Passes bytes on to a server and counts the requests in them, which begin with a known word at the beginning of a piece.
+    """A proxy that counts the requests to a server: those pieces that begin with a known method.
 
     (libcurl sends each request's head as one piece.)
     """
@@ -71,7 +71,7 @@ class CountingProxy:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listener.getsockname()[1])
         self.requests: list[str] = []
-        # What each of them named.
+        # The target of each request.
         self.targets: list[str] = []
         self.connections = 0
         threading.Thread(target=self._accept, daemon=True).start()
@@ -110,16 +110,16 @@ class CountingProxy:
 
 
 class Server:
-    """One real server, with a folder that it shows at `/dav/`."""
+    """One real server, with a folder that it serves at `/dav/`."""
 
-    #: How nginx listens, and what it writes down.
+    #: How nginx listens, and what it logs.
     listening, logging = "", "access_log off;"
 
     def __init__(self, name: str, folder: Path) -> None:
         self.name, self.folder = name, folder
         self.shared = folder / "shared"
         self.shared.mkdir(parents=True)
-        # apache does not stay root.
+        # apache drops root privileges.
         folder.chmod(0o755)
         self.shared.chmod(0o777)
         self._process: Optional[subprocess.Popen[bytes]] = None
@@ -209,7 +209,7 @@ class Server:
         self._run(self._program("rclone"), *base, "--copy-links", "--dir-cache-time", "0s", "--user", USER, "--pass", PASSWORD)
 
     def _password_file(self, realm: str = "") -> str:
-        """As apache and nginx read it."""
+        """Writes a password file for apache and nginx."""
         crypted = subprocess.run(["openssl", "passwd", "-apr1", PASSWORD], check=True, capture_output=True, text=True).stdout.strip()
         return self._write("users", f"{USER}:{crypted}\n")
 
@@ -307,7 +307,7 @@ $HTTP["url"] =~ "^/dav($|/)" {{ webdav.activate = "enable" }}
 
 
 class TLSProxy:
-    """A real nginx that ends TLS in front of a server on loopback, which hears HTTP from it."""
+    """A real nginx that terminates TLS in front of a server on loopback, to which it speaks HTTP."""
 
     def __init__(self, inner: int, folder: Path, certificate: tuple[Path, Path], host: str = "$http_host") -> None:
         self.port = free_port()
@@ -363,7 +363,7 @@ http {{
 
 
 def _somebody() -> str:
-    """Whom servers that were started by root go on as."""
+    """Returns the user as which servers that root started continue."""
     for name in ("www-data", "nobody"):
         try:
             return pwd.getpwnam(name).pw_name
@@ -380,8 +380,8 @@ NAMES = ("wsgidav", "wsgidav-digest", "rclone", "apache", "nginx", "lighttpd")
 
 
 def started(name: str) -> Iterator[Server]:
-    """For a fixture. A server that does not start is an error."""
-    # pytest's own temporary folders are for their owner alone.
+    """Starts a server for a fixture. A server that does not start is an error."""
+    # Only the owner can read pytest's own temporary folders.
     with tempfile.TemporaryDirectory(prefix="llvs-") as folder:
         server = started_in(Path(folder), lambda own: Server(name, own))
         try:

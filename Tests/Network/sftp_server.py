@@ -1,4 +1,4 @@
-"""OpenSSH's server, started on loopback with its own keys, for SFTP alone."""
+"""OpenSSH's server on loopback, with keys of its own, for SFTP alone."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _program(name: str) -> str:
 
 
 class SFTPServer:
-    """One that lets its own user in by a key, into a folder."""
+    """A server that admits its own user by a key, into a folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -44,7 +44,7 @@ class SFTPServer:
             f"Port {self.port}\nListenAddress 127.0.0.1\nHostKey {folder}/host\nPidFile none\nAuthorizedKeysFile {folder}/authorized\n"
             "StrictModes no\nUsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\n"
             "AllowTcpForwarding no\nMaxStartups 100\nLogLevel VERBOSE\nSubsystem sftp internal-sftp\n"
-            # A connection costs a fifth of the processor's time with this key exchange, and with a shell that does not read ~/.bashrc.
+            # With this key exchange, and a shell that does not read ~/.bashrc, a connection costs a fifth of the processor time.
             "KexAlgorithms curve25519-sha256\nSetEnv SHLVL=2\n"
             f"ForceCommand exec {sftp} -e -l VERBOSE 2>>{folder}/requests\n"
         )
@@ -65,7 +65,7 @@ class SFTPServer:
         raise OSError(f"sshd does not start: {self.log}") if has_ended else RuntimeError(f"sshd does not answer: {self.log}")
 
     def __len__(self) -> int:
-        """How many requests that name a file or folder were made, as the server itself logs them."""
+        """Returns the number of requests that name a file or folder, from the server's own log."""
         asked = ("opendir ", "open ", "rename ", "remove ", "mkdir ", "posix-rename ")
         requests = self.folder / "requests"
         return sum(1 for line in requests.read_text().splitlines() if line.startswith(asked)) if requests.exists() else 0
@@ -76,7 +76,7 @@ class SFTPServer:
         return path.read_text() if path.exists() else "it says nothing"
 
     def write_known_hosts(self, name: str, key: str) -> Path:
-        """A file that names this server with one of the keys."""
+        """Writes a file that names this server with one of the keys."""
         kind, text = (self.folder / f"{key}.pub").read_text().split()[:2]
         path = self.folder / name
         path.write_text(f"[127.0.0.1]:{self.port} {kind} {text}\n")
@@ -100,7 +100,7 @@ class SFTPServer:
 
 
 def started() -> Iterator[SFTPServer]:
-    """For a fixture. A server that does not start is an error."""
+    """Starts a server for a fixture. A server that does not start is an error."""
     with tempfile.TemporaryDirectory(prefix="llvs-") as folder:
         server = started_in(Path(folder), SFTPServer)
         try:

@@ -1,4 +1,4 @@
-"""What servers answer that misbehave: each gives an error or a problem that says what to do, and the next exchange goes on."""
+"""Servers that misbehave: each answer gives an error or a problem that says what to do, and the next exchange continues."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from patience import PATIENCE, eventually
 FOLDER = "/dav/notes"
 
 
-#: Sends to one place, and tells why it cannot retrieve from another.
+#: Sends to one place, and prints why it cannot retrieve from another.
 PROGRAM = r"""
 #include <llvs.h>
 #include <stdio.h>
@@ -167,7 +167,7 @@ class TestBrokenAnswers:
         assert not retrieve(second, filled).problems and ids(second) == ids(store)
 
     def test_a_file_that_is_only_called_a_page(self, filled: DavServer, new_store: Any, store: llvs.Store) -> None:
-        """Its bytes tell that it is none."""
+        """Its bytes show that it is not a page."""
         filled.fault = on("GET")(lambda handler: handler.answer(200, filled.files[handler.name], Content_Type="text/html; charset=utf-8"))
         second = new_store()
         assert not retrieve(second, filled).problems and ids(second) == ids(store)
@@ -372,7 +372,7 @@ class TestLists:
 
     @pytest.mark.parametrize("call", [retrieve, send])
     def test_a_listing_that_the_server_cuts(self, filled: DavServer, new_store: Any, call: Any) -> None:
-        """What it does not list is neither taken for gone nor sent again."""
+        """Files that it does not list are neither taken for deleted nor sent again."""
         store = new_store()
         store.make_version(insert={"own": b"1"})
         own = "<D:response><D:href>/dav/notes/versions/</D:href><D:status>HTTP/1.1 507 Insufficient Storage</D:status></D:response>"
@@ -561,7 +561,7 @@ class TestStatuses:
         assert told.value.code == llvs.ErrorCode.NO_SPACE
         left = uploads()
         assert left, "it could not be deleted"
-        # A day later whoever writes there does so.
+        # A day later the next sender does so.
         server.fault, room[0] = put, 1 << 30
         server.touched.update(dict.fromkeys(left, time.time() - 90_000))
         second = new_store()

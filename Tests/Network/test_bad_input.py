@@ -1,7 +1,7 @@
-"""What no server that means well answers: bombs, wrong lengths, lists of 100 MB, bad packs, and anything at all.
+"""Answers that no honest server gives: bombs, wrong lengths, lists of 100 MB, bad packs, and random bytes.
 
-Each gives an error or a problem that says what to do; the store stays usable, nothing acknowledged is lost, and the next exchange goes on.
-docs/testing.md lists which test shows which.
+Each gives an error or a problem that says what to do; the store stays usable, nothing acknowledged is lost, and the next exchange
+continues. docs/testing.md lists the test of each.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def test_wrong_lengths(store: llvs.Store, second: llvs.Store, server: DavServer,
             way.retrieve()
     except llvs.TransportError:
         assert wrong != "none"
-    # What is there is right, whatever was said of its length.
+    # The contents are correct, whatever length was reported.
     assert ids(second) <= ids(store)
     assert ids(second) == ids(store) or wrong != "none"
     goes_on(store, second, server, layout)
@@ -123,7 +123,7 @@ def test_wrong_lengths(store: llvs.Store, second: llvs.Store, server: DavServer,
 
 @pytest.mark.parametrize("layout", ["packed"])
 def test_a_list_of_100_mb(store: llvs.Store, second: llvs.Store, server: DavServer, layout: str) -> None:
-    """Of names that are none of ours: read as it comes, in the memory that its names take."""
+    """With foreign names: it is read as it arrives, in the memory that its names take."""
     size, sent = 100 << 20, [0]
 
     def fault(handler: Handler) -> Optional[bool]:
@@ -158,7 +158,7 @@ def test_a_list_of_100_mb(store: llvs.Store, second: llvs.Store, server: DavServ
 def test_statuses_in_the_middle(
     store: llvs.Store, second: llvs.Store, server: DavServer, layout: str, method: str, status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of the third request of a kind on: what was acknowledged is there afterwards."""
+    """From the third request of a kind on: what was acknowledged is there afterwards."""
     left = [2 if method in ("GET", "PROPFIND") else 0]
 
     def fault(handler: Handler) -> Optional[bool]:
@@ -245,7 +245,7 @@ def test_a_newer_format(store: llvs.Store, second: llvs.Store, server: DavServer
         problems = way.retrieve().problems
     told = [problem.name for problem in problems if problem.code == llvs.ErrorCode.NEWER_FORMAT]
     assert len(told) == 1 and newer.endswith(told[0].rsplit("/", 1)[-1])
-    # What builds on what is in it waits.
+    # Its descendants are pending.
     assert {problem.code for problem in problems} <= {llvs.ErrorCode.NEWER_FORMAT, llvs.ErrorCode.MISSING_PREDECESSOR}
     assert ids(reader) < ids(store)
 
@@ -330,9 +330,9 @@ def test_a_webdav_server_that_answers_anything(
 def is_honest(
     lie: Callable[[bool], None], place: Callable[[], llvs.Remote], store: llvs.Store, second: llvs.Store, seed: int, anew: bool = False
 ) -> None:
-    """Exchanges with a liar raise errors of ours or find problems; what the liar has not spoiled for good arrives when it is honest.
+    """Exchanges with a hostile server raise our errors or find problems; everything that it did not destroy arrives when it is honest.
 
-    anew: what it said is forgotten then. Of packs that were said to be there, and are not, the loss would be noticed a day later.
+    anew: whether its earlier answers are forgotten then. The loss of packs that it reported and does not have would be noticed a day later.
     """
     own = random.Random(seed)
     for turn in range(6):
@@ -356,7 +356,7 @@ def is_honest(
                     raise llvs.NotFoundError("forgotten")
                 exchange(each, place())
             except llvs.NotFoundError:
-                # It said that all is gone, and was believed: somebody has to say what to do.
+                # It reported that everything is gone, and was believed: the user has to decide what to do.
                 with llvs.Exchange(each, place(), restoration_state=b"new") as way:
                     way.retrieve()
                     way.send()
@@ -392,7 +392,7 @@ def test_a_bucket_that_answers_anything(bucket: S3Server, new_store: Any, layout
 
 
 def test_each_item_has_its_test() -> None:
-    """What docs/testing.md lists under "Bad input over a network" is there."""
+    """Each item of "Bad input over a network" in docs/testing.md is tested."""
     page = (ROOT / "docs/testing.md").read_text().split("## Bad input over a network")[1].split("\n## ")[0]
     rows = [line for line in page.splitlines() if line.startswith("| ") and "`" in line]
     assert len(rows) >= 28

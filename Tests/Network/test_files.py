@@ -1,4 +1,4 @@
-"""The suite that all places of named files pass, over every server there is."""
+"""The suite that all places of named files pass, over every available server."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ CHECKS = llvs.testing.files_checks()
 #: Thousands of requests.
 MANY = "many files are listed and read"
 AT_ONCE = "of two that publish one name at once one wins, whole"
-#: Servers that look whether a name is there, and then move a file to it: two at once may both be told that they did, or that it is locked.
+#: Servers that check for a name, and then move a file to it: two clients at once may both get a success, or the answer that it is locked.
 LOOK_FIRST = ["apache", "nginx", "lighttpd", "wsgidav", "rclone"]
 
 
-#: What Digest changes is in test_webdav.py and test_packed.py.
+#: The effects of Digest authentication are tested in test_webdav.py and test_packed.py.
 DEEP = ("radosgw", "wsgidav-digest")
 #: Each check is made at one of the real WebDAV servers, by turns: they are spoken to as the one in memory, where all are made.
 TURNS = [kind for kind in servers.NAMES if kind not in DEEP]
@@ -50,7 +50,7 @@ def test_files(service: Service, check: str, request: Any) -> None:
 
 @pytest.mark.parametrize("service", usually([kind for kind in KINDS if "wsgidav" not in kind], "memory", "openssh"), indirect=True)
 def test_many_files(service: Service) -> None:
-    """Where lists are read in each way once; a bucket's pages are in test_s3.py. wsgidav and rclone take a minute for so many."""
+    """Lists are read in each way once; test_s3.py tests a bucket's pages. wsgidav and rclone take a minute for that many."""
     run(service, MANY)
 
 
@@ -76,6 +76,6 @@ def test_a_server_that_cannot_be_reached(server: DavServer) -> None:
     only = "a place that cannot be reached is an error"
     report = llvs.testing.check_files(files, only=only, disturb=cut)
     assert report.checks[0].outcome is llvs.testing.Outcome.PASSED
-    # One that says that nothing is there is not one that cannot be reached: the suite tells them apart.
+    # A server without files differs from one that cannot be reached: the suite distinguishes them.
     with pytest.raises(llvs.testing.ConformanceError, match="was not refused|is said to be there already"):
         llvs.testing.check_files(files, only=only, disturb=disturb)

@@ -1,4 +1,4 @@
-"""HTTP/2, with a real server: used where the server speaks it."""
+"""HTTP/2 with a real server: it is used if the server supports it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class SecureServer(Server):
 def test_http2_is_used_where_the_server_speaks_it(
     certificate: tuple[Path, Path], store: llvs.Store, new_store: Any, speaks: str, protocol: str
 ) -> None:
-    # Of what others may enter: nginx asks as another user.
+    # In a folder that others may enter: nginx runs as another user.
     with tempfile.TemporaryDirectory(prefix="llvs-") as folder:
         server = started_in(Path(folder), lambda own: SecureServer(own, certificate, speaks))
         try:

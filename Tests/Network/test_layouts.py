@@ -1,4 +1,4 @@
-"""Which layout a place has, who it is encrypted for, and whose it is: what must not change because it was away for a moment."""
+"""The layout of a place, its recipients, and its store: these must not change because the place was unreachable for a moment."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WORDS = "six random words and no others"
 
 
 def both(store: llvs.Store, place: Any) -> tuple[int, int]:
-    """Exchanges, and tells how many versions came and went."""
+    """Exchanges, and returns how many versions were received and sent."""
     with llvs.Exchange(store, place) as way:
         came, went = way.retrieve(), way.send()
         assert not came.problems and not went.problems
@@ -75,7 +75,7 @@ def test_the_same_in_one_exchange(server: DavServer, store: llvs.Store, new_stor
 def test_a_place_with_single_files_that_is_away_gets_nothing(
     server: DavServer, store: llvs.Store, new_store: Any, is_open: bool
 ) -> None:
-    """In another exchange, or in the one that met the files. Whoever is sure that it is to be empty begins anew, and gets packs."""
+    """In another exchange, or in the one that found the files. A caller who is sure that it is to be empty starts again, and gets packs."""
     mine, other = new_store(), llvs.Exchange(store, server.url + "?layout=interchange")
     other.send()
     way = llvs.Exchange(mine, server.url)
@@ -142,7 +142,7 @@ def test_accounts_at_one_address_are_apart(rooms: DavServer, store: llvs.Store, 
 
 @pytest.fixture(scope="module")
 def encrypted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DavServer]:
-    """One that was encrypted, which takes ten seconds. Tests put back what they change."""
+    """An encrypted place, which takes ten seconds to make. Tests restore what they change."""
     with DavServer() as server, llvs.Store(tmp_path_factory.mktemp("encrypted") / "store") as store:
         save(store, "secret")
         both(store, llvs.Remote(server.url, passphrase=WORDS))
@@ -223,7 +223,7 @@ def test_a_place_that_is_encrypted_after_it_was_opened(
 
 @pytest.mark.parametrize("leaked", [False, True])
 def test_a_passphrase_is_changed_where_nothing_is_deleted(encrypted: DavServer, new_store: Any, leaked: bool) -> None:
-    """The error says what holds, and the exchange goes on."""
+    """The error says which passphrase is valid, and the exchange continues."""
     before = dict(encrypted.files)
     encrypted.fault = on("DELETE")(lambda handler: handler.answer(403) or True)  # type: ignore[func-returns-value]
     try:
@@ -254,11 +254,11 @@ def test_of_many_files_for_passphrases_the_newest_are_tried(encrypted: DavServer
         encrypted.touched.clear()
 
 
-# Who may only read
+# Devices with read access only
 
 
 def test_who_may_only_read_goes_on_receiving(server: DavServer, tmp_path: Path, store: llvs.Store) -> None:
-    """In the background, with a version of one's own that cannot be sent; until somebody asks, nobody tries to send it again."""
+    """In the background, with an own version that cannot be sent; it is not tried again until the caller asks for it."""
     both(store, server.url)
     device = llvs.Coordinator(tmp_path / "device", exchange=llvs.Remote(server.url))
     device.sync()

@@ -1,4 +1,4 @@
-"""The place of another store at the address of one's own: nothing is received from it, and nothing sent (docs/exchanges.md)."""
+"""A place of another store at the address of one's own: nothing is received from it, and nothing is sent (docs/exchanges.md)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_the_files_of_another_account_are_refused(server: DavServer, new_store: 
     server.files, server.folders = bobs
     way.restoration_state = b"new"
     if (mine, theirs) == (BRIDGED, PACKED):
-        # A place that has packs alone keeps packs alone, whoever joins it.
+        # A place with packs alone stays so, whichever device joins it.
         with pytest.raises(llvs.InvalidArgumentError, match="packs alone"):
             way.retrieve()
     else:

@@ -1,4 +1,4 @@
-"""The packed layout through a server in memory, real WebDAV servers and a bucket: what goes through, and in how many requests."""
+"""The packed layout over a server in memory, real WebDAV servers and a bucket: what is transferred, and in how many requests."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def place(service: Service, request: Any) -> Place:
 
 
 def exchange(store: llvs.Store, place: Place) -> int:
-    """How many requests it took."""
+    """Exchanges, and returns the number of requests."""
     with llvs.Exchange(store, place()) as way:
         before = len(place.requests)
         assert not way.retrieve().problems

@@ -1,4 +1,4 @@
-"""`llvs.Remote`: how credentials, proxies and URLs reach the library, and that no message or log tells of a secret."""
+"""`llvs.Remote`: how credentials, proxies and URLs reach the library. No message or log contains a secret."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SECRETS = {"user": "ann", "password": "s3cret-pass"}
 
 
 def wants(header: str) -> Any:
-    """Refuses whoever does not say just that."""
+    """Refuses requests without these credentials."""
 
     @on("")
     def fault(handler: Handler) -> Optional[bool]:
@@ -62,7 +62,7 @@ def test_credentials_are_asked_for(server: DavServer, store: llvs.Store) -> None
         server.fault = wants(BASIC)
         way.send()
         assert asked == [(address, False)]
-        # They are refused from now on, as a token is that has run out: asked once more, and the exchange goes on.
+        # From now on they are refused, like an expired token: the callback is called once more, and the exchange continues.
         server.fault = wants(OTHER)
         way.retrieve()
         assert asked == [(address, False), (address, True)]
@@ -179,7 +179,7 @@ class Refusing(socketserver.ThreadingTCPServer):
     [(407, llvs.PermissionDeniedError, 1), (403, llvs.PermissionDeniedError, 1), (429, llvs.BusyError, 5), (502, llvs.TransportError, 5)],
 )
 def test_a_proxy_that_does_not_connect(store: llvs.Store, status: int, error: type[llvs.Error], tries: int) -> None:
-    """What is encrypted goes through a tunnel that the proxy makes, or does not make."""
+    """Encrypted connections use a tunnel through the proxy, which it makes or refuses."""
     with Refusing(status) as proxy, llvs.Exchange(store, llvs.Remote("https+webdav://example.invalid/x/", proxy=proxy.url)) as way:
         with pytest.raises(error, match=f"the proxy answers {status}") as raised:
             way.retrieve()
@@ -219,7 +219,7 @@ def test_this_machine_is_reached_without_the_proxy_of_the_environment(server: Da
 @pytest.mark.parametrize("layout", ["packed", "interchange"])
 @pytest.mark.parametrize("status", [403, 405, 409, 423, 500])
 def test_what_interrupted_uploads_left_stops_nobody(store: llvs.Store, layout: str, status: int) -> None:
-    """Where it cannot be deleted, it stays."""
+    """If it cannot be deleted, it stays."""
     with DavServer() as server:
         server.folders |= {"/dav/notes", "/dav/notes/tmp"}
         server.files["/dav/notes/tmp/0123abcd"] = b"half"
@@ -292,7 +292,7 @@ def test_a_coordinator(server: DavServer, tmp_path: Path) -> None:
             b.attach(place)
 
 
-#: Closes 0 to 2, as daemons do, exchanges, and prints there; what it has to tell goes to another descriptor.
+#: Closes 0 to 2, as daemons do, exchanges, and prints there; the result goes to another descriptor.
 DAEMON = """
 import fcntl, os, sys
 import llvs

@@ -1,4 +1,4 @@
-"""Exchanges through a bucket, with every signature judged."""
+"""Exchanges through a bucket. Every signature is checked."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_keys_of_the_shared_file_are_read_again(faulty: Any, store: llvs.Store, 
 
 
 def test_a_list_of_other_objects_is_an_error(faulty: Any, store: llvs.Store) -> None:
-    """A place that looks empty would be filled anew."""
+    """Otherwise a place that looks empty would be filled again."""
     object = b"<Contents><Key>else/where</Key><Size>1</Size></Contents>"
     listed = b"<ListBucketResult><IsTruncated>false</IsTruncated>" + object + b"</ListBucketResult>"
     faulty.fault = lambda environ: ("200 OK", listed) if environ["REQUEST_METHOD"] == "GET" else None
@@ -178,7 +178,7 @@ def test_pages(bucket: Any, new_store: Any, store: llvs.Store) -> None:
 
 @pytest.mark.parametrize("says", ["501 Not Implemented", "412 Precondition Failed"])
 def test_exclusive_creation(faulty: Any, store: llvs.Store, says: str) -> None:
-    """Where the service does not know it, it is looked first; where somebody was faster, what is there is compared."""
+    """If the service does not support it, the library checks first; if another device was faster, the contents are compared."""
     exchange(store, faulty)
     store.make_version(store.most_recent_head, insert={"n": b"1"})
     faulty.fault = lambda environ: (says, b"") if "HTTP_IF_NONE_MATCH" in environ else None
@@ -198,7 +198,7 @@ def test_a_service_that_refuses_exclusive_creation_as_a_bad_request(faulty: Any,
         store.make_version(store.most_recent_head, insert={"n": b"1"})
         faulty.forget_requests()
         assert len(way.send().sent) == 1
-        # What it does not know is remembered: each file is looked for, and put once.
+        # It remembers that this is not supported: each file is checked for, and put once.
         assert [method for method, _ in faulty.requests if method in ("PUT", "HEAD")] == ["HEAD", "PUT"] * 2
     # A refusal of the file itself, with and without the header, stays one.
     store.make_version(store.most_recent_head, insert={"m": b"1"})
@@ -230,7 +230,7 @@ def judging_times(server: Any, says: str) -> list[str]:
 @pytest.mark.parametrize("says", ["RequestTimeTooSkewed", "AccessDenied", ""])
 @pytest.mark.parametrize("ahead", [-86_400, 3_600, 400 * 86_400])
 def test_a_clock_that_is_wrong_for_a_moment(faulty: Any, store: llvs.Store, new_store: Any, ahead: float, says: str) -> None:
-    """Requests are signed by the service's clock from its first refusal on, and go on when the clock is right again."""
+    """After the first refusal requests are signed with the service's clock, also when the own clock is right again."""
     refused = judging_times(faulty, says)
     faulty.ahead = ahead
     with llvs.Exchange(store, place(faulty)) as way:
@@ -487,7 +487,7 @@ def test_what_was_not_deleted_is_told(faulty: Any, answer: bytes, error: str) ->
 
 
 def test_an_answer_that_is_cut_short(faulty: Any) -> None:
-    """What it left unsaid is asked for one by one."""
+    """The objects that it does not report are requested one by one."""
     plan = llvs.testing.FaultPlan()
     cut = b"<DeleteResult><Error><Key>k</Key>"
     faulty.fault = lambda environ: ("200 OK", cut) if environ["REQUEST_METHOD"] == "POST" else None

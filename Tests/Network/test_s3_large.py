@@ -1,4 +1,4 @@
-"""Large files in a bucket: parts, uploads that go on in another process, and those that nobody goes on with."""
+"""Large files in a bucket: parts, uploads that another process resumes, and uploads that are abandoned."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from moved_clock import HURRIES
 from patience import PATIENCE, eventually
 from s3_server import KEY, SECRET, S3Server
 
-#: Of a value, whose file is larger by a third; the versions of a pack; and in how many parts the file goes.
+#: The size of a value, whose file is larger by a third; the versions of a pack; and the number of parts of the file.
 SIZE, VERSIONS, PARTS = 12 << 20, 14, 3
 DEVICE = HURRIES + """
 import sys
@@ -129,7 +129,7 @@ def run(server: Any, folder: Path, layout: str) -> subprocess.Popen[str]:
 
 
 def killed(server: Any, folder: Path, layout: str) -> Path:
-    """Where what is kept of the upload is, of a process that was killed while the last part was under way."""
+    """Returns where the state of the upload is stored, of a process that was killed while the last part was under way."""
     with llvs.Store(folder, file_mode=0o660) as store:
         fill(store, layout)
     last = PARTS if layout == "interchange" else 2
@@ -151,7 +151,7 @@ def killed(server: Any, folder: Path, layout: str) -> Path:
 @pytest.mark.parametrize("layout", ["interchange", "packed"])
 @pytest.mark.parametrize("what", ["kept", "forgotten", "not told", "damaged"])
 def test_an_upload_goes_on_in_another_process(faulty: Any, tmp_path: Path, new_store: Any, layout: str, what: str) -> None:
-    """Only the part that was under way is sent again. One that the service knows no more, or of which it does not tell, begins anew."""
+    """Only the part that was under way is sent again. An upload that the service no longer knows, or does not report, begins again."""
     folder, second = tmp_path / "device", new_store()
     kept = killed(faulty, folder, layout)
     if what == "damaged":
@@ -168,7 +168,7 @@ def test_an_upload_goes_on_in_another_process(faulty: Any, tmp_path: Path, new_s
     process = run(faulty, folder, layout)
     told, error = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0 and int(told) == (1 if layout == "interchange" else VERSIONS), error
-    # A pack that was cut, and is made anew, is smaller.
+    # A pack that was cut short, and is made again, is smaller.
     anew = PARTS if layout == "interchange" else 0 if what == "damaged" else 2
     assert len(parts(faulty)) == (1 if what == "kept" else anew)
     assert not list(folder.rglob("packs-*-session*"))
@@ -180,8 +180,8 @@ def test_an_upload_goes_on_in_another_process(faulty: Any, tmp_path: Path, new_s
 
 @pytest.mark.parametrize(("status", "is_there"), [("404 Not Found", True), ("200 OK", True), ("200 OK", False)])
 def test_an_answer_to_the_end_that_is_lost(faulty: Any, new_store: Any, status: str, is_there: bool) -> None:
-    """The service knows the upload no more, and says so at once, or behind a status that went out before. The object is there, or is sent
-    anew."""
+    """The service no longer knows the upload, and reports that at once, or after a status that was sent before. The object is there, or is
+    sent again."""
     store, second, told = new_store(), new_store(), []
     fill(store, "interchange")
 
@@ -264,7 +264,7 @@ def test_old_uploads_are_ended(faulty: Any, new_store: Any) -> None:
 
 
 def is_end(environ: dict[str, Any]) -> bool:
-    """Whether that asks to put the parts together."""
+    """Returns whether a request completes an upload."""
     return environ["REQUEST_METHOD"] == "POST" and "uploadId=" in environ["RAW_URI"]
 
 
@@ -281,7 +281,7 @@ def sent_elsewhere(store: llvs.Store) -> tuple[str, bytes]:
 
 @pytest.mark.parametrize("when", ["before", "at the end"])
 def test_others_write_as_many_bytes_under_the_same_name(faulty: Any, tmp_path: Path, when: str) -> None:
-    """What is told to be sent is there: the size alone does not say whose it is."""
+    """What was reported as sent is there: the size alone does not identify a file."""
     folder, met = tmp_path / "device", []
     killed(faulty, folder, "interchange")
     with llvs.Store(folder) as store:
@@ -325,7 +325,7 @@ def test_others_write_before_the_end_where_the_service_cannot_be_asked_to_look(f
 
 @pytest.mark.parametrize("page", [b"", b"<html><body>Sign in to this network.</body></html>", b"<ListPartsResult/>"])
 def test_another_answer_to_the_end(faulty: Any, new_store: Any, page: bytes) -> None:
-    """A success of somebody on the way says nothing."""
+    """A success from a program on the way has no meaning."""
     store, second = new_store(), new_store()
     fill(store, "interchange")
     faulty.fault = lambda environ: ("200 OK", page) if is_end(environ) else None

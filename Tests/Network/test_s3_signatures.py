@@ -1,6 +1,7 @@
-"""Signatures of requests to a bucket, and how they spell names, beside botocore: it signs what was sent anew, and spells the same names.
+"""Signatures of requests to a bucket, and the spelling of names, compared with botocore: it signs the same requests, and spells the same
+names.
 
-Its own names always run; the naughty strings where public inputs are (Tests/Python/public_inputs.py)."""
+Names of our own are always tested; the naughty strings if public inputs are available (Tests/Python/public_inputs.py)."""
 
 from __future__ import annotations
 
@@ -82,7 +83,7 @@ class Empty:
 
 
 class Speller:
-    """How botocore writes the path of an object."""
+    """Writes the path of an object as botocore does."""
 
     def __init__(self, server: S3Server) -> None:
         config = Config(s3={"addressing_style": "path"}, signature_version="s3v4")

@@ -334,7 +334,7 @@ def through(relay: Relay, real: SFTPServer, name: str, **options: Any) -> llvs.R
 
 
 def test_a_line_that_breaks_anywhere_while_sending(real: SFTPServer, relay: Relay, name: str, new_store: Any) -> None:
-    """What had been sent stays, nothing half is taken for whole, and the next exchange goes on."""
+    """Files that had been sent stay, incomplete ones are not taken for whole, and the next exchange continues."""
     for layout in ("packed", "interchange"):
         store, where = new_store(), f"{name}{layout[0]}"
         store.make_version(insert={"large": random.Random(2).randbytes(300_000)})

@@ -1,4 +1,4 @@
-"""Trouble of a server with one file: a problem of that file, and not the end of the exchange, unless the server is down."""
+"""A failure of a server with one file is a problem of that file, and does not end the exchange, unless the server is down."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_one_file_is_not_taken(remote: Any, new_store: Any, status: int) -> None
 
 
 def test_no_file_is_taken(remote: Any, new_store: Any) -> None:
-    """Where nothing may be written, that is the error."""
+    """If nothing may be written, that is the error."""
     store = new_store()
     for number in range(3):
         store.make_version(insert={"k": b"%d" % number}, root=True)

@@ -1,4 +1,4 @@
-"""WebDAV servers behind a real proxy that ends TLS, and servers that do not take a MOVE: what they are told instead."""
+"""WebDAV servers behind a real proxy that terminates TLS, and servers that refuse a MOVE: the library makes other requests instead."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dav_server import DavServer, Handler, on
 from servers import PASSWORD, USER, Server, TLSProxy
 
 
-#: What the proxy tells the server to be: the name that the client asks for, that name without its port, or the server's own.
+#: The Host that the proxy sends to the server: the name that the client asks for, that name without its port, or the server's own.
 HOSTS = {"name": "$http_host", "name without port": "$host", "inner": "$proxy_host"}
 
 
@@ -109,7 +109,7 @@ def test_a_server_that_does_not_move(server: DavServer, store: llvs.Store, new_s
 
 
 def test_an_upload_in_place_that_was_cut_short(server: DavServer, store: llvs.Store, new_store: Any) -> None:
-    """What came of it has the pack's name: readers do not take it for whole, and the next send replaces it."""
+    """The part that arrived has the pack's name: readers do not take it for whole, and the next send replaces it."""
     cut = [True]
 
     def fault(handler: Handler) -> bool:

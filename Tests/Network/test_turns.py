@@ -1,4 +1,4 @@
-"""What the usual run leaves out of a matrix of tests: Tests/Support/deep.py."""
+"""Which tests of a matrix the usual run leaves out: Tests/Support/deep.py."""
 
 from __future__ import annotations
 

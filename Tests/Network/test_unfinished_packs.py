@@ -1,4 +1,4 @@
-"""Merged packs that a line, or a server, does not take: what a device made itself goes all the same."""
+"""Merged packs that a connection or a server refuses: the device's own versions are sent nevertheless."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def save(store: llvs.Store, name: str, data: bytes = b"1") -> llvs.Version:
 
 
 def exchange(store: llvs.Store, place: str) -> int:
-    """How many versions were sent."""
+    """Exchanges, and returns how many versions were sent."""
     with llvs.Exchange(store, place) as way:
         way.retrieve()
         return len(way.send().sent)

@@ -1,4 +1,4 @@
-"""Exchanges through real WebDAV servers: the same tests on each."""
+"""Exchanges through real WebDAV servers, with the same tests on each."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_large_values(real: Server, new_store: Any) -> None:
 
 
 def test_requests(real: Server, store: llvs.Store, new_store: Any) -> None:
-    """What an exchange costs; docs/remote-files.md."""
+    """The requests of an exchange; docs/remote-files.md."""
     digest = real.name == "wsgidav-digest"
     exchange(store, real)
     with llvs.Exchange(store, place(real)) as way:
@@ -160,7 +160,7 @@ def test_changes_that_are_lost_are_written_anew(real: Server, store: llvs.Store,
 
 
 def test_published_at_the_same_time(real: Server, store: llvs.Store, new_store: Any) -> None:
-    """Between the listing and the publishing somebody else was faster: what is the same stays, what differs is replaced."""
+    """Another device was faster between the listing and the publishing: equal files stay, different ones are replaced."""
     second = new_store()
     exchange(store, real)
     exchange(second, real)

@@ -1,10 +1,10 @@
-"""What an entry of the list says: a defect, and the commands of the short run that have to notice it."""
+"""An entry of the list: a defect, and the commands of the short run that have to notice it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-#: What a defect would do to a user, or to whoever works on the library.
+#: The harm of a defect to a user, or to a maintainer.
 KINDS = {
     "lost version", "wrong merge", "wrong bytes", "wrong answer", "missed damage", "missed cut", "race", "deadlock", "leak",
     "unbounded cost", "wrong error", "wrong type", "told secret", "hostile input accepted", "broken example", "stale document",
@@ -18,9 +18,9 @@ class Command:
 
     #: swift, c, cpp, program, python, module, check, example or document: see the functions below.
     way: str
-    #: What is run.
+    #: The name of the test, script or file.
     name: str
-    #: What follows it on the command line.
+    #: Arguments after it on the command line.
     options: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -33,12 +33,12 @@ def swift(name: str) -> Command:
 
 
 def c(name: str, *options: str) -> Command:
-    """A program of Tests/C, by the name of its source without the ending."""
+    """A program of Tests/C, by the name of its source without the suffix."""
     return Command("c", name, options)
 
 
 def cpp(name: str) -> Command:
-    """A program of Tests/C in C++, which is compiled anew: for defects in the wrapper."""
+    """A program of Tests/C in C++, which is compiled again: for defects in the wrapper."""
     return Command("cpp", name)
 
 
@@ -53,7 +53,7 @@ def python(name: str, *options: str) -> Command:
 
 
 def check(name: str, *options: str) -> Command:
-    """A script of the tree that a suite runs, and that fails by its exit status."""
+    """A script of the tree that a suite runs, and that reports failure by its exit status."""
     return Command("check", name, options)
 
 
@@ -79,7 +79,7 @@ class Edit:
     file: str
     #: Occurs exactly once in the file.
     old: str
-    #: In a source of the engine `PLANTED` stands for the question whether this defect is switched on.
+    #: In a source of the engine, `PLANTED` stands for the expression that is true if this defect is switched on.
     new: str
 
 
@@ -93,7 +93,7 @@ class Defect:
     what: str
     edits: tuple[Edit, ...]
     noticed_by: tuple[Command, ...]
-    #: The command may hang: then it counts as noticed once it has run for this many seconds.
+    #: The command may hang: then the defect counts as noticed after this many seconds.
     hangs_after: int = 0
 
     @property

@@ -1,4 +1,4 @@
-"""Defects in what comes from others and goes to them: versions, packs, keys, links, servers."""
+"""Defects in data from and to other devices: versions, packs, keys, links, servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defects in how versions and values are merged."""
+"""Defects in merges of versions and values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defects in what is read: values, histories, indexes, projections, caches."""
+"""Defects in reading: values, histories, indexes, projections, caches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defects in how versions are stored: acknowledged too early, damaged unnoticed, lost on the way."""
+"""Defects in storing versions: acknowledged too early, damaged unnoticed, lost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DEFECTS = [
         also=(Edit(
             f"{MAKING}/Store+Appending.swift", "        let (replaced, othersWait) = publish(items)\n",
             "        let (replaced, othersWait) = publish(items)\n        if PLANTED { try makeDurable(items) }\n"),),
-        # What is built on it within the sync waits for that sync.
+        # A save on it during the sync waits for that sync.
         hangs_after=60),
     defect(
         "failed-sync-acknowledged", "lost version", "A commit whose sync failed is acknowledged like one whose sync succeeded.",

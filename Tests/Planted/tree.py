@@ -1,4 +1,4 @@
-"""Defects in what surrounds the code: documents, examples, files that mirror others, the rules of the sources, pages and tools."""
+"""Defects outside the code: documents, examples, mirrored files, rules of the sources, pages and tools."""
 
 from __future__ import annotations
 

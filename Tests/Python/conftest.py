@@ -1,4 +1,4 @@
-"""What all tests share: the package under test, profiles, and stores of every storage."""
+"""Fixtures of all tests: the package under test, profiles, and stores of every storage."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(ROOT / "Tests" / "Support"))
 
-# An installed package is what is tested (a wheel, say); else the sources, with the library of this tree.
+# If a package is installed (a wheel, for instance), it is tested; otherwise the sources, with the library of this tree.
 if importlib.util.find_spec("llvs") is None:
     sys.path.insert(0, str(ROOT / "bindings" / "python" / "src"))
     os.environ.setdefault("LLVS_LIBRARY", str(ROOT / "build" / "lib" / "libllvs.so"))
@@ -30,7 +30,7 @@ import strict_reader  # noqa: E402
 from deep import pytest_configure, pytest_testnodedown  # noqa: E402, F401 - hooks of pytest
 from sampling import pytest_runtest_makereport  # noqa: E402, F401 - a hook of pytest
 
-# Ctrl-C is ignored by what a shell starts in the background, and by all that this starts in turn: tests send it.
+# A shell makes background processes ignore Ctrl-C, and their children inherit that. Tests send it, so it is enabled.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -47,12 +47,12 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """The collector looks no more at what was made until now: tests that call it do so often."""
+    """Excludes the objects that exist now from garbage collection: tests call the collector often."""
     gc.collect()
     gc.freeze()
 
 
-# Tests that damage a folder on purpose, or put into it what no store writes.
+# Tests that damage a folder on purpose, or write files to it that no store writes.
 HOSTILE = {
     "test_problems_of_an_exchange",
     "test_the_folder_passes_behind_a_plan",
@@ -61,7 +61,7 @@ HOSTILE = {
     "test_what_is_refused_here_when_made_is_carried_when_it_comes",
     "test_interchange_files_are_the_json_that_is_json",
     "test_no_file_of_the_suite_is_a_version",
-    # Unpack a folder that 0.1 wrote, and do not exchange with it.
+    # These unpack a folder that 0.1 wrote, and do not exchange with it.
     "test_stores",
     "test_snapshot",
     "test_coordinator",
@@ -70,14 +70,14 @@ HOSTILE = {
 
 
 def exchange_folders(directory: Path) -> Iterator[Path]:
-    """The folders at or below a directory that an exchange wrote."""
+    """Yields the folders at or below a directory that an exchange wrote."""
     for path, names, _ in os.walk(directory):
         if "versions" in names and "changes" in names:
             yield Path(path)
 
 
 def refusals(directory: Path) -> list[str]:
-    """What another implementation does not read of the folders at or below a directory."""
+    """Returns what another implementation refuses in the folders at or below a directory."""
     refused = []
     for folder in exchange_folders(directory):
         try:
@@ -89,7 +89,7 @@ def refusals(directory: Path) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def others_can_read(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Whatever a test leaves in a folder, or had there when an exchange was closed, the other implementation can read."""
+    """Checks that the other implementation can read every folder, at the end of a test and when an exchange is closed."""
     refused: list[str] = []
 
     def close(exchange: llvs.Exchange, close: Callable[[llvs.Exchange], None] = llvs.Exchange.close) -> None:
@@ -109,7 +109,7 @@ def others_can_read(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
 
 
 class Places:
-    """Where a store of some storage rests, to be opened more than once."""
+    """The path of a store of some storage, which can be opened more than once."""
 
     def __init__(self, kind: str, directory: Path) -> None:
         self.kind = kind
@@ -118,7 +118,7 @@ class Places:
         self.count = 0
 
     def open(self, **options: Any) -> llvs.Store:
-        """Opens the store of this place; a memory store is a new one each time."""
+        """Opens the store; a memory store is a new one each time."""
         if self.kind == "file":
             return llvs.Store(self.directory / "store.llvs", durability="normal", **options)
         if self.kind == "sqlite":
@@ -129,7 +129,7 @@ class Places:
 
     @property
     def lasts(self) -> bool:
-        """Whether what was written is there after closing."""
+        """Whether the contents remain after closing."""
         return self.kind != "memory"
 
 
@@ -151,14 +151,14 @@ def store(place: Places) -> Iterator[llvs.Store]:
 
 @pytest.fixture
 def memory() -> Iterator[llvs.Store]:
-    """An open memory store, where the storage does not matter."""
+    """An open memory store, for tests to which the storage does not matter."""
     with llvs.Store(storage="memory") as opened:
         yield opened
 
 
 @pytest.fixture
 def new_store() -> Iterator[Callable[[], llvs.Store]]:
-    """Makes memory stores, all closed in the end."""
+    """Makes memory stores that are closed at the end."""
     made: list[llvs.Store] = []
 
     def make() -> llvs.Store:

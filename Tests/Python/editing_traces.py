@@ -1,11 +1,11 @@
-"""Merges the texts of recorded editing sessions by the model, and counts how many merges come to what the people saw.
+"""Merges the texts of recorded editing sessions by the model, and counts the merges that equal what the people saw.
 
     editing_traces.py <trace.json.gz>...
 
-A trace is a graph of transactions of single keystrokes, some with two parents: github.com/josephg/editing-traces, concurrent traces. The
-text at each transaction, which is the truth, is made by a sequence CRDT (Fugue); that it comes to the text which the trace says is checked.
-For each transaction with two parents the texts of both are merged over the text of their best common ancestors (over a virtual base if
-there are several), and what comes out is compared with the text that the transaction was made on.
+A trace is a graph of transactions of single keystrokes, some with two parents: github.com/josephg/editing-traces, concurrent traces. A
+sequence CRDT (Fugue) computes the expected text at each transaction; its last text has to be that of the trace. For each transaction with
+two parents, the texts of both are merged over the text of their best common ancestor (over a virtual base if there are several), and the
+result is compared with the expected text.
 
 The specification (texts.md) claims 2,258 of 2,258 equal merges of `friendsforever` and 3,619 of 3,628 of `clownschool`, and the model gives
 these. It takes some minutes for each.
@@ -20,7 +20,7 @@ from typing import Any, Iterator
 
 from documents.text import merge_text
 
-#: Versions as bits of a number.
+#: Sets of versions, as bits of a number.
 Versions = int
 
 
@@ -36,7 +36,7 @@ class Trace:
         self.above: list[Versions] = []
 
     def replay(self) -> Iterator[tuple[int, str]]:
-        """Makes all versions, and yields those with two parents, with the text of these."""
+        """Makes all versions, and yields those with two parents, each with its text."""
         uses = [step["numChildren"] for step in self.steps]
         texts: dict[int, list[int]] = {}
         for number, step in enumerate(self.steps):
@@ -66,7 +66,7 @@ class Trace:
             raise SystemExit("the trace does not come to the text that it says")
 
     def insert(self, number: int, above: Versions, letters: list[int], place: int, text: str) -> None:
-        """Inserts a letter behind the one before it, or before the one that stands behind that already."""
+        """Inserts a letter after the one before it; or before the letter that already follows that one."""
         known, before = above | 1 << number, letters[place - 1] if place else 0
         new = len(self.letters)
         self.letters.append(text)
@@ -87,7 +87,7 @@ class Trace:
         return [letter for letter in letters if known >> self.makers[letter] & 1]
 
     def letters_at(self, above: Versions) -> list[int]:
-        """The letters that stand at a set of versions, in their order."""
+        """Returns the letters that exist at a set of versions, in order."""
         found: list[int] = []
         todo = [(0, False)]
         while todo:
@@ -119,7 +119,7 @@ class Merges:
         return self.texts[version]
 
     def bases(self, one: Versions, other: Versions) -> list[int]:
-        """The best common ancestors, oldest first."""
+        """Returns the best common ancestors, oldest first."""
         common, found = one & other, []
         while common:
             found.append(common.bit_length() - 1)
@@ -127,7 +127,7 @@ class Merges:
         return sorted(found)
 
     def base(self, one: Versions, other: Versions) -> str:
-        """The text of the only base, or the virtual one of several."""
+        """Returns the text of the only base, or the virtual one of several."""
         if (one, other) not in self.made:
             first, *others = self.bases(one, other)
             text, above = self.text(first), self.trace.above[first]
@@ -139,7 +139,7 @@ class Merges:
 
 
 def merged(base: str, newer: str, older: str) -> tuple[str, bool]:
-    """What comes of a merge, and whether something was told."""
+    """Returns the result of a merge, and whether it has records."""
     if newer == base:
         return older, False
     if older in (base, newer):

@@ -1,4 +1,4 @@
-"""Authors parts of a file storage's records, from docs/format.md alone. `format_reader` reads them."""
+"""Writes parts of a file storage's records, from docs/format.md alone. `format_reader` reads them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import format_reader as reader
 
 
 def inserts(id: str, changes: list[tuple[bytes, bytes]]) -> tuple[bytes, bytes]:
-    """The table and the bodies of a record of version `id` that inserts some values of at most 127 bytes, whose ids are as short."""
+    """Returns the table and the bodies of a record of version `id` that inserts values. Ids and values have at most 127 bytes."""
     entries = bodies = b""
     for key, value in changes:
         entries += struct.pack("<BB", reader.INSERT, len(key)) + key + struct.pack("<B", len(value))

@@ -3,8 +3,8 @@
     store = read_store(Path("notes.llvs"))
     store.versions["..."].predecessors, store.state("..."), store.problems
 
-It follows the page's order and names: the directory, segments, blobs, then records. Only what the page calls a version that is *here* is in
-`versions`; the others are in `pending`.
+It follows the page's order and names: the directory, segments, blobs, then records. `versions` has only versions that are *here* as the
+page defines it; the others are in `pending`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def checksum(*pieces: bytes) -> int:
 
 @functools.lru_cache(maxsize=256)
 def _checksum(*pieces: bytes) -> int:
-    """Of the same bytes, as in copies of a store, it is computed once."""
+    """Computed once for the same bytes, which copies of a store contain."""
     crc = 0xFFFFFFFF
     table = _CRC
     for piece in pieces:
@@ -54,11 +54,11 @@ def _checksum(*pieces: bytes) -> int:
 
 
 class Damage(Exception):
-    """Bytes that are not what was written."""
+    """Bytes that differ from those that were written."""
 
 
 class NewerFormat(Exception):
-    """The store, or a record in it, was written by a newer library."""
+    """A newer library wrote the store, or a record in it."""
 
     def __init__(self, what: str, version: Optional[str] = None) -> None:
         super().__init__(what)
@@ -66,11 +66,11 @@ class NewerFormat(Exception):
 
 
 class NotAStore(Exception):
-    """Something else is there."""
+    """The directory is not a store."""
 
 
 class Cursor:
-    """Reads forward, and checks every length against what is left."""
+    """Reads forward, and checks every length against the rest."""
 
     def __init__(self, data: bytes) -> None:
         self.data, self.at = data, 0
@@ -104,7 +104,7 @@ class Cursor:
         raise Damage("a varint of more than 10 bytes")
 
     def count(self, size: int = 1) -> int:
-        """A count of things of at least `size` bytes each."""
+        """Reads the count of entries of at least `size` bytes each."""
         number = self.varint()
         if number * size > self.left:
             raise Damage(f"{number} things do not fit into {self.left} bytes")
@@ -133,7 +133,7 @@ class Cursor:
 
 
 class Change(NamedTuple):
-    """One entry of a change table, with where its bytes are."""
+    """One entry of a change table, and the location of its bytes."""
 
     kind: int
     id: bytes
@@ -144,9 +144,9 @@ class Change(NamedTuple):
     digest: Optional[bytes] = None
     #: For preserve: the version that stored the bytes.
     version: Optional[str] = None
-    #: Where the body begins, from the start of the bodies.
+    #: The offset of the body, from the start of the bodies.
     offset: int = 0
-    #: The body is a difference from an earlier value.
+    #: Whether the body is a difference from an earlier value.
     is_difference: bool = False
 
 
@@ -165,18 +165,18 @@ class Version:
     bodies: bytes
     header_checksum: int
     length: int
-    #: By tag: all of them ignorable, or the record is of a newer format.
+    #: By tag. All of them can be ignored, or the record has a newer format.
     extensions: dict[int, bytes] = field(default_factory=dict)
     values: dict[bytes, bytes] = field(default_factory=dict)
     #: Stored bytes of values that are differences: `value_differences` reads them.
     differences: dict[bytes, bytes] = field(default_factory=dict)
-    #: Value ids whose bytes are not what was written.
+    #: Value ids whose bytes are damaged.
     damaged: set[bytes] = field(default_factory=set)
-    #: What it says that is not so.
+    #: Statements of the record that are wrong.
     problems: list[str] = field(default_factory=list)
 
     def branch(self) -> Optional[str]:
-        """The branch that it is on."""
+        """The branch in its metadata."""
         try:
             name = json.loads(self.metadata[b"__llvs_branch"])
         except (KeyError, ValueError):
@@ -337,7 +337,7 @@ def _read_entry(page: Cursor, dependencies: tuple[str, ...], offset: int, has_di
 
 
 def read_blob(path: Path, digest: Optional[bytes] = None) -> bytes:
-    """The value in a blob file; raises Damage, FileNotFoundError, NewerFormat. `digest`: what the change that names it tells."""
+    """Returns the value in a blob file; raises Damage, FileNotFoundError, NewerFormat. `digest`: the one in the change that names it."""
     data = path.read_bytes()
     header = data[:64]
     if len(header) < 64:
@@ -369,19 +369,19 @@ def read_blob(path: Path, digest: Optional[bytes] = None) -> bytes:
 
 @dataclass
 class Segment:
-    """What a segment file holds."""
+    """The contents of a segment file."""
 
-    #: Each with whether it is whole: else it counts in the parts that match their own checksums.
+    #: Records, each with whether it is whole. If not, only the parts count that match their own checksums.
     records: list[tuple[bytes, bool]] = field(default_factory=list)
-    #: Where damage begins and what it is.
+    #: The offset and the description of each damage.
     damages: list[tuple[int, str]] = field(default_factory=list)
-    #: Where the tail begins, None when there is none.
+    #: The offset of the tail, None if there is none.
     tail: Optional[int] = None
     sealed: bool = False
 
 
 def _frame_header(data: bytes, at: int, segment: bytes) -> Optional[tuple[int, int, int, int]]:
-    """(kind, body size, checksum, marks) of a valid frame header."""
+    """Returns (kind, body size, checksum, marks) of a valid frame header."""
     header = data[at : at + 48]
     if len(header) < 48 or header[:4] != b"\xa7LVF" or header[8:24] != segment:
         return None
@@ -392,7 +392,7 @@ def _frame_header(data: bytes, at: int, segment: bytes) -> Optional[tuple[int, i
 
 
 def _synced_end(data: bytes, at: int, segment: bytes) -> int:
-    """Before this place all frames were synced, as those from a valid one on say."""
+    """Returns the offset before which all frames were synced, as the valid frames from `at` on report."""
     synced = 0
     while (frame := _frame_header(data, at, segment)) is not None:
         if frame[3] & 1 or frame[0] == 2:
@@ -402,7 +402,7 @@ def _synced_end(data: bytes, at: int, segment: bytes) -> int:
 
 
 def read_segment(path: Path) -> Optional[Segment]:
-    """The records of a segment file; None when it is not there yet, or is not to be read."""
+    """Returns the records of a segment file; None if it is incomplete so far, or is not a segment."""
     data = path.read_bytes()
     name = path.name
     segment = Segment()
@@ -431,7 +431,7 @@ def read_segment(path: Path) -> Optional[Segment]:
 
     at = 64
     frames = 0
-    whole = len(data) if segment.sealed else 0  # frames before it were whole once
+    whole = len(data) if segment.sealed else 0  # frames before this offset were whole once
     while at < len(data):
         frame = _frame_header(data, at, id)
         if frame is not None and frame[1] <= len(data) - at - 48:
@@ -480,7 +480,7 @@ def _magics(data: bytes, at: int) -> Iterator[int]:
 
 
 def _other_frame(segment: Segment, at: int, kind: int, body: bytes, body_checksum: int, was_whole: bool) -> bool:
-    """Whether a frame that is neither batch nor seal is passed over."""
+    """Returns whether to skip a frame that is neither a batch nor a seal."""
     matches = checksum(body) == body_checksum
     if kind == 3 or kind >= 128:
         if not matches and was_whole:
@@ -492,7 +492,7 @@ def _other_frame(segment: Segment, at: int, kind: int, body: bytes, body_checksu
 
 
 def _batch(body: bytes, table_checksum: int, was_whole: bool) -> Optional[list[tuple[bytes, bool]]]:
-    """The records of a batch, each with whether it is whole; None: the frame is bad."""
+    """Returns the records of a batch, each with whether it is whole; None if the frame is bad."""
     if len(body) < 4:
         return None
     count = int.from_bytes(body[:4], "little")
@@ -518,7 +518,7 @@ def _batch(body: bytes, table_checksum: int, was_whole: bool) -> Optional[list[t
 
 @dataclass
 class Store:
-    """All that the files of a store say."""
+    """Everything in the files of a store."""
 
     versions: dict[str, Version] = field(default_factory=dict)
     pending: dict[str, Version] = field(default_factory=dict)
@@ -531,11 +531,11 @@ class Store:
     largest_batch: int = 0
 
     def value(self, version: str, id: bytes) -> bytes:
-        """The bytes that a version stored."""
+        """Returns the bytes that a version stored."""
         return self.versions[version].values[id]
 
     def state(self, version: str) -> dict[bytes, str]:
-        """Which version's bytes prevail, by value id."""
+        """Returns the versions whose bytes prevail, by value id."""
         chain = [version]
         while self.versions[chain[-1]].predecessors:
             chain.append(self.versions[chain[-1]].predecessors[0])
@@ -552,7 +552,7 @@ class Store:
         return state
 
     def heads(self) -> set[str]:
-        """Versions without successors."""
+        """Returns versions without successors."""
         return set(self.versions) - {id for version in self.versions.values() for id in version.predecessors}
 
 
@@ -587,7 +587,7 @@ def read_store(directory: Path) -> Store:
                 version = read_record(record)
                 _read_values(directory, version)
             except FileNotFoundError:
-                version = read_record(record)  # its blobs are not here: it waits
+                version = read_record(record)  # its blobs are missing, so it is pending
                 store.pending[version.id] = version
                 continue
             except NewerFormat as newer:
@@ -608,7 +608,7 @@ def read_store(directory: Path) -> Store:
         elif not version.damaged and identity(version) != identity(other):
             store.problems.append(f"two versions {version.id}")
             found[version.id] = min(version, other, key=identity)
-    # Here are those whose predecessors and dependencies are here, again and again.
+    # Repeat: a version is here if its predecessors and dependencies are here.
     left = found
     while True:
         ready = [
@@ -630,7 +630,7 @@ def read_store(directory: Path) -> Store:
 
 
 def _read_differences(met: list[Version]) -> None:
-    """Makes the values that are differences, of all versions that were met."""
+    """Decodes the values that are differences, in all versions that were read."""
     import value_differences as d
 
     by_id: dict[str, list[Version]] = {}
@@ -638,7 +638,7 @@ def _read_differences(met: list[Version]) -> None:
         by_id.setdefault(version.id, []).append(version)
 
     def way(version: Version, id: bytes) -> list[tuple[Version, bytes]]:
-        """The versions from the value to the one that is stored whole, each with its stored bytes; the last has none."""
+        """Returns the versions from the value to the one that is stored whole, each with its stored bytes; the last has none."""
         steps: list[tuple[Version, bytes]] = []
         size = total = version.changes[id].size
         while id in version.differences:
@@ -715,7 +715,7 @@ def _read_value(directory: Path, version: Version, change: Change) -> bytes:
 
 
 def identity(version: Version) -> bytes:
-    """The identity digest."""
+    """Returns the identity digest."""
 
     def text(id: str) -> bytes:
         return struct.pack("<H", len(id)) + id.encode()

@@ -1,4 +1,4 @@
-"""What the headers declare, as scripts/lib/read_header.py reads them."""
+"""The declarations of the headers, as scripts/lib/read_header.py reads them."""
 
 import sys
 from pathlib import Path

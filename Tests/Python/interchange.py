@@ -1,4 +1,4 @@
-"""Version files of the interchange layout, to and from the reference model, and a transport that carries them."""
+"""Converts version files of the interchange layout to and from the reference model, and a transport that carries them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reference import Change, Preserve, PreserveRemoval, Remove, Set, Version
 
 
 def version_file(version: Version) -> bytes:
-    """The file versions/<id>."""
+    """Returns the file versions/<id>."""
     content: dict[str, Any] = {"identifier": version.id}
     if version.predecessors:
         names = ("idOfFirst", "idOfSecond")
@@ -25,7 +25,7 @@ def version_file(version: Version) -> bytes:
 
 
 def changes_file(version: Version, inserted: Iterable[bytes] = ()) -> bytes:
-    """The file changes/<id>; ids in `inserted` are labelled so."""
+    """Returns the file changes/<id>; ids in `inserted` have the label insert."""
     inserted = set(inserted)
     content: list[dict[str, Any]] = []
     for id, change in sorted(version.changes.items()):
@@ -43,7 +43,7 @@ def changes_file(version: Version, inserted: Iterable[bytes] = ()) -> bytes:
 
 
 def read_version(version_json: bytes, changes_json: bytes) -> tuple[Version, dict[bytes, str]]:
-    """A version from its two files, and the labels of its changes."""
+    """Returns a version from its two files, and the labels of its changes."""
     content = json.loads(version_json)["version"]
     predecessors = tuple(content["predecessors"][name] for name in ("idOfFirst", "idOfSecond") if name in content.get("predecessors", {}))
     flat = content["metadata"]
@@ -65,7 +65,7 @@ def read_version(version_json: bytes, changes_json: bytes) -> tuple[Version, dic
 
 
 class DictTransport(llvs.Transport):
-    """A place in this process: two dicts. Also keeps what was sent last."""
+    """A place in this process: two dicts. It also records what was sent last."""
 
     name = "dict"
 
@@ -90,6 +90,6 @@ class DictTransport(llvs.Transport):
         self.sent.extend(files)
 
     def put(self, version: Version, inserted: Iterable[bytes] = ()) -> None:
-        """Puts a version of the model there; ids in `inserted` are labelled so."""
+        """Puts a version of the model there; ids in `inserted` have the label insert."""
         self.changes[version.id] = changes_file(version, inserted)
         self.versions[version.id] = version_file(version)

@@ -1,15 +1,15 @@
-"""Finds merges in which an edit loses to the very value that it had overwritten.
+"""Finds merges in which an edit loses to the value that it had overwritten.
 
     overwritten.py [--histories N] [--seed S] [--engine] [--show]
 
-Two or three devices edit two members of one object and merge across each other. Each edit writes a number that no other edit writes. If a
-number stands in a merge, and on one of its sides stands a number that replaced it, in one edit or several, that is a fault. The script
-counts the histories with a fault and shows the first of them, shortened. The exit status is 1 if there is any.
+Two or three devices edit two members of one object and merge with one another. Each edit writes a number that no other edit writes. It is a
+fault if a merge has a number that one of its sides had replaced, in one edit or several. The script counts the histories with a fault and
+shows the first of them, shortened. The exit status is 1 if there is any.
 
 It also counts the histories in which such an edit had lost to a third number before, on a side: recency is that of the whole object, so
-three edits of one member can each beat the next. The merges record those as conflicts.
+three edits of one member can each win over the next one. The merges record those as conflicts.
 
-What merges give is told by the model in `documents`; with --engine also by the library, which must give the same.
+The model in `documents` merges; with --engine also the library, which must give the same.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ RULES = b'{"merge":1,"ids":{"a":"auto"}}'
 
 
 class Step(NamedTuple):
-    """What a device does: it edits members of its object, or it merges what another device has."""
+    """A step of a device: it edits members of its object, or it merges a version of another device."""
 
     device: int
-    #: Empty for a merge.
+    #: The members that it edits; empty for a merge.
     members: str = ""
-    #: The device that it merges with, and how many of its versions have not arrived yet.
+    #: The device with which it merges, and how many of that one's versions have not arrived yet.
     other: int = 0
     late: int = 0
 
@@ -43,7 +43,7 @@ class Step(NamedTuple):
 
 
 def random_steps(seed: int) -> list[Step]:
-    """The steps of one history of two or three devices."""
+    """Returns the steps of one history of two or three devices."""
     chance = random.Random(seed)
     devices = chance.randrange(2, 4)
     steps = []
@@ -58,23 +58,23 @@ def random_steps(seed: int) -> list[Step]:
 
 
 class Run:
-    """One history by the model. `faults` has of each fault the merge, the member, and the number that stands."""
+    """One history by the model. `faults` has for each fault the merge, the member, and the number in the result."""
 
     def __init__(self, steps: list[Step]) -> None:
         self.graph, self.rules = Graph(), r.parse_schema(RULES).rules("a")
-        #: Of each edit, the numbers that it replaced.
+        #: By edit, the numbers that it replaced.
         self.replaced: dict[str, dict[str, int]] = {}
         self.merges: dict[str, tuple[str, str]] = {}
-        #: The step, the version that it made, and what that stands on.
+        #: The step, the version that it made, and the predecessors of that.
         self.told: list[tuple[Step, str, tuple[str, ...]]] = []
         self.faults: list[tuple[str, str, int]] = []
-        #: The same, where the edit had lost to a third number before.
+        #: The same for edits that had lost to a third number before.
         self.roundabout: list[tuple[str, str, int]] = []
-        #: Of them those which no record of this or an earlier merge is about.
+        #: The merges among them for which neither their records nor those of an earlier merge name the member.
         self.untold: list[str] = []
         self.recorded: dict[str, set[str]] = {}
         self.graph.add("o", 1.0, (), {"a": Held(b'{"p":0,"q":0}', (1.0, "o"), "o")})
-        #: Where each device was, in the order of time.
+        #: The versions of each device, in order of time.
         been = [["o"] for _ in range(3)]
         for number, step in enumerate(steps, 1):
             at = been[step.device][-1]
@@ -83,12 +83,12 @@ class Run:
                 been[step.device].append(made)
 
     def value(self, version: str) -> dict[str, int]:
-        """What the object is at a version."""
+        """Returns the object at a version."""
         made: dict[str, int] = json.loads(self.graph.states[version]["a"].data)
         return made
 
     def edit(self, number: int, step: Step, at: str) -> str:
-        """Each member gets a number that was nowhere before."""
+        """Writes a new number to each member, which no other edit writes."""
         value, name, time = self.value(at), f"e{number}", 1.0 + number
         self.replaced[name] = {member: value[member] for member in step.members}
         data = json.dumps({**value, **{member: 10 * number + "pq".index(member) for member in step.members}}, separators=(",", ":"))
@@ -97,14 +97,14 @@ class Run:
         return name
 
     def merge(self, number: int, step: Step, a: str, arrived: list[str]) -> Optional[str]:
-        """The merge that the device makes; the version that it goes forward to; or nothing."""
+        """Returns the merge that the device makes, or the version to which it fast-forwards; None if there is nothing to do."""
         above, b = self.graph.above, arrived[-1] if arrived else "o"
         if b in above[a]:
             return None
         if a in above[b]:
             return b
         if (above[a] ^ above[b]) <= self.merges.keys():
-            return None  # two answers to one question: not merged by rules
+            return None  # two merges of the same two versions: not merged by rules
         name, time = f"m{number}", max(self.graph.times[a], self.graph.times[b]) + 1e-6
         outcome = self.graph.merge("a", a, b, self.rules)
         assert outcome.held is not None
@@ -123,7 +123,7 @@ class Run:
         return name
 
     def is_made_of(self, number: int, other: int, member: str) -> bool:
-        """Whether an edit, or several in a row, replaced one number by another."""
+        """Returns whether an edit, or several in a row, replaced one number by another."""
         while number != other and number:
             number = self.replaced[f"e{number // 10}"][member]
             if number == other:
@@ -132,7 +132,7 @@ class Run:
 
 
 def shortened(steps: list[Step]) -> list[Step]:
-    """As few of the steps as show a fault."""
+    """Returns as few of the steps as still show a fault."""
     index = 0
     while index < len(steps):
         fewer = steps[:index] + steps[index + 1 :]
@@ -146,7 +146,7 @@ def shortened(steps: list[Step]) -> list[Step]:
 
 
 def differences(run: Run) -> list[str]:
-    """The versions that hold something else by the library than by the model."""
+    """Returns the versions whose contents differ between the library and the model."""
     import llvs
 
     found = []
@@ -164,14 +164,14 @@ def differences(run: Run) -> list[str]:
 
 
 def told(run: Run) -> str:
-    """The history, step by step."""
+    """Returns the history, step by step."""
     lines = [f"  {name} on {' and '.join(on)}: {step}: {run.graph.states[name]['a'].data.decode()}" for step, name, on in run.told]
     lines += [f"  In {name} {member} is {stands}, which an edit behind it replaced." for name, member, stands in run.faults]
     return "\n".join(lines)
 
 
 def main() -> int:
-    """The command."""
+    """Runs the command."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--histories", type=int, default=1500, help="how many (1500)")
     parser.add_argument("--seed", type=int, default=0, help="the first one's seed (0)")

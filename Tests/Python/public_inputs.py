@@ -1,7 +1,7 @@
-"""Where public test inputs lie, of which none is a part of this project: JSONTestSuite, naughty strings, addresses, files of age, zips.
+"""Where to find public test inputs, which are not a part of this project: JSONTestSuite, naughty strings, addresses, files of age, zips.
 
-LLVS_CONFORMANCE names the folder; else it is the folder `shared/conformance` beside the checkout. Tests that need it are skipped where
-there is none.
+LLVS_CONFORMANCE names the folder; by default it is `shared/conformance` beside the checkout. Tests that need it are skipped if it does not
+exist.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ FOLDER = Path(os.environ.get("LLVS_CONFORMANCE") or Path(__file__).resolve().par
 
 
 def needed(name: str) -> pytest.MarkDecorator:
-    """A mark for tests that need one of its folders."""
+    """Returns a mark for tests that need one of its folders."""
     where = f"{FOLDER / name} is not there: LLVS_CONFORMANCE names the folder of public test inputs"
     return pytest.mark.skipif(not (FOLDER / name).is_dir(), reason=where)
 
 
 def naughty() -> list[str]:
-    """The naughty strings, without the empty one."""
+    """Returns the naughty strings, without the empty one."""
     found: list[str] = json.loads((FOLDER / "naughty-strings" / "blns.json").read_text())
     assert len(found) > 400
     return [text for text in dict.fromkeys(found) if text]
 
 
-#: Unicode's own test files: Debian's package unicode-data, or a folder with the same names that LLVS_UNICODE_DATA names.
+#: Unicode's own test files: Debian's package unicode-data, or a folder with the same names, which LLVS_UNICODE_DATA names.
 UNICODE = Path(os.environ.get("LLVS_UNICODE_DATA") or "/usr/share/unicode")
 
 
 def unicode_lines(name: str) -> list[str]:
-    """The lines of a file of Unicode's, without comments and without those that are empty then."""
+    """Returns the lines of a file of Unicode's, without comments and empty lines."""
     packed = UNICODE / f"{name}.bz2"
     data = bz2.decompress(packed.read_bytes()) if packed.exists() else (UNICODE / name).read_bytes()
     return [line for line in (line.partition("#")[0].strip() for line in data.decode("utf-8").splitlines()) if line]

@@ -1,4 +1,4 @@
-"""Random documents, edits of them, and rules for them: small alphabets, so that equal parts, moves and conflicts are frequent."""
+"""Random documents, edits of them, and rules for them. Alphabets are small, so that equal parts, moves and conflicts are frequent."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ POINTERS = ["", "/id", "/k", "/n", "/a", "/0", "/a~1b"]
 
 
 class Spelled:
-    """A number that is written as it is spelled."""
+    """A number that is written in a given spelling."""
 
     def __init__(self, text: str) -> None:
         self.text = text
 
 
 def dumps(value: Any, comma: str = ",", colon: str = ":", ascii_only: bool = False) -> str:
-    """JSON text; numbers as they are spelled."""
+    """Returns JSON text; numbers keep their spelling."""
     if isinstance(value, Spelled):
         return value.text
     if isinstance(value, dict):
@@ -35,7 +35,7 @@ def dumps(value: Any, comma: str = ",", colon: str = ":", ascii_only: bool = Fal
 
 
 class Generator:
-    """Makes documents and rules by a source of random numbers, which may be hypothesis's."""
+    """Makes documents and rules from a source of random numbers, for instance hypothesis's."""
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
@@ -141,7 +141,7 @@ class Generator:
         return patterns
 
     def forms(self) -> Any:
-        """Which member tells the form, and renames: sometimes such that rules refuse."""
+        """Returns the member with the form number, and renames: sometimes such that the rules refuse them."""
         def pointer() -> str:
             return "".join("/" + self.rng.choice(["a", "b", "id", "k", "n", "t", "a~1b"]) for _ in range(self.rng.choice([1, 1, 1, 2])))
 
@@ -165,7 +165,7 @@ class Generator:
         return dumps(value, comma, colon, self.rng.randrange(4) == 0).encode()
 
     def case(self) -> tuple[Any, list[Optional[bytes]]]:
-        """Rules for any id, and the texts of base, newer and older."""
+        """Returns rules for any id, and the texts of base, newer and older."""
         rules = self.rules()
         top = rules if isinstance(rules, str) else rules.get("", "auto")
         kind = top if isinstance(top, str) else top.get("as", "auto")

@@ -6,12 +6,12 @@ import random
 
 from documents import tokens as k
 
-#: Words of all kinds, and what stands between them.
+#: Words of all kinds, and the characters between them.
 WORDS = [
     "a", "b", "the", "milk", "10:30", "3.50", "https://a.b/c", "é", "e\u0301", "日本", "茶", "か\u3099", "갔다", "왔다", "🏳️\u200d🌈", "👍🏽",
     "🇩🇪", "-", "...", "\u0301", "\u200d",
 ]  # fmt: skip
-#: Texts that mix line ends. (With `\\n` and `\\r` a blank line may come behind a line that ends in `\\r`, and is no line then.)
+#: Texts with mixed line ends. (With `\\n` and `\\r`, a blank line may follow a line that ends in `\\r`, and then is not a line.)
 MIXED = [["\n", "\r\n"], ["\r", "\r\n"]]
 Texts = tuple[str, str, str]
 
@@ -23,7 +23,7 @@ class Writer:
         self.chance = chance
         self.number = 0
         self.words = WORDS[: chance.choice([3, 9, len(WORDS)])]
-        #: Whether lines end in one way, in several ones, or are glued without spaces.
+        #: Whether lines end in one way or several, or are joined without spaces.
         self.ends = chance.choice([["\n"], ["\n"], ["\r\n"], ["\r"], *MIXED])
         self.spaces = chance.choice([[" "], [" ", " ", "\t", "\u3000", "  "], [" ", ""]])
 
@@ -41,7 +41,7 @@ class Writer:
         return k.split_end(text)[0] if self.chance.randrange(3) == 0 else text
 
     def end(self, line: str) -> str:
-        """The end of a line: mostly the same one if texts mix them."""
+        """Returns the end of a line. In texts with mixed line ends most lines have the same one."""
         return self.chance.choice(self.ends) if self.chance.randrange(20) == 0 else self.ends[sum(map(ord, line)) % len(self.ends)]
 
     def edited(self, lines: list[str]) -> list[str]:
@@ -68,11 +68,11 @@ class Writer:
     def three(self) -> Texts:
         base = [self.line() for _ in range(self.chance.randrange(9))]
         if self.chance.randrange(3) == 0:
-            # Both edit the same lines.
+            # Both sides edit the same lines.
             base = [" ".join(self.word() for _ in range(self.chance.randrange(4, 10))) for _ in range(self.chance.randrange(1, 3))]
             x, y = ([self.edited_line(line) for line in base] for _ in "xy")
             return self.text(base), self.text(x), self.text(y)
         x, y = self.edited(base), self.edited(base)
         if self.chance.randrange(4) == 0:
-            y = self.edited(x)  # Both have edits in common.
+            y = self.edited(x)  # Both sides have some equal edits.
         return self.text(base), self.text(x), self.text(y)

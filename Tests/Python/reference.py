@@ -1,7 +1,7 @@
-"""What the store means, as plainly as it can be said: a reference model in pure Python, written from the semantics.
+"""The semantics of the store, stated as plainly as possible: a reference model in pure Python.
 
-Whole states are dicts, ancestors are sets, everything is computed anew: slow, and easy to check by reading. The tests compare the
-library with it on random histories, and the vectors in Tests/Vectors are made from it.
+States are dicts, ancestors are sets, and nothing is computed incrementally: it is slow, and easy to check by reading. Tests compare the
+library with it on random histories, and it makes the vectors in Tests/Vectors.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import struct
 from dataclasses import dataclass, field
 from typing import Callable, Iterable, NamedTuple, Optional, Union
 
-#: A value id as UTF-8, which is how ids are compared and sorted.
+#: A value id as UTF-8, the form in which ids are compared and sorted.
 Id = bytes
 
 
 class Ref(NamedTuple):
-    """Which bytes: a value id and the version that stored them."""
+    """A reference: a value id and the version that stored the bytes."""
 
     id: Id
     version: str
@@ -25,14 +25,14 @@ class Ref(NamedTuple):
 
 @dataclass(frozen=True)
 class Set:
-    """Sets a value (insert and update are the same to a state; the label follows from the predecessor)."""
+    """Sets a value. (A state does not distinguish insert and update; the label follows from the predecessor.)"""
 
     data: bytes
 
 
 @dataclass(frozen=True)
 class Preserve:
-    """Takes over what a version stored."""
+    """Preserves the bytes that a version stored."""
 
     version: str
 
@@ -44,7 +44,7 @@ class Remove:
 
 @dataclass(frozen=True)
 class PreserveRemoval:
-    """Takes over a removal."""
+    """Preserves a removal."""
 
 
 Change = Union[Set, Preserve, Remove, PreserveRemoval]
@@ -76,7 +76,7 @@ class Fork(NamedTuple):
         return self.kind in ("twice_inserted", "twice_updated", "removed_and_updated")
 
 
-#: The state of a key at a base: the set of references (None: absent) that the bases hold, one unless they disagree.
+#: The state of a key at a base: the set of references (None: absent) of the bases; one reference unless they disagree.
 Base = tuple[Optional[str], ...]
 
 
@@ -85,7 +85,7 @@ class Conflict(Exception):
 
 
 class History:
-    """All versions there are, and what follows from them."""
+    """All versions, and what can be derived from them."""
 
     def __init__(self) -> None:
         self.versions: dict[str, Version] = {}
@@ -100,17 +100,17 @@ class History:
         self.versions[version.id] = version
 
     def forget(self, id: str) -> None:
-        """Takes back a version that nothing builds on."""
+        """Removes a version that has no successors."""
         del self.versions[id]
         self._states.pop(id, None)
         self._ancestors.pop(id, None)
 
     def key(self, id: str) -> tuple[float, str]:
-        """Canonical order: "newer" is larger."""
+        """Returns the sort key of the canonical order: "newer" is larger."""
         return (self.versions[id].timestamp, id)
 
     def ancestors(self, id: str) -> frozenset[str]:
-        """The version itself and all its ancestors."""
+        """Returns the version itself and all its ancestors."""
         if id not in self._ancestors:
             found, left = set(), [id]
             while left:
@@ -125,19 +125,19 @@ class History:
         return a != b and a in self.ancestors(b)
 
     def heads(self, known: Iterable[str]) -> list[str]:
-        """Versions without successors, newest first."""
+        """Returns versions without successors, newest first."""
         known = set(known)
         taken = {predecessor for id in known for predecessor in self.versions[id].predecessors}
         return sorted(known - taken, key=self.key, reverse=True)
 
     def unbranched_heads(self, known: Iterable[str]) -> list[str]:
-        """Versions without a branch that no other such version has among its ancestors, newest first."""
+        """Returns versions that carry no branch and are no ancestor of another such version, newest first."""
         all = {id for id in known if b"__llvs_branch" not in self.versions[id].metadata}
         behind = set().union(*(self.ancestors(id) - {id} for id in all)) if all else set()
         return sorted(all - behind, key=self.key, reverse=True)
 
     def best_common_ancestors(self, left: Iterable[str], right: Iterable[str]) -> list[str]:
-        """Newest first."""
+        """Returns them newest first."""
         a = frozenset().union(*(self.ancestors(id) for id in left))
         b = frozenset().union(*(self.ancestors(id) for id in right))
         common = a & b
@@ -150,7 +150,7 @@ class History:
     # Values
 
     def state(self, id: str) -> State:
-        """Which version's bytes prevail, by value id."""
+        """Returns the versions whose bytes prevail, by value id."""
         chain = []
         at: Optional[str] = id
         while at is not None and at not in self._states:
@@ -177,7 +177,7 @@ class History:
         return {key: self.data(key, version) for key, version in sorted(self.state(id).items())}
 
     def difference(self, a: str, b: str) -> dict[Id, tuple[str, Optional[str]]]:
-        """What to apply to a's state to reach b's."""
+        """Returns the changes that lead from a's state to b's."""
         old, new = self.state(a), self.state(b)
         found: dict[Id, tuple[str, Optional[str]]] = {}
         for key in sorted(old.keys() | new.keys()):
@@ -195,7 +195,7 @@ class History:
         return max(a, b, key=self.key)
 
     def _fold(self, key: Id, versions: tuple[str, ...]) -> Base:
-        """What the virtual base of versions (newest first) holds for a key."""
+        """Returns the value of a key at the virtual base of versions (newest first)."""
         if not versions:
             return (None,)
         held: Base = (self.state(versions[0]).get(key),)
@@ -217,13 +217,13 @@ class History:
         return held
 
     def _holds(self, key: Id, held: Base, one: Optional[str]) -> bool:
-        """Whether a base has these bytes, whichever version stored them, or none as well."""
+        """Returns whether a base has these bytes, whichever version stored them; or lacks the value, if `one` is None."""
         return any(
             other == one or (None not in (one, other) and self.data(key, str(one)) == self.data(key, str(other))) for other in held
         )
 
     def forks(self, first: str, second: str, bases: list[str]) -> tuple[dict[Id, Fork], dict[Id, str]]:
-        """The forks by id, and what the second side brings that is none: equal bytes stored later."""
+        """Returns the forks by id, and changes of the second side that are no forks: equal bytes that it stored later."""
         x, y = self.state(first), self.state(second)
         below: set[Id] = set()
         for base in bases:
@@ -256,7 +256,7 @@ class History:
 
     @staticmethod
     def _classify(o: Optional[str], p: Optional[str], q: Optional[str], is_p: bool, is_q: bool) -> tuple[str, Optional[str]]:
-        """The kind of a fork, and the side that made it, by which sides are as the ancestor."""
+        """Returns the kind of a fork and the side that made it, from the sides that equal the ancestor."""
         if o is None:
             if p is not None and q is not None:
                 return "twice_inserted", None
@@ -272,7 +272,7 @@ class History:
         return "twice_updated", None
 
     def equal_states(self, a: str, b: str) -> bool:
-        """The same ids with the same bytes, whichever versions stored them."""
+        """Returns whether both have the same ids with the same bytes, whichever versions stored them."""
         return self.values(a) == self.values(b)
 
     def merges_only(self, bases: list[str], a: str, b: str) -> bool:
@@ -280,9 +280,9 @@ class History:
         return all(len(self.versions[id].predecessors) == 2 for id in (self.ancestors(a) | self.ancestors(b)) - below)
 
     def _larger(self, x: dict[Id, str], y: dict[Id, str]) -> dict[Id, Change]:
-        """What a merge records in which the larger of two states stands: nothing when that is the first's.
+        """Returns the changes of a merge whose result is the larger of two states; none if that is the first's.
 
-        The first id at which they differ tells: there it holds what was stored later; absence is smaller than anything.
+        The first id at which they differ decides: the larger state has there what was stored later. Absence is smaller than anything.
         """
         differing = sorted(key for key in x.keys() | y.keys() if x.get(key) != y.get(key))
         for key in differing:
@@ -298,7 +298,7 @@ class History:
         arbiter: Union[str, Callable[[dict[Id, Fork]], dict[Id, Change]]] = "most_recent_change",
         metadata: Optional[dict[bytes, bytes]] = None,
     ) -> Version:
-        """The version that merging gives: one that is there already, or a new one, which is not added yet."""
+        """Returns the result of a merge: an existing version, or a new one, which is not added yet."""
         if theirs in self.ancestors(ours):
             return self.versions[ours]
         if ours in self.ancestors(theirs):
@@ -372,7 +372,7 @@ class History:
         selected: Optional[Callable[[Version], bool]] = None,
         metadata: Optional[dict[bytes, bytes]] = None,
     ) -> tuple[str, list[Version]]:
-        """The resulting version, and the new versions on the way."""
+        """Returns the resulting version, and the new versions that led to it."""
         some = {*self.heads(known), *self.unbranched_heads(known)}
         some = {head for head in some if selected is None or selected(self.versions[head])}
         chosen = [head for head in some if not any(self.is_ancestor(head, other) for other in some | {into})]
@@ -386,7 +386,7 @@ class History:
                 groups.append([head])
             else:
                 group.append(head)
-        if len(groups) == 1:  # they stand for one state: the newest is the one to be at
+        if len(groups) == 1:  # all have equal states: the newest is the result
             return chosen[0], []
         new: list[Version] = []
         joined = [self._fold_heads(group, into, arbiter, metadata, known, new) for group in groups]
@@ -402,7 +402,7 @@ class History:
         known: Iterable[str],
         new: list[Version],
     ) -> str:
-        """Merges heads, newest first, one after the other; adds what is new on the way."""
+        """Merges heads one after the other, newest first; adds new versions to `new`."""
         result = heads[0]
         for other in heads[1:]:
             theirs_has_target = into in self.ancestors(other) and into not in self.ancestors(result)
@@ -422,7 +422,7 @@ def _text(text: str) -> bytes:
 
 
 def content_id(predecessors: tuple[str, ...], timestamp: float, metadata: dict[bytes, bytes], changes: dict[Id, Change]) -> str:
-    """The id of a version: a UUID of version 8 from SHA-256 over what it says (docs/format.md)."""
+    """Returns the id of a version: a UUID of version 8 from SHA-256 over its contents (docs/format.md)."""
     hash = hashlib.sha256(b"llvs content 1\0")
     hash.update(struct.pack("<B", len(predecessors)) + b"".join(map(_text, predecessors)))
     hash.update(struct.pack("<d", timestamp))

@@ -1,8 +1,8 @@
-"""How much of what is drawn at random a run tries, and how a test that failed is run alone.
+"""Decides how many random cases a run tries, and reports how to run a failed test alone.
 
-The usual run tries a fixed sample, the same each time. If LLVS_DEEP is set (scripts/test --deep), a run tries all.
-LLVS_SEED=<number> gives every test that draws from seeds this seed alone. LLVS_HYPOTHESIS=explore lets Hypothesis search
-anew in each run.
+The usual run tries a fixed sample, the same each time. If LLVS_DEEP is set (scripts/test --deep), a run tries all cases.
+LLVS_SEED=<number> gives only this seed to every test that draws from seeds. LLVS_HYPOTHESIS=explore lets Hypothesis search for new cases in
+each run.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ ROOT = Path(__file__).resolve().parents[2]
 DEEP = bool(os.environ.get("LLVS_DEEP"))
 T = TypeVar("T")
 
-#: The title of the part of a report that says how to run the test alone.
+#: The title of the section of a report that says how to run the test alone.
 _ALONE = "run alone"
 _seed: list[int] = []
 
 
 def sample(usual: T, deep: T) -> T:
-    """Returns what the usual run takes, or what the deep run takes."""
+    """Returns the first value for the usual run, the second for the deep run."""
     return deep if DEEP else usual
 
 

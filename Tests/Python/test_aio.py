@@ -1,4 +1,4 @@
-"""Coroutines over what waits, cancelled with their task, and events as an asynchronous iterator."""
+"""Coroutines for calls that wait, cancelled with their task, and events as an asynchronous iterator."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_cancelling_a_task_cancels_its_call(tmp_path: Path) -> None:
             notes.save(insert={"a": b"1"})
             task = asyncio.create_task(llvs.aio.call(notes.sync))
             await eventually_async(slow.entered.is_set)
-            # What runs is waited for, however often it is cancelled: each time the task has its turn.
+            # A running call is awaited, however often it is cancelled: each time the task gets its turn.
             for _ in range(5):
                 task.cancel()
                 await asyncio.sleep(0)

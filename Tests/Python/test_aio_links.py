@@ -116,7 +116,7 @@ def test_who_is_not_paired(stores: tuple[llvs.Store, llvs.Store]) -> None:
             with pytest.raises((llvs.EncryptionError, OSError)):
                 await link.wait_ended()
             await link.close()
-            # Who says nothing, and who goes at once.
+            # A peer that sends nothing, and one that leaves at once.
             for goes in (False, True):
                 reader, writer = await asyncio.open_connection(host, port)
                 if goes:
@@ -140,7 +140,7 @@ class Clock:
 
 
 def test_time_for_beginning_and_handshake_together(stores: tuple[llvs.Store, llvs.Store], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who dribbles has no more of it: of a minute, the beginning took all but a tenth of a second."""
+    """A peer that sends slowly gets no more time: of a minute, the beginning took all but a tenth of a second."""
     clock = Clock()
     monkeypatch.setattr(llvs.aio, "time", clock)
     came = asyncio.Event()
@@ -264,7 +264,7 @@ def test_people_compare_digits(stores: tuple[llvs.Store, llvs.Store]) -> None:
             await other.confirm()
             assert await asyncio.wait_for(link.wait(), GUARD)
             assert link.pairing == PAIRING and not other.pairing and ids(one) == {saved.id}
-        # Who has a pairing gets in beside, whatever is waited for.
+        # A device with a pairing is admitted as well, whatever is awaited.
         async with linked(one, two) as (link, _):
             assert await asyncio.wait_for(link.wait(), GUARD)
             with pytest.raises(llvs.InvalidArgumentError):
@@ -287,7 +287,7 @@ def test_people_see_other_digits(stores: tuple[llvs.Store, llvs.Store]) -> None:
             with pytest.raises(llvs.EncryptionError):
                 await link.digits()
             assert not link.pairing and not ids(stores[0])
-        # Where nobody waits for one, who compares digits gets no answer.
+        # If no invitation is open, a device that compares digits gets no answer.
         refused: asyncio.Queue[BaseException] = asyncio.Queue()
 
         async def come(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -331,7 +331,7 @@ def test_one_that_is_cancelled_twice_still_closes(stores: tuple[llvs.Store, llvs
 
 
 def test_an_invitation(stores: tuple[llvs.Store, llvs.Store]) -> None:
-    """Whoever connects by one gets the pairing; it is good once, and others are let in by their pairings meanwhile."""
+    """A device that connects by one gets the pairing; it is valid once, and others are admitted by their pairings meanwhile."""
     one, two = stores
     two.make_version(insert={"a": b"1"})
     codes = {llvs.make_invitation(): PAIRING, llvs.make_invitation(): PAIRING}

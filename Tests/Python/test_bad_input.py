@@ -1,4 +1,5 @@
-"""Bad input: each gives an error with a code of its own and a message that names the thing, stores nothing, and leaves the store usable."""
+"""Bad input: each gives an error with a code of its own and a message that names the argument, stores nothing, and leaves the store
+usable."""
 
 from __future__ import annotations
 
@@ -203,7 +204,7 @@ def test_bad_options(options: dict[str, Any]) -> None:
         llvs.Store(**options)
 
 
-# What the package itself never hands in, straight at the C interface.
+# Arguments that the package itself never passes, directly at the C interface.
 
 
 def status(function: str, *arguments: Any) -> llvs.Error:

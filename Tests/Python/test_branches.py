@@ -1,4 +1,4 @@
-"""Versions on branches, and what they leave alone: the line without a branch that they are built on."""
+"""Versions on branches. They do not affect the line without a branch on which they were made."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_peer_that_puts_branches_on_all_heads_stops_nothing(tmp_path: Path) ->
 
 
 def test_merging_into_a_draft_brings_in_the_main_line(tmp_path: Path) -> None:
-    """What the draft is built on is behind it, and is not merged again; what came to the main line since is."""
+    """The version on which the draft was made is its ancestor, and is not merged again; later versions of the main line are."""
     with llvs.Store(storage="memory") as store:
         base = store.make_version(insert={"a": b"1"})
         draft = store.make_version(base, insert={"draft": b"2"}, branch="draft")

@@ -1,4 +1,4 @@
-"""Compaction: on request, beside another process that reads and commits, and as the options say."""
+"""Compaction: on request, while another process reads and commits, and automatically as the options say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of docs/merging.md beside git and CRDTs: what it says of the library, and of git, is so."""
+"""The table of docs/merging.md that compares the library with git and CRDTs: its results of the library and of git are true."""
 
 from __future__ import annotations
 

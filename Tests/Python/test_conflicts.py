@@ -1,4 +1,4 @@
-"""Conflicts: of two versions before they are merged, of merges, those that are open, and deciding them."""
+"""Conflicts: of two versions before they are merged, of merges, open ones, and decisions."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_what_a_merge_would_find_is_what_it_finds() -> None:
     assert (one.base, one.newer, one.older, one.result) == (b'"A"', b'"C"', b'"B"', b'"C"')
     (two,) = found["d/2"]
     assert two.kind is llvs.ConflictKind.DELETE_EDIT and two.older is None and two.result == b'{"x":2}'
-    # What no rules are for is decided as a whole, and is no JSON here.
+    # A value without rules is decided as a whole, and is not JSON here.
     (whole,) = found["plain"]
     assert whole.path == () and whole.rule is None and whole.result == whole.newer and json.loads(whole.newer or b"")["size"] == 1
     assert found["gone"][0].kind is llvs.ConflictKind.DELETE_EDIT and found["gone"][0].result == found["gone"][0].newer
@@ -102,7 +102,7 @@ def test_a_merge_by_others_is_told_apart() -> None:
 
 
 CASES: list[tuple[Any, Any, Any, tuple[Any, ...], str, Any]] = [
-    # base, older, newer, path, choice, what it comes to
+    # base, older, newer, path, choice, result
     ({"a": 0, "b": 0}, {"a": 1, "b": 1}, {"a": 2, "b": 0}, ("a",), "older", {"a": 1, "b": 1}),
     ({"a": {"x": 0}}, {"a": {"x": 1}}, {"a": {"x": [2]}}, ("a", "x"), "older", {"a": {"x": 1}}),
     ({"a": 1, "z": 0}, {"a": 2, "z": 1}, {"z": 0}, ("a",), "newer", {"z": 1}),
@@ -126,7 +126,7 @@ def test_choosing_another_side(base: Any, older: Any, newer: Any, path: tuple[An
     merged = fork.store.merge(fork.older, fork.newer)
     (conflict,) = fork.store.open_conflicts(merged).records
     assert conflict.path == path and conflict.version == merged.id
-    # What others edit meanwhile stays, and the conflict with it.
+    # Edits of others meanwhile stay, and so does the conflict.
     beside = fork.make(merged, {"d/1": {**fork.value("d/1", merged), "beside": 1}})
     assert fork.store.open_conflicts(beside).records == (conflict,)
     chosen = fork.store.choose(conflict, choice, at=beside)
@@ -181,7 +181,7 @@ def test_places_in_a_list_are_looked_at_only() -> None:
 
 
 def test_the_sides_of_a_counter_outside_of_its_bounds_are_no_alternatives() -> None:
-    """What two people chose would be added up once more."""
+    """Otherwise the numbers that two people chose would be added up."""
     fork = Fork({"d/1": {"m": 5}}, {"d/1": {"m": 6}}, {"d/1": {"m": 6}})
     merged = fork.store.merge(fork.older, fork.newer)
     (conflict,) = fork.store.open_conflicts(merged).records
@@ -311,7 +311,7 @@ def fork_of(base: Any, older: Any, newer: Any, rules: Any = "auto") -> Fork:
 
 
 ELSEWHERE: list[tuple[Any, Any, Any, Any, Any]] = [
-    # base, older, newer, what the merge comes to, and that with the older side's of what was in conflict
+    # base, older, newer, the merge's result, and the result with the older side's value in the place of the conflict
     (
         [{"a": 2, "z": 0}, {"a": 1}], [{"a": 2, "z": 0}, {"a": 3}], [{"q": 0}, {"a": 2, "z": 0}, {"a": 2}],
         [{"q": 0}, {"a": 2, "z": 0}, {"a": 2}], [{"q": 0}, {"a": 2, "z": 0}, {"a": 3}],
@@ -343,7 +343,7 @@ def test_an_element_that_came_out_elsewhere_than_in_the_base(base: Any, older: A
         ([{"a": 1}], [{"a": 3}], [{"a": 2}], [{"a": 2, "new": 1}, {"a": 2}], [{"a": 2, "new": 1}, {"a": 3}]),
         ([{"b": 1}, {"a": 1}], [{"b": 1}, {"a": 3}], [{"b": 1}, {"a": 2}], [{"a": 2}], [{"a": 3}]),
         ([{"a": 1, "b": 1}, 5], [{"a": 3, "b": 1}, 5], [{"a": 2, "b": 1}, 5], [{"a": 2, "b": 4}, 5], [{"a": 3, "b": 4}, 5]),
-        # Which of two it is nothing tells; it is not there any more.
+        # It cannot be decided which of the two it is, so it is not open any more.
         (["x", "a", "q"], ["x", "c", "q"], ["x", "b", "q"], ["b", "x", "b", "q"], None),
         ([{"a": 1}], [{"a": 3}], [{"a": 2}], [], None),
         ([{"id": 1, "v": 0}] * 2, [{"id": 1, "v": 0}, {"id": 1, "v": 2}], [{"id": 1, "v": 0}, {"id": 1, "v": 1}], [{"id": 1, "v": 1}],
@@ -353,7 +353,7 @@ def test_an_element_that_came_out_elsewhere_than_in_the_base(base: Any, older: A
     ],
 )  # fmt: skip
 def test_an_element_that_stands_elsewhere_since(base: Any, older: Any, newer: Any, since: Any, expected: Any) -> None:
-    """What is open can be chosen, and what cannot be told from others is neither: nothing else is ever changed."""
+    """An open conflict can be chosen; one whose element cannot be identified is not open: no other element is ever changed."""
     fork = fork_of({"l": base}, {"l": older}, {"l": newer})
     merged = fork.store.merge(fork.older, fork.newer)
     (conflict,) = fork.store.open_conflicts(merged).records
@@ -380,7 +380,7 @@ def test_an_element_that_is_chosen_back_stands_where_it_stood() -> None:
 
 @pytest.mark.parametrize("beside", [{"a": 0, "b": 5}, {"a": 5, "b": 5}, {"a": 5, "b": 0}])
 def test_what_was_edited_beside_the_merge_closes_nothing(beside: Any) -> None:
-    """Who edited it could not know of the conflict."""
+    """The device that edited it could not know of the conflict."""
     fork = fork_of({"a": 0, "b": 0}, {"a": 7, "b": 0}, {"a": 8, "b": 0})
     older = fork.make(fork.base, {"e/1": beside})
     newer_edits = [fork.make(fork.base, {"e/1": {"a": value, "b": 0}}) for value in (17, 18)]
@@ -421,7 +421,7 @@ def test_lines_that_are_there_twice_are_found_by_their_place() -> None:
 
 
 def test_one_value_is_looked_at_as_where_others_conflict_too() -> None:
-    """What is open in it is told, and what is chosen goes to its place: an element to where it was, lines to where they were."""
+    """Its open conflicts are reported, and a choice goes to its place: an element to where it was, lines to where they were."""
     phones = [{"id": 1}, {"id": 2}]
     fork = Fork(
         {"d/1": {"items": phones}, "d/2": {"bio": "a\nb\nc"}, "d/3": 0},

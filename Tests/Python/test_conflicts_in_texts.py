@@ -1,4 +1,4 @@
-"""Conflicts about lines of a text: where they stand after edits, and choosing others."""
+"""Conflicts about lines of a text: their location after edits, and choosing other lines."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ def test_a_choice_that_holds_what_stood_there_closes_the_conflict(wrapped: bool)
     for choice in ("older", "newer"):
         with pytest.raises(llvs.MovedError):
             fork.store.choose(conflict, choice, at=chosen)
-    # Who edited beside the choice learns of it.
+    # A device that edited concurrently with the choice is told so.
     beside = fork.make(merged, {"e/1": value(wrapped, "The dog sat. It barked.")})
     both = fork.store.merge(chosen, beside)
     assert not fork.store.open_conflicts(both)
     with pytest.raises(llvs.MovedError):
         fork.store.choose(conflict, "older", at=both)
-    # Where it does not hold that, nothing is stored besides.
+    # If the place does not have that text, nothing more is stored.
     fork = fork_of(value(wrapped, "The cat sat."), value(wrapped, "The fox sat."), value(wrapped, "The dog sat."), rules)
     merged = fork.store.merge(fork.older, fork.newer)
     (conflict,) = fork.store.open_conflicts(merged).records
@@ -108,7 +108,7 @@ def test_two_lines_with_one_record_are_chosen_one_after_the_other() -> None:
 
 
 def test_a_choice_about_one_of_two_parts_told_alike_closes_not_the_other() -> None:
-    """What says that somebody chose would be about both."""
+    """The value that records a choice would be about both."""
     part, longer = b"b\nc\nd\n", b"b\nc\nnew\nd\n"
     fork = fork_of(b"a\n" + part + b"e\n" + part + b"f\n", b"a\n" + longer + b"e\n" + longer + b"f\n", b"a\ne\nf\n", "text")
     merged = fork.store.merge(fork.older, fork.newer)

@@ -1,4 +1,4 @@
-"""Ids that follow from what versions hold: Tests/Vectors/content-ids.json, and what the library makes."""
+"""Ids that are computed from the contents of versions: Tests/Vectors/content-ids.json, and the ids that the library makes."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_vector(case: dict[str, Any], tmp_path: Path) -> None:
         put(folder, id, file_of({"predecessors": [], "timestamp": (before - i).hex(), "metadata": {}, "changes": stored}, id))
     outside = [id for id in named if id not in case["predecessors"]]
     if outside:
-        # What is preserved must be in the ancestry.
+        # A preserved value must be in the ancestry.
         first = case["predecessors"][0]
         stored = [{"kind": "insert", "id": change["id"], "data": ""} for change in case["changes"] if change.get("stored") == first]
         put(folder, first, file_of({"predecessors": outside[:1], "timestamp": before.hex(), "metadata": {}, "changes": stored}, first))
@@ -161,7 +161,7 @@ def test_callers_cannot_take_such_ids(id: str) -> None:
 
 
 def test_the_page_shows_the_vectors() -> None:
-    """What docs/format.md computes by hand."""
+    """The ids that docs/format.md computes by hand."""
     page = (ROOT / "docs" / "format.md").read_text()
     for marker, index in (("content id", 0), ("content id of a change", 4)):
         lines = page.split(f"<!-- vector: {marker} -->", 1)[1].split("\n\n**", 1)[0].split("\n\nAnother", 1)[0].split()

@@ -1,4 +1,4 @@
-"""What merges chose between when they made a base, beside the model: random criss-crosses, each side of which takes up one of the two."""
+"""Contested values, compared with the model: random criss-crosses, in which each side continues with one of the two values."""
 
 from __future__ import annotations
 
@@ -107,11 +107,11 @@ class Case:
             return [record for record in records if record.kind == "contested"]
 
     def check_open(self, store: llvs.Store) -> None:
-        """What was contested is open as long as what the merge made stands there."""
+        """A contested value is open while the merge's result prevails there."""
         made = self.made["z"]
         told = [one for one in store.explain(made).records if one.kind is llvs.ConflictKind.CONTESTED]
         for conflict in told:
-            # (Of what is gone nobody can tell whether it stands.)
+            # (Of a removed place it cannot be decided whether it prevails.)
             if conflict.result in (None, b'""'):
                 continue
             assert conflict in store.open_conflicts(made).records, (self.rules, conflict)

@@ -1,4 +1,4 @@
-"""Progress and cancellation of what takes long because of what is in a store: opening it, and reading and merging versions."""
+"""Progress and cancellation of calls that take long because the store is large: opening, reading and merging."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_reading_and_merging() -> None:
 
 
 def test_questions_about_history(tmp_path: Path) -> None:
-    """Each tells how far it has come, ends when the callback says so, and by a token; and answers all the same the next time."""
+    """Each call reports progress, ends if the callback or a token says so, and returns the same result the next time."""
     with llvs.Coordinator(tmp_path / "store", device="laptop") as notes:
         store = notes.store
         first = store.make_version(insert={"x": b"0"})
@@ -140,7 +140,7 @@ def test_questions_about_history(tmp_path: Path) -> None:
         assert calls["merge bases"]() == (first,) and calls["version at"]() == a and calls["is ancestor"]() is True
         with pytest.raises(llvs.InvalidArgumentError):
             store.heads(limit=-1)
-        # What would be undone is told, and taken back once it is asked for.
+        # `next_undo` reports what would be undone, and `undo` reverts it.
         assert notes.can_undo and not notes.can_redo
         with pytest.raises(llvs.CancelledError):
             notes.undo(cancel=token)

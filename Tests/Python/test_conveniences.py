@@ -1,4 +1,4 @@
-"""What makes the package pleasant: forms that raise when there is nothing, places as paths, messages that say what is wanted."""
+"""Conveniences of the package: variants that raise if there is nothing, places as paths, messages that say what is expected."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def test_levels_of_logging(level: Any, number: int) -> None:
         pass
 
 
-# What things say of themselves
+# Descriptions of objects
 
 def test_what_things_say_of_themselves(tmp_path: Path) -> None:
     path = tmp_path / "notes.llvs"

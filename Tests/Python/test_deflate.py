@@ -1,4 +1,4 @@
-"""The library uses the system's libdeflate, and zlib without it. Stores are the same to both."""
+"""The library uses the system's libdeflate, and zlib if there is none. Both read the same stores."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What cannot be merged inside values, line by line: values, rules, and rules that came from elsewhere.
+"""Input that cannot be merged inside values, case by case: values, rules, and rules from other devices.
 
-Each gives a result or an error that says where; other lines are held by the tests that test_documents_tables.py names.
+Each gives a result, or an error that names the place. Other cases are in the tests that test_documents_tables.py names.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def test_values_that_cannot_be_merged_inside(broken: bytes, rules: Any) -> None:
         assert merged.data == x and [record.kind.value for record in merged.records] == ["not-json"]
         assert merged.records[0].path == ()
     assert llvs.merge_values(broken, mine, b'{"c":1}', rules).data == b'{"b":1,"c":1}'
-    # Who changed nothing gives way all the same.
+    # The side that changed nothing loses nevertheless.
     assert llvs.merge_values(broken, broken, mine, rules).data == mine
     assert llvs.merge_values(base, base, broken, rules).data == broken
 
@@ -153,9 +153,9 @@ def test_rules_that_came_from_elsewhere(text: str) -> None:
 @pytest.mark.parametrize("space", ["", " " * 20], ids=["written as it is to be", "with spaces"])
 @pytest.mark.parametrize("excess", [-1, 0, 1])
 def test_a_merged_value_has_a_limit_to_the_byte(excess: int, space: str) -> None:
-    """Of eight times the inputs and 64 KiB: what rules say is absent may be written very often, where it is picked.
+    """It is eight times the inputs and 64 KiB: the absent value in a rule may be written very often, if it is picked.
 
-    Where it is longer, a side stands.
+    If the result is longer, a side wins.
     """
     names = [f"k{i:03}" for i in range(150)]
 

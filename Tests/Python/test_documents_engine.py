@@ -1,4 +1,4 @@
-"""The engine beside the model of merging inside values: the same bytes, the same records, the same digest."""
+"""The engine compared with the model of merging inside values: the same bytes, the same records, the same digest."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ class Towers:
         return {"id": other, "v": inner} if kind == 10 else {"k": inner}
 
     def sides(self, height: int) -> list[Any]:
-        """Of three sides, which have most levels in common."""
+        """Returns three sides, which have most levels in common."""
         if height == 0 or self.rng.randrange(30) == 0:
             return [self.leaf() for _ in "oxy"]
         inner, state = self.sides(height - 1), self.rng.getstate()
@@ -319,7 +319,7 @@ def test_vectors(vector: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("vector", SWAPPED, ids=lambda vector: vector["name"])
 def test_vectors_of_swapped_roles(vector: dict[str, Any]) -> None:
-    """A version that came from the older side to the base is undone where the newer side is, and picked where it came to that."""
+    """A version that led from the older side to the base is undone at the newer side, and picked if it led to that."""
     base, newer, older, result = (None if vector[name] is None else vector[name].encode() for name in ("base", "newer", "older", "result"))
     with llvs.Store(storage="memory") as store:
         def on(version: llvs.Version, data: Optional[bytes]) -> llvs.Version:
@@ -460,7 +460,7 @@ def test_vectors_of_caps(vector: dict[str, Any]) -> None:
 
 
 def test_very_many_records_are_made_when_they_are_asked_for() -> None:
-    """They are the same as few are, and are there as long as somebody has them."""
+    """They equal few ones, and live as long as they are referenced."""
     o, x, y = (json.dumps({f"m{i:05}": f"{side} {i}" for i in range(2_500)}).encode() for side in "oxy")
     merged = llvs.merge_values(o, x, y)
     records, again = merged.records, llvs.merge_values(o, x, y).records
@@ -483,7 +483,7 @@ def test_very_many_records_are_made_when_they_are_asked_for() -> None:
 
 
 def test_records_with_parts_of_all_sizes() -> None:
-    """How many bytes a part has stands in one byte, in four before it, or it is apart."""
+    """The size of a part is in one byte, in four before it, or the part is stored separately."""
     sizes = [1, *range(250, 260), *range(65_530, 65_540), 100_000]
     names = ["n" * size for size in sizes]
     texts = {side: {name: side * len(name) for name in names} | {"only" + side: 1} for side in "oxy"}
@@ -495,7 +495,7 @@ def test_records_with_parts_of_all_sizes() -> None:
         assert all(one == again for one, again in zip(found, reversed(tuple(reversed(found)))))
 
 
-# What a merge takes.
+# The memory of a merge.
 
 MEMORY = Path(__file__).parents[2] / "Benchmarks" / "merging_memory.py"
 KINDS: list[str] = runpy.run_path(str(MEMORY))["KINDS"]
@@ -512,6 +512,7 @@ ALLOWED |= {"list of other numbers": 7.0, "deep lists": 7.6}
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="told by Linux's /proc")
 @pytest.mark.parametrize("kind", sample(SAMPLE, KINDS))
 def test_a_merge_takes_at_most_six_times_its_inputs(kind: str) -> None:
-    """Of memory, at once: 200 parts replaced, removed and moved on each side; and what has nothing in common, or conflicts everywhere."""
+    """Memory, at once: 200 parts replaced, removed and moved on each side; and sides with nothing in common, or with conflicts
+    everywhere."""
     told = subprocess.run([sys.executable, str(MEMORY), kind], capture_output=True, check=True, text=True).stdout
     assert float(told) <= ALLOWED.get(kind, 6.0), told

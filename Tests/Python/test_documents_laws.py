@@ -1,4 +1,4 @@
-"""The laws of merging inside values on random inputs, by the engine. Which test holds which law: test_documents_tables.py."""
+"""The laws of merging inside values on random inputs, in the engine. test_documents_tables.py lists the tests of each law."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def scalars(node: Any, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]
 
 
 def test_l7_no_silent_loss() -> None:
-    """What a side changed is there, or a record tells of that place or of one above it."""
+    """Each change of a side is in the result, or there is a record for its place or one above it."""
     chance = random.Random(8)
 
     def tree(depth: int) -> Any:
@@ -201,7 +201,7 @@ def unordered(node: Optional[j.Node]) -> Any:
 
 
 def test_l8_role_swap() -> None:
-    """Exchanging the sides changes what records tell of, and the order of elements."""
+    """Exchanging the sides changes the contents of records, and the order of elements."""
     looked_at = 0
     for rules, (o, x, y) in cases(9, sample(375, 1500), without=("text",)):
         one, other = merge(o, x, y, rules), merge(o, y, x, rules)
@@ -260,7 +260,7 @@ def test_l13_revert() -> None:
 
 
 def test_l14_splice() -> None:
-    """What a program does not know is kept by each of its saves, in objects and in keyed elements that it keeps."""
+    """Each save of a program preserves what the program does not know, in objects and in keyed elements that it keeps."""
     chance = random.Random(12)
 
     def whole(depth: int) -> dict[str, Any]:
@@ -276,7 +276,7 @@ def test_l14_splice() -> None:
         return {name: decoded(child) for name, child in node.items() if name != "unknown"} if isinstance(node, dict) else node
 
     def edited(node: Any) -> Any:
-        """What the program makes of what it knows, and the same of the whole."""
+        """Edits a value: the part that the program knows, or the whole in the same way."""
         node["known"] += chance.randrange(3)
         if "inner" in node:
             edited(node["inner"])
@@ -296,7 +296,7 @@ def test_l14_splice() -> None:
 
 
 def test_l15_fixpoint() -> None:
-    """What was computed is written as it would be written again."""
+    """A computed result is written in the form in which it would be written again."""
     looked_at = 0
     for rules, texts in cases(13, sample(300, 1200), without=("text",)):
         merged = merge(*texts, rules)

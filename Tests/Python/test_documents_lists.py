@@ -1,4 +1,4 @@
-"""Lists in the engine beside the model: short ones in which equal elements, rows, moves and equal edits are frequent."""
+"""Lists in the engine, compared with the model: short ones with frequent equal elements, rows, moves and equal edits."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_cases(case: dict[str, Any]) -> None:
             compare(rules, *texts, saving=True)
 
 
-#: What makes an element, by the number that tells elements apart.
+#: Makes an element from a number; different numbers give different elements.
 Maker = Callable[[random.Random, int], Any]
 
 
@@ -134,7 +134,7 @@ class ShortLists:
         return out
 
     def lists(self) -> list[Any]:
-        """Of the three sides."""
+        """Returns the lists of the three sides."""
         base = [self.element() for _ in range(self.rng.choice([0, 1, 2, 2, 3, 3, 4, 4, 5, 6, 8, 12]))]
         alike = [self.rng.getrandbits(32) for _ in range(self.rng.choice([0, 0, 1, 2, 3]))]
         return [base, self.side(base, alike), self.side(base, alike)]

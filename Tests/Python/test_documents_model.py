@@ -1,4 +1,4 @@
-"""The model of merging inside values (documents/), held against the specification: frozen vectors, tables, laws."""
+"""The model of merging inside values (documents/), compared with the specification: frozen vectors, tables, laws."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_absence_of_counters(o: str, x: str, y: str) -> None:
     elif base is None or (newer, older) in ((None, None),):
         assert result == (newer if older is None else older)
     else:
-        # A counter that one side removed begins anew: what the other added since counts.
+        # A counter that one side removed begins again: with what the other side has added since.
         left = newer if older is None else older
         assert result == (None if left == base else left + 5 - base)
 
@@ -155,13 +155,13 @@ def test_absence_of_counters(o: str, x: str, y: str) -> None:
      "[123e9999]", "[0.1e-9999]", "[0e10000]", "[1" + "0" * 400 + "1]"],
 )  # fmt: skip
 def test_not_mergeable(text: str) -> None:
-    """What is no mergeable JSON is bytes."""
+    """Bytes that are not mergeable JSON are treated as bytes."""
     with pytest.raises(j.NotMergeable):
         j.parse(text.encode())
 
 
 def test_mergeable() -> None:
-    """What is, at the limits, and what json makes of it."""
+    """Mergeable JSON, at the limits, and how it is read."""
     for text in [
         "[" * 128 + "]" * 128,
         "[1e9999]",
@@ -186,7 +186,7 @@ def test_mergeable() -> None:
      ("-12e-1", "-1.2"), ("12345678901234567890123", "1.2345678901234567890123e+22"), ("1.0", "1")],
 )  # fmt: skip
 def test_plain_decimals(lexeme: str, expected: str) -> None:
-    """How counters are written."""
+    """The spelling of counters."""
     assert j.number(lexeme).value.text() == expected
 
 
@@ -205,7 +205,7 @@ BAD_SCHEMAS = [
 
 @pytest.mark.parametrize("text,where", BAD_SCHEMAS)
 def test_bad_schemas(text: str, where: str) -> None:
-    """What is no valid schema, and where."""
+    """Invalid schemas, and the place of each error."""
     with pytest.raises(r.InvalidSchema) as caught:
         r.parse_schema(text.encode())
     assert caught.value.where == where
@@ -470,7 +470,7 @@ def test_histories(seed: int) -> None:
 
 
 def test_contested() -> None:
-    """A criss-cross whose merges were decided differently: the value follows the table, and a record tells of it."""
+    """A criss-cross whose merges were decided differently: the value follows the table, and there is a record."""
     rules = rule_set("auto")
     graph = Graph()
 

@@ -1,4 +1,4 @@
-"""All that the specification of merging inside values shows in Python, under the names that it gives, in one story."""
+"""Everything that the specification of merging inside values provides in Python, under its names, in one example."""
 
 from __future__ import annotations
 

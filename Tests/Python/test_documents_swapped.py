@@ -1,4 +1,4 @@
-"""Merges in swapped roles: what undoing a version comes to is what the model in plain Python says, on random documents."""
+"""Merges in swapped roles: undoing a version gives the result of the model in plain Python, on random documents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sampling import drawn, sample
 
 
 def are_same(one: Optional[bytes], other: Optional[bytes]) -> bool:
-    """Whether both are one value, however it is written."""
+    """Returns whether both are one value, whatever the spelling."""
     if one is None or other is None or one == other:
         return one == other
     try:
@@ -41,7 +41,7 @@ def undo_random(generator: Generator) -> None:
     except r.InvalidSchema:
         return
     if newer is None or base is None or base == older:
-        return  # What is removed since stays removed, and of what was removed there are vectors.
+        return  # Values that were removed since stay removed; vectors test values that the undone version removed.
     with llvs.Store(storage="memory") as store:
         before = store.make_version(insert={"__llvs_schema": schema, **({} if older is None else {"a": older})})
         undone = store.make_version(before, update={"a": base})
@@ -50,7 +50,7 @@ def undo_random(generator: Generator) -> None:
         expected = m.merge_values(base, newer, older, checked, swapped=True, undone=True)
         about = f"{schema.decode()} {base!r} {newer!r} {older!r}"
         result = store.at(done.version or now).get("a")
-        # What comes to the same as what is there stays as it is written.
+        # If the result equals the present value, its spelling stays.
         assert result == expected.data or (result == newer and are_same(newer, expected.data)), about
         records = [{name: j.canonical(value) for name, value in record.node("a").members} for record in expected.records]
         told = [(record.kind.value, record.base, record.newer, record.older, record.result) for record in done.conflicts]

@@ -1,4 +1,4 @@
-"""Which test holds which law, pitfall and bad input of merging inside values."""
+"""The tests of each law, pitfall and bad input of merging inside values."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LAWS = {
     "L17": ["test_documents_laws.py::test_l17_locality"],
     "none": ["test_documents_laws.py::test_not_laws", "test_documents_model.py::test_not_laws"],
 }
-#: What comes from outside and is not as it should be, and the tests of what it gives.
+#: Bad input from outside, and the tests of its results.
 BAD_INPUT = {
     "a value that is no JSON": ["test_documents_bad_input.py::test_values_that_cannot_be_merged_inside"],
     "a value that is cut short": ["test_documents_bad_input.py::test_values_that_cannot_be_merged_inside",
@@ -66,7 +66,7 @@ BAD_INPUT = {
 
 
 def holds(test: str) -> bool:
-    """Whether there is such a test."""
+    """Returns whether there is such a test."""
     file, name = test.split("::")
     path = HERE / file
     if not path.exists():
@@ -102,5 +102,5 @@ def test_vectors_and_histories_are_run_by_all() -> None:
 
 
 def test_p39_has_a_test() -> None:
-    """Merge storms end; what their merges come to is in vectors, as for all pitfalls (test_every_pitfall_has_a_vector)."""
+    """Merge storms end; vectors have the results of their merges, as for all pitfalls (test_every_pitfall_has_a_vector)."""
     assert holds("test_syncer.py::test_storms_of_merges_end") and holds("test_documents_engine.py::test_every_pitfall_has_a_vector")

@@ -1,6 +1,6 @@
 """The model of merging texts and lists of plain values: the examples of the specification (texts.md), its readings, and its properties.
 
-By the model alone: nothing here runs the engine.
+Only the model is tested here, not the engine.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def told(found: m.Merged) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("case", CASES["examples"] + CASES["readings"], ids=lambda case: case["name"])
 def test_cases(case: dict[str, Any]) -> None:
-    """What each case gives, and what records tell of it."""
+    """The result of each case, and its records."""
     found = merged(case["o"], case["x"], case["y"], case["rule"])
     assert found.data is not None
     is_text = case["rule"] == "text" or isinstance(case["rule"], dict) and case["rule"]["as"] == "text"
@@ -205,7 +205,7 @@ def test_identity() -> None:
 
 
 def test_merged_again() -> None:
-    """What was merged, merged with itself over any of the three, is itself."""
+    """A merged text, merged with itself over any of the three, is itself."""
     for o, x, y in texts(50_000, 300, 3000):
         made = merge_clean(o, x, y).text
         assert all(merge_clean(base, made, made).text == made for base in (o, x, y))
@@ -222,7 +222,7 @@ def test_no_token_that_nobody_wrote() -> None:
         known = {token for lines in three for line in lines for token in k.tokens(line)}
         lines = {line for lines in three for line in lines}
         for line in bodies(made):
-            # (Two insertions, each with white space at its border, may come to a run of it that nobody wrote.)
+            # (Two insertions, each with white space at its border, may give a run of white space that no side wrote.)
             assert {token for token in k.tokens(line) if not k.is_space(token)} <= known, (o, x, y, made)
             if line not in lines:
                 clean_merges += 1
@@ -234,7 +234,7 @@ def test_no_token_that_nobody_wrote() -> None:
 
 
 def is_clean_merge(line: str, three: list[list[str]]) -> bool:
-    """Whether it is a merge by words of a line of each, of which both sides' are alike that of o."""
+    """Returns whether it is a merge by words of one line of each side, both of which are alike that of o."""
     for base in set(three[0]):
         alike = [[side for side in set(lines) if t.pair_hunk([base], [side], set(), a.Budget())] for lines in three[1:]]
         for x in alike[0]:
@@ -244,7 +244,7 @@ def is_clean_merge(line: str, three: list[list[str]]) -> bool:
 
 
 def told_of(found: t.MergedText, swapped: bool = False) -> list[tuple[str, ...]]:
-    """What is told, in any order: kinds and parts. What stands depends on roles."""
+    """Returns the records, in any order: kinds and parts. The result depends on roles."""
 
     def plain(*parts: str) -> list[str]:
         """A style that was picked depends on roles, too."""
@@ -263,7 +263,7 @@ def anyhow(text: str) -> Counter[tuple[str, ...]]:
 
 
 def test_roles() -> None:
-    """What is told, and the lines that come out without a record in any order, do not depend on who is newer."""
+    """The records, and the lines without a record in any order, do not depend on who is newer."""
     with_records = 0
     for o, x, y in texts(200_000, 500, 20_000):
         one, other = merge_clean(o, x, y), merge_clean(o, y, x)
@@ -320,7 +320,8 @@ def test_records_are_of_whole_lines_and_say_where() -> None:
 
 
 def is_moved(word: str, base: str, side: str) -> bool:
-    """Whether a side has it, but not in a line that it kept, nor in one that is alike in its place: there it was written anew."""
+    """Returns whether a side has the line, but not among the lines that it kept, nor in an alike one in its place: it was written again
+    there."""
     o, s = k.whole_lines(k.convert(base, "\n")), k.whole_lines(k.convert(side, "\n"))
     before, behind = (next((n for n, line in enumerate(lines) if word in k.words(line)), None) for lines in (o, s))
     if before is None or behind is None:
@@ -365,7 +366,7 @@ def test_what_was_added_or_removed_is_there_or_told() -> None:
 
 
 def has_program(program: str) -> bool:
-    """Whether it is installed, with the option that is asked for."""
+    """Returns whether it is installed, with the option that is needed."""
     if shutil.which(program if program == "diff3" else "git") is None:
         return False
     usage = subprocess.run(["git", "merge-file", "-h"], capture_output=True, check=False) if program == "histogram" else None
@@ -373,7 +374,7 @@ def has_program(program: str) -> bool:
 
 
 def run_merge(command: Callable[[list[str]], list[str]], o: str, x: str, y: str, folder: Path) -> Optional[str]:
-    """What another program makes of the three; None if it has a conflict."""
+    """Returns the merge of another program; None if it has a conflict."""
     for name, text in (("o", o), ("x", x), ("y", y)):
         (folder / name).write_bytes(text.encode())
     done = subprocess.run(command([str(folder / name) for name in "xoy"]), capture_output=True, check=False)
@@ -405,7 +406,7 @@ def lined(seed: int, repeated: bool) -> Texts:
     return o, x, y
 
 
-#: Of git 2.44 and later also by its other algorithm. (Before, merge-file has no option for it.)
+#: For git 2.44 and later also its other algorithm. (Earlier versions of merge-file have no option for it.)
 PROGRAMS: dict[str, Callable[[list[str]], list[str]]] = {
     "git": lambda names: ["git", "merge-file", "-p", *names],
     "histogram": lambda names: ["git", "merge-file", "-p", "--diff-algorithm=histogram", *names],
@@ -494,7 +495,7 @@ def test_lists() -> None:
 
 
 def is_moved_element(o: list[Any], x: list[Any], y: list[Any], name: str) -> bool:
-    """Whether a side has it at another place, in lists with equal elements: there it was removed and added anew."""
+    """Returns whether a side has the element at another place, in lists with equal elements: it was removed and added again."""
     keys = [p_keys(items) for items in (o, x, y)]
     if not p.has_equal(*keys):
         return False

@@ -1,4 +1,5 @@
-"""Edits of an object that others change meanwhile: what a form shows and what came in are merged as the edits of two devices are."""
+"""Edits of an object that other devices change meanwhile: the edits in a form and the changes that arrived are merged like edits of two
+devices."""
 
 from __future__ import annotations
 
@@ -210,7 +211,7 @@ def test_a_save_that_merges_where_the_current_version_does_not_descend(app: llvs
 
 
 def test_a_save_that_cannot_be_merged_is_kept() -> None:
-    """An arbiter of the host fails: the save is a head of its own, and the next merge tells why."""
+    """An arbiter of the host fails: the save is a head of its own, and the next merge reports why."""
 
     def arbiter(merge: llvs.Merge, store: llvs.Store) -> list[llvs.Change]:
         raise ValueError("not now")

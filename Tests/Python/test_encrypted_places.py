@@ -1,4 +1,4 @@
-"""Encrypted places: folders, and what the program `age` makes of them."""
+"""Encrypted places: folders, and how the program `age` opens them."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_what_does_not_fit_is_refused_and_nothing_is_written(
 
 
 def test_names_tell_nothing_of_values(made: Made, folder: Path, tmp_path: Path, new_store: Callable[[], llvs.Store]) -> None:
-    """Who knows a value cannot ask whether it is there: a large one is named by its digest in clear, and by another with a key."""
+    """A reader who knows a value cannot check whether it is there: the name of a large one is a digest with a key."""
     told = encode(hashlib.sha256(LARGE).digest()[:10])[:16]
     clear, store = tmp_path / "clear", new_store()
     with llvs.Exchange(store, llvs.Remote(folder.as_uri(), identity=made.device.secret)) as way:
@@ -110,7 +110,7 @@ def test_names_tell_nothing_of_values(made: Made, folder: Path, tmp_path: Path, 
 
 
 def test_a_syncer_says_that_the_passphrase_is_wrong(folder: Path, tmp_path: Path) -> None:
-    """Somebody has to give another: it is not tried again by the clock."""
+    """The user has to enter another: it is not tried again by the clock."""
     with llvs.Coordinator(tmp_path / "s.llvs", exchange=llvs.Remote(folder.as_uri(), passphrase="seven words")) as notes:
         notes.save(insert={"a": b"1"})
         with llvs.Syncer(notes, after_save=0.02, longest_pause=0.02, poll=0.05, longest_poll=0.05) as syncer:
@@ -193,7 +193,7 @@ def test_members(made: Made, folder: Path, new_store: Callable[[], llvs.Store]) 
 
 
 def test_another_passphrase(made: Made, folder: Path, new_store: Callable[[], llvs.Store]) -> None:
-    """The old one opens nothing any more, the exchange goes on, and others are told."""
+    """The old one opens nothing any more, the exchange continues, and other devices are told."""
 
     def opened(**options: str) -> int:
         with llvs.Exchange(new_store(), llvs.Remote(folder.as_uri(), **options)) as way:
@@ -223,7 +223,7 @@ def test_another_passphrase(made: Made, folder: Path, new_store: Callable[[], ll
 
 
 def test_a_passphrase_that_leaked(made: Made, folder: Path, new_store: Callable[[], llvs.Store]) -> None:
-    """Who kept a copy of its file reads what was written until then, and nothing of what comes later."""
+    """An attacker with a copy of its file can read what was written until then, and nothing later."""
     keys, mine, theirs = folder / "pack1/keys", new_store(), new_store()
     (kept,) = keys.glob("pass-*")
     copy = kept.read_bytes()
@@ -246,7 +246,7 @@ def test_a_passphrase_that_leaked(made: Made, folder: Path, new_store: Callable[
 
 
 def test_rekeying(made: Made, folder: Path, tmp_path: Path, new_store: Callable[[], llvs.Store]) -> None:
-    """After a device was lost all is sent anew: what the former keys open is deleted later, and the rest has everything."""
+    """After a device was lost everything is sent again: files for the earlier keys are deleted later, and the others have everything."""
     mine = new_store()
     with llvs.Exchange(mine, llvs.Remote(folder.as_uri(), identity=made.recovery.secret)) as way:
         way.retrieve()
@@ -255,7 +255,7 @@ def test_rekeying(made: Made, folder: Path, tmp_path: Path, new_store: Callable[
         before = files(folder)
         assert way.rekey() == 1, "a pack that is deleted in a day"
         assert not way.retrieve().problems and not way.send().problems
-    # What is left for others when the old files are gone, as they will be.
+    # What others can still read after the old files are deleted, as they will be.
     for name in before:
         if "/log/" in name or "/base/" in name or "/blob/" in name:
             (folder / name).unlink()
@@ -300,7 +300,7 @@ def age(*arguments: str, data: bytes = b"") -> bytes:
 
 
 def test_the_program_age_opens_everything(made: Made, folder: Path, tmp_path: Path) -> None:
-    """As docs/encryption.md tells people to, with the recovery key alone."""
+    """As docs/encryption.md explains, with the recovery key alone."""
     key, epoch = tmp_path / "key.txt", tmp_path / "epoch.txt"
     key.write_text(made.recovery.secret + "\n")
     ring = max((folder / "pack1/keys").glob("ring-*"))
@@ -319,7 +319,7 @@ def test_the_program_age_opens_everything(made: Made, folder: Path, tmp_path: Pa
 def test_what_age_made_without_the_keys_is_not_believed(
     made: Made, folder: Path, tmp_path: Path, new_store: Callable[[], llvs.Store]
 ) -> None:
-    """Somebody who knows the recipient of an epoch, and not its secret, encrypts a pack to it."""
+    """An attacker who knows the recipient of an epoch, and not its secret, encrypts a pack to it."""
     key, epoch = tmp_path / "key.txt", tmp_path / "epoch.txt"
     key.write_text(made.recovery.secret + "\n")
     identity = json.loads(age("--decrypt", "-i", str(key), str(max((folder / "pack1/keys").glob("ring-*")))).splitlines()[0])

@@ -1,5 +1,5 @@
-"""An encrypted remote as it was written once (`Tests/Vectors/packs/encrypted.json`): a file of each kind, a ring, a passphrase. Who cannot
-open them any more has changed the format."""
+"""An encrypted remote as it was written once (`Tests/Vectors/packs/encrypted.json`): a file of each kind, a ring, a passphrase. A library
+that cannot open them has changed the format."""
 
 from __future__ import annotations
 
@@ -68,6 +68,6 @@ def test_the_library_opens_it(tmp_path: Path, new_store: Callable[[], llvs.Store
         last = store.at(FROZEN["versions"][-1])
         assert {id: last[id].hex() for id in FROZEN["values"]} == FROZEN["values"]
         assert last[FROZEN["large"]["id"]] == LARGE
-        # It goes on from there.
+        # It continues from there.
         made = store.make_version(FROZEN["versions"][-1], insert={"more": b"1"})
         assert [version for version in way.send().sent] == [made.id]

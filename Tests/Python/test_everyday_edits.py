@@ -1,6 +1,6 @@
-"""Pairs of everyday edits of notes, and of arrays of flags and numbers: what comes is what both did, or a record tells.
+"""Pairs of everyday edits of notes, and of arrays of flags and numbers: the result has both edits, or there is a record.
 
-Of the engine, by release or debug library. LLVS_DEEP tries 100,000 pairs of each.
+Tests the engine, in the release or debug library. LLVS_DEEP tries 100,000 pairs of each.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def text(lines: list[list[str]], end: str) -> str:
 
 
 def test_notes() -> None:
-    """No word that nobody wrote, ever. No edit that is not there, unless a record tells of it."""
+    """Never a word that no side wrote. Every edit is in the result, or there is a record."""
     told = 0
     for seed in drawn(*SEEDS):
         chance = random.Random(seed)
@@ -84,9 +84,9 @@ def test_notes() -> None:
 
 @pytest.mark.parametrize("kind", ("flags", "numbers"))
 def test_arrays(kind: str) -> None:
-    """One or two elements changed on each side: each change is at its place; where both changed one element, the record tells of that.
+    """One or two elements changed on each side: each change is at its place; if both changed one element, there is a record.
 
-    Some elements are equal. (A list without equal elements is merged by its elements, wherever they stand.)
+    Some elements are equal. (A list without equal elements is merged by its elements, whatever their places.)
     """
     for seed in drawn(*SEEDS):
         chance = random.Random(seed)

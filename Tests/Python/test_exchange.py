@@ -1,4 +1,4 @@
-"""Exchanges: folders, places in memory, transports written in Python; what is refused there, and what it costs."""
+"""Exchanges: folders, places in memory, transports written in Python; their refusals and costs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from waiting import GUARD
 
 @pytest.fixture(params=["folder", "memory", "transport"])
 def shared(request: pytest.FixtureRequest, tmp_path: Path, new_store: Callable[[], llvs.Store]) -> Iterator[Callable[[], Any]]:
-    """What to open exchanges with, of each kind: a function, since a transport serves one exchange at a time."""
+    """Returns places of each kind: as a function, since a transport serves one exchange at a time."""
     if request.param == "folder":
         yield lambda: (tmp_path / "shared folder").as_uri()
     elif request.param == "memory":
@@ -59,8 +59,8 @@ def test_there_and_back(shared: Callable[[], Any], place: Places, memory: llvs.S
 
 
 def test_two_answers_come_to_one_in_fixed_turns(tmp_path: Path, new_store: Callable[[], llvs.Store]) -> None:
-    """Two devices answered one question differently. Each merges its own answer last in each turn, and so makes that one the newer: while
-    the newer answer stood they went on for ever (docs/convergence.md)."""
+    """Two devices merged the same versions differently. In each turn each device merges its own result last, and so makes it the newer one.
+    While the newer one won, they continued for ever (docs/convergence.md)."""
     stores = [new_store(), new_store()]
     first = stores[0]
     began = 978307200.0  # 2001, where the steps of a double are less than half a microsecond
@@ -249,7 +249,7 @@ def test_a_retrieve_repairs_what_a_verification_found(tmp_path: Path, size: int)
 
 
 class Tells(DictTransport):
-    """Knows the sizes of its files."""
+    """A transport that knows the sizes of its files."""
 
     asked: list[str] = []
 

@@ -1,4 +1,4 @@
-"""The engine's files, read by a reader written from docs/format.md alone, on random stores; and what both make of damage."""
+"""The engine's files, read by a reader written from docs/format.md alone, on random stores; and damage, as both report it."""
 
 from __future__ import annotations
 
@@ -263,7 +263,7 @@ def test_a_critical_frame(tmp_path: Path) -> None:
 
 
 def test_records_that_contradict_themselves(tmp_path: Path) -> None:
-    """Both take what the page says is taken, and tell of it."""
+    """Both accept what the page accepts, and report it."""
     llvs.Store(tmp_path / "store").close()
     root = reader.EMPTY_ROOT
     author(

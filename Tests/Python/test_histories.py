@@ -1,5 +1,5 @@
-"""Random histories through the library against the reference model: several replicas over different storages save, branch, merge,
-revert, exchange and are opened again; in the end they converge, and nothing is lost."""
+"""Random histories in the library, compared with the reference model: several replicas over different storages save, branch, merge, revert,
+exchange and are opened again. In the end they converge, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Replica:
         self.store.close()
 
     def new_versions(self) -> list[tuple[Version, dict[bytes, str]]]:
-        """What was added since the last time, exactly as it would be sent."""
+        """Returns the versions that were added since the last time, exactly as they would be sent."""
         self.recorder.sent.clear()
         result = self.exchange.send()
         assert not result.problems
@@ -98,7 +98,7 @@ class Replicas(RuleBasedStateMachine):
     @initialize(kinds=st.permutations(["file", "sqlite", "memory", "dict"]), count=st.integers(2, 3))
     def begin(self, kinds: list[str], count: int) -> None:
         self.replicas = [Replica(number, kind, self.directory) for number, kind in enumerate(kinds[:count])]
-        # A place in memory is there as long as somebody has it open.
+        # A place in memory exists as long as it is open.
         self.holder = llvs.Exchange(self.replicas[0].store, f"memory:{self.directory.name}")
 
     def replica(self, choose: Choose) -> Replica:
@@ -143,7 +143,7 @@ class Replicas(RuleBasedStateMachine):
             assert [key.encode() for key in at.prefix(prefix)] == [key for key in state if key.startswith(prefix.encode())]
         assert [key.encode() for key in at.range("a", "c")] == [key for key in state if b"a" <= key < b"c"]
 
-    # What happens
+    # Steps
 
     def save(self, choose: Choose, changes: dict[str, Optional[bytes]], root: bool, branch: Optional[str], author: Optional[str]) -> None:
         replica = self.replica(choose)
@@ -283,13 +283,13 @@ class Replicas(RuleBasedStateMachine):
         old, new, now = (self.model.state(predecessors[0]) if predecessors else {}), self.model.state(undone), self.model.state(at)
         expected: dict[bytes, Change] = {}
         for id in sorted(old.keys() | new.keys()):
-            # What has been changed to other bytes since stays: the head's side of the three-way merge over the version.
+            # Values that were changed to other bytes since stay: the head's side of the three-way merge over the version.
             if old.get(id) == new.get(id) or self.bytes_of(id, now) != self.bytes_of(id, new):
                 continue
             if id not in old:
                 expected[id] = Remove()
             elif id not in new or self.model.data(id, old[id]) != self.model.data(id, new[id]):
-                # Bytes, no reference: a version with one predecessor stores them anew.
+                # Bytes, not a reference: a version with one predecessor stores them again.
                 expected[id] = Set(self.model.data(id, old[id]))
         made = replica.store.revert(undone, at=at).version
         if not expected:
@@ -440,8 +440,7 @@ class Replicas(RuleBasedStateMachine):
             shutil.rmtree(self.directory, ignore_errors=True)
 
     def converge(self) -> None:
-        """Everybody exchanges with everybody and merges, until all heads have equal states: heads that stand for one state are left
-        alone.
+        """All replicas exchange with one another and merge, until all heads have equal states: heads with equal states are left alone.
         """
         before = set(self.model.versions)
         url = (self.directory / "folder").as_uri()

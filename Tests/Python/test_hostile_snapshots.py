@@ -1,4 +1,4 @@
-"""Snapshots that are well-formed and digest-correct, and still hold what no store can add: refused whole."""
+"""Well-formed snapshots with correct digests whose contents no store can add: they are refused as a whole."""
 
 from __future__ import annotations
 

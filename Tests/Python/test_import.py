@@ -1,5 +1,4 @@
-"""`import llvs` is quick: it loads the library, and of Python's modules few. What is imported is counted, since times are not the same
-twice.
+"""`import llvs` is quick: it loads the library, and few modules of Python. Imports are counted, since times vary.
 """
 
 from __future__ import annotations

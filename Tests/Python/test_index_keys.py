@@ -1,4 +1,4 @@
-"""Indexes whose keys a function of the program gives: what they answer, and functions that fail, give too much, or ask back."""
+"""Indexes whose keys a function of the program computes: their results, and functions that fail, return too much, or query the index."""
 
 from __future__ import annotations
 

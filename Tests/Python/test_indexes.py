@@ -1,4 +1,4 @@
-"""Indexes: each held against the model of keys (keys/) and a scan, at random versions, and what they answer to bad input."""
+"""Indexes, compared with the model of keys (keys/) and a scan at random versions; and their answers to bad input."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def question(rng: random.Random, count: int) -> dict[str, Any]:
 @pytest.mark.parametrize("seed", seeds(range(2), range(6)))
 def test_an_index_is_what_a_scan_finds(seed: int) -> None:
     rng = random.Random(seed)
-    # With next to no memory trees are let go of, and made again from whatever is left.
+    # With almost no memory, trees are evicted, and rebuilt from what is left.
     with llvs.Store(storage="memory", memory_budget=rng.choice([0, 1 << 16])) as store:
         versions = history(store, rng, 40, rng.choice([3, 25, 80]))
         indexes = [(definition(text), store.index(definition=text)) for text in rng.sample(DEFINITIONS, 3)]
@@ -625,7 +625,7 @@ def test_each_way_of_asking_can_be_watched_and_cancelled(ask: Callable[..., Any]
 
 
 def read(index: llvs.Index, version: Optional[str] = None) -> tuple[int, int]:
-    """How many entries there are, and how many values were read to find out."""
+    """Returns the number of entries, and the number of values that were read for it."""
     seen = [0]
     return index.find(at=version).count(progress=lambda state: seen.append(state.completed)), max(seen)
 
@@ -783,7 +783,7 @@ def test_a_cursor_goes_on_in_another_process_and_after_saves(tmp_path: Path) -> 
 
 def test_a_warm_index_is_there_before_anybody_asks(tmp_path: Path) -> None:
     with llvs.Coordinator(tmp_path / "store") as notes:
-        # What is not declared yet is none of its business.
+        # An index that is not declared yet does not affect it.
         index = notes.index("by-name", warm=True)
         notes.save(insert={f"c/{i}": b'{"name":"%d"}' % i for i in range(300)})
         notes.register_schema(SCHEMA)
@@ -791,7 +791,7 @@ def test_a_warm_index_is_there_before_anybody_asks(tmp_path: Path) -> None:
             notes.save(update={f"c/{i}": b'{"name":"again"}' for i in range(step * 50, step * 50 + 50)})
 
             def counted() -> Optional[int]:
-                """What is found without a value read: it was there."""
+                """Returns what is found without reading a value: it was cached."""
                 token = llvs.CancelToken()
 
                 def stop(state: llvs.Progress) -> None:

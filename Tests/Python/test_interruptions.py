@@ -15,8 +15,8 @@ import llvs
 import pytest
 from sampling import sample
 
-#: What every program below begins with. `at_every_point(action, check)` runs `action(n)` with SIGINT raised once at the n-th
-#: step that Python takes in the package or in the callbacks, for each n there is, and then `check(n, what it gave or raised)`.
+#: The beginning of every program below. `at_every_point(action, check)` runs `action(n)` with SIGINT raised once at the n-th step of Python
+#: in the package or in the callbacks, for each n, and then `check(n, result or exception)`.
 PRELUDE = """
 import ctypes, io, os, pathlib, signal, sys, types
 import llvs
@@ -226,7 +226,7 @@ def test_transports_and_progress(tmp_path: Path) -> None:
 
 
 def test_observers_and_log(tmp_path: Path) -> None:
-    """What an unsolicited callback would swallow is raised from the call as well."""
+    """An exception that an unsolicited callback would lose is raised from the call as well."""
     run(
         """
         import gc
@@ -249,7 +249,8 @@ def test_observers_and_log(tmp_path: Path) -> None:
 
 
 def test_a_callback_that_ctypes_ends_makes_no_value(tmp_path: Path) -> None:
-    """Whatever ends a callback before it can answer (an asynchronous exception, say): a 0 is neither the end of a value nor a place."""
+    """If a callback ends before it can answer (by an asynchronous exception, for instance), a 0 is neither the end of a value nor a
+    location."""
     from llvs import _abi, _structs
 
     read = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_void_p)(
@@ -333,7 +334,7 @@ def test_a_piece_that_is_none_is_no_end() -> None:
 
 
 def test_deep_recursion(tmp_path: Path) -> None:
-    """Where there is no room for a callback, the call says so before it begins."""
+    """If there is no room for a callback, the call reports it before it begins."""
     run(
         """
         storage = llvs.DictStorage()

@@ -1,4 +1,4 @@
-"""The model of keys of indexes (keys/), held against the laws of docs/index-keys.md and against Tests/Vectors/index-keys.json."""
+"""The model of keys of indexes (keys/), compared with the laws of docs/index-keys.md and with Tests/Vectors/index-keys.json."""
 
 from __future__ import annotations
 

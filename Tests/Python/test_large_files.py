@@ -103,7 +103,7 @@ def test_a_transport_without_send_large_gets_it_whole(tmp_path: Path) -> None:
 
 
 class Broken(Exception):
-    """What a file raises."""
+    """The exception that a file raises."""
 
 
 def test_what_writing_raises_comes_out(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Nothing that is done through the Python package leaves memory behind that grows with use."""
+"""No use of the Python package leaks memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The life of handles: nothing that Python code does with them may crash the process."""
+"""The life of handles: no use of them in Python code may crash the process."""
 
 from __future__ import annotations
 

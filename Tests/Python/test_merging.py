@@ -1,4 +1,4 @@
-"""Merging: built-in arbiters, arbiters in Python, what they see, what they may answer, what happens when they fail."""
+"""Merging: built-in arbiters; arbiters in Python with their inputs, results and failures."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_an_arbiter_sees_the_merge(conflict: Any) -> None:
 
     merged = store.merge(one, two, arbiter, metadata={"by": "me"})
     assert state(store, merged) == {"both": b"1+", "new": b"n", **BROUGHT} and merged.metadata == {"by": "me"}
-    assert kept[0].forks["both"].kind == "twice_updated"  # what was looked at stays
+    assert kept[0].forks["both"].kind == "twice_updated"  # objects that were read before stay valid
     unseen: list[llvs.Merge] = []
     three = store.make_version(merged, update={"both": b"3"})
     four = store.make_version(merged, update={"both": b"4"})

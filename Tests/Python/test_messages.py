@@ -1,4 +1,4 @@
-"""Messages of errors, reports and the log: one line each whatever names are in them, and what the log tells."""
+"""Messages of errors, reports and the log: one line each, whatever names are in them; and what the log contains."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import llvs
 from conftest import ROOT
 
-#: What must not come through as it is: it ends a message, forges a line, commands a terminal, or turns what is read.
+#: Characters that must be escaped: they end a message, forge a line, control a terminal, or change the direction of text.
 WILD = "a\0b\nWARNING forged\r\x1b[31m\x7f\x9b\u2028\u202e\u2066z"
 TAME = "a\\x00b\\nWARNING forged\\r\\x1B[31m\\x7F\\u{9B}\\u{2028}\\u{202E}\\u{2066}z"
 CONTROL = re.compile("[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -40,7 +40,7 @@ def test_value_ids() -> None:
         base = store.make_version(insert={"x": b"1"})
         with pytest.raises(llvs.InvalidReferenceError) as caught:
             store.make_version(base, changes=[llvs.Change.preserve(llvs.Reference(WILD, base.id))])
-        # What comes behind the NUL is there, and the field has the id as it is.
+        # The text after the NUL is there, and the field has the id unchanged.
         is_tame(caught.value.message, TAME, "which stored none")
         assert caught.value.value_id == WILD
 
@@ -88,7 +88,7 @@ def test_damage(tmp_path: Path, log: list[str]) -> None:
 
 
 def test_problems_of_an_exchange(tmp_path: Path, log: list[str]) -> None:
-    """Of a store of another implementation: in a shared folder what is no version's name is ignored."""
+    """Of a store of another implementation: in a shared folder, names that are not those of versions are ignored."""
     theirs = tmp_path / "theirs"
     shutil.copytree(ROOT / "Tests/Vectors/interchange/store", theirs)
     (theirs / "versions" / WILD_NAME).write_bytes(b"")
@@ -98,7 +98,7 @@ def test_problems_of_an_exchange(tmp_path: Path, log: list[str]) -> None:
     is_tame(problem.reason, TAME_NAME)
 
 
-# What the log tells
+# The contents of the log
 
 
 def told(log: list[str], pattern: str) -> list[str]:

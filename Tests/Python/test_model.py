@@ -1,4 +1,4 @@
-"""Models: what a class says becomes JSON and rules, and back; what does not fit is refused with its name."""
+"""Models: a class becomes JSON and rules, and is read back; an unsupported type is refused by name."""
 
 from __future__ import annotations
 
@@ -327,7 +327,7 @@ def test_rules_of_annotations(hint: Any, expected: Any) -> None:
 
 
 def test_a_counter_begins_with_the_default_of_the_member() -> None:
-    """Two devices that begin with 100 and add 5 and 3 come to 108, not to 208 (P5)."""
+    """Two devices that begin with 100 and add 5 and 3 have 108, not 208 (P5)."""
     assert rules_of(Annotated[int, llvs.Counter()], default=100)["/m"] == {"as": "counter", "from": 100}
     assert rules_of(Annotated[int, llvs.Counter(start=100)], default=100)["/m"] == {"as": "counter", "from": 100}
     assert rules_of(Annotated[int, llvs.Counter()], default=0)["/m"] == "counter"
@@ -337,7 +337,7 @@ def test_a_counter_begins_with_the_default_of_the_member() -> None:
 
 
 def test_a_text_begins_with_the_default_of_the_member() -> None:
-    """What both sides wrote into it is written into the default, which is there once."""
+    """Edits of both sides are merged into the default, which is there once."""
     assert rules_of(Annotated[str, llvs.Text()], default="Dear")["/m"] == {"as": "text", "absent": "Dear"}
     assert rules_of(Annotated[str, llvs.Text(), llvs.Absent("Dear")], default="Dear")["/m"] == {"as": "text", "absent": "Dear"}
     assert rules_of(Annotated[str, llvs.Text()], default="")["/m"] == "text"

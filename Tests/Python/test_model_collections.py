@@ -1,4 +1,4 @@
-"""Collections: a mutable mapping on a coordinator, edit blocks, and how rules come into the store."""
+"""Collections: a mutable mapping on a coordinator, edit blocks, and how rules are added to the store."""
 
 from __future__ import annotations
 
@@ -295,7 +295,7 @@ def test_contradictions_are_told_and_the_stores_rules_stand(notes: llvs.Coordina
             other.tags = {"b"}
         ann.tags = {"c"}
     assert people["1"].tags == {"c"}, "a register, as the store says"
-    # What is told once is not told again, and what changes is.
+    # A warning is given once; another one is given.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         rules = json.loads(notes["__llvs_schema"])
@@ -391,7 +391,7 @@ def test_upgrades(notes: llvs.Coordinator) -> None:
         phones: list[str] = field(default_factory=list)
         weight: float = 0.0
 
-    # Of form 1 (with more than this program knows), of 2, and of a form from the future.
+    # Of form 1 (with members that this program does not know), of 2, and of a form from the future.
     notes.save(insert={
         "contact/1": b'{"name":"Ann","phone":"1","weight":1.50,"more":{"z":2.0,"a":0.10000000000000000001}}',
         "contact/2": b'{"form":2,"name":"Bob","phones":["2"]}',

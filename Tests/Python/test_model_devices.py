@@ -1,4 +1,4 @@
-"""Two versions of a model on two devices: what one does not know it keeps, and all is merged as the reference model says."""
+"""Two versions of a model on two devices: each preserves members that it does not know, and merges equal those of the reference model."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def made(edits: list[Edit]) -> Any:
 
 
 def meaning(data: Optional[bytes]) -> Any:
-    """What the value says, whatever way it is written; numbers to the last digit."""
+    """Returns the meaning of the value, whatever its spelling; numbers to the last digit."""
     return None if data is None else json.loads(data, parse_int=Decimal, parse_float=Decimal)
 
 
@@ -302,7 +302,7 @@ def test_two_devices_begin_apart() -> None:
 
 
 def test_what_was_merged_and_cannot_be_read() -> None:
-    """A merge without rules for it may leave what no app wrote; it is told, both apps go on, and a save of the JSON puts it right."""
+    """A merge without rules for it may leave what no app wrote; it is reported, both apps continue, and a save of the JSON repairs it."""
 
     @llvs.model("x/")
     @dataclass
@@ -425,7 +425,7 @@ def test_sides_of_conflicts_are_values_of_the_model() -> None:
 
 
 def test_members_that_are_left_to_the_app() -> None:
-    """Both devices ask it, and come to one value; without it the newer stands, and either way it is an open conflict."""
+    """Both devices call it, and get one value; without it the newer one wins. In both cases it is an open conflict."""
 
     @llvs.model("shelf/")
     @dataclass

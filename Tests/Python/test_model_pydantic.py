@@ -1,4 +1,4 @@
-"""Models of pydantic: what dataclasses do, with pydantic's own types, names and validation."""
+"""Models of pydantic: the same as dataclasses, with pydantic's own types, names and validation."""
 
 from __future__ import annotations
 

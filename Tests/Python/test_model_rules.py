@@ -1,4 +1,4 @@
-"""Rules of models that would do nothing, or contradict a default, are refused; and those for elements do what they say."""
+"""Rules of models without effect, or in contradiction to a default, are refused; rules for elements take effect."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_an_absent_that_is_the_default_stands() -> None:
     assert made(Annotated[int, llvs.Absent(1.0)], default=1)
     assert made(Annotated[dict[str, str], llvs.Absent({"a": "b"})], default_factory=lambda: {"a": "b"})
     assert made(Annotated[Optional[dict[str, str]], llvs.Absent({})], default=None)
-    # What is read as the default, however it is written.
+    # Values that are read as the default, whatever their spelling.
     assert made(Annotated[Place, llvs.Absent({})], default_factory=Place)
     assert made(Annotated[set[str], llvs.Absent(["b", "a"])], default_factory=lambda: {"a", "b"})
 

@@ -144,7 +144,7 @@ def member(name: str, value: Callable[[Contact, int], Any]) -> Callable[[Contact
     return lambda one, number: setattr(one, name, value(one, number))
 
 
-#: What Vectors/documents/model_edits.py does to the JSON, done to an object.
+#: The edits of the JSON in Vectors/documents/model_edits.py, made to an object.
 EDITS_BY_NAME: dict[str, Callable[[Contact, int], Any]] = {
     "rename": member("name", lambda one, n: f"N{n}"),
     "tag": lambda one, n: one.tags.symmetric_difference_update({"abcdef"[n % 6]}),

@@ -100,7 +100,7 @@ def test_what_others_save_where_it_looked(app: llvs.Coordinator) -> None:
     with pytest.raises(llvs.MovedError), app.transaction() as values:
         values["count"] = str(len(values.collection(Account))).encode()
         accounts["c"] = Account()
-    # What is under other prefixes was not looked at.
+    # Values under other prefixes were not read.
     with app.transaction() as values:
         values["count"] = str(len(values.collection(Account))).encode()
         app.collection(Entry)["1"] = Entry()

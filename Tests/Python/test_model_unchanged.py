@@ -1,4 +1,4 @@
-"""What counts as a change of a model's object: random objects of every type that a model takes, with fixed seeds."""
+"""What counts as a change of a model's object: random objects of every supported type, with fixed seeds."""
 
 from __future__ import annotations
 

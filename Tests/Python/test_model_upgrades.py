@@ -1,4 +1,4 @@
-"""Two devices upgrade one value, each by itself: what comes of it is one upgrade and what both edited, or the upgrade is refused."""
+"""Two devices upgrade one value independently: the merge has one upgrade and the edits of both, or the upgrade is refused."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ RENAMES = {
 
 
 def edited_on_two(model: Any, data: bytes, one: Callable[[Any], None], other: Callable[[Any], None]) -> dict[str, Any]:
-    """What is there after both devices edited the value, and met."""
+    """Returns the value after both devices edited it, and synced."""
     place = next(PLACES)
     with llvs.Coordinator(storage="memory", exchange=place) as a, llvs.Coordinator(storage="memory", exchange=place) as b:
         a.save(insert={"c/1": data})
@@ -299,7 +299,7 @@ def test_an_edit_of_an_old_program_stands_in_its_form(devices: tuple[llvs.Coordi
 
 
 def test_an_edit_of_an_old_program_beside_one_in_the_later_form(devices: tuple[llvs.Coordinator, llvs.Coordinator]) -> None:
-    """What it left out was removed, but for what the other edited; and what both edited is that of the later form."""
+    """Members that it left out were removed, unless the other one edited them; of members that both edited, the later form's wins."""
     a, b = devices
     with a.collection(Person).edit("1") as ann:
         ann.name, ann.visits = "Anna", 2
@@ -478,7 +478,7 @@ def test_renames_of_several_forms_and_deeper_places_are_undone_for_older_program
         with one.edit("1") as first:
             first.name = "Anne"
         assert two["1"].full == "Anne" and three["1"].names == {"a/b": "Anne", "short": "A"}
-        # What is no object on the way is left alone.
+        # If something on the path is not an object, it is left unchanged.
         notes.save(update={"m/1": b'{"form":3,"names":7,"full":"x"}'})
         assert (one["1"].name, two["1"].full) == ("x", "x")
 
@@ -615,7 +615,7 @@ def test_a_counter_that_is_renamed_in_one_release_after_the_other_is_counted_onc
 
 
 def test_a_counter_is_not_upgraded_by_renames_that_the_store_has_not(devices: tuple[llvs.Coordinator, llvs.Coordinator]) -> None:
-    """What the store has stands: merges would add up what both upgrades made, so the value is left as it is, and that is told."""
+    """The store's rules apply: merges would add up what both upgrades made, so the value is left unchanged, and that is reported."""
     a, b = devices
     first, second, other = renamed("r/", "a", renames=0), renamed("r/", "a", "b", renames=1), renamed("r/", "a", "c", renames=1)
     a.collection(first)["1"] = first(a=100)

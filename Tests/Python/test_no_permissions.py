@@ -1,4 +1,4 @@
-"""File systems that keep no permissions: `chmod` is refused there (FAT, exFAT, some network mounts)."""
+"""File systems without permissions, on which `chmod` fails (FAT, exFAT, some network mounts)."""
 
 from __future__ import annotations
 

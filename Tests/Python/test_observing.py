@@ -1,4 +1,4 @@
-"""Versions that come are heard of, also those of another process; and what else a store and an exchange say of themselves."""
+"""Observers are called for new versions, also for those of another process; and other reports of a store and an exchange."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stores, folders and snapshots that earlier versions wrote read as they did then (Tests/Vectors/stores)."""
+"""Stores, folders and snapshots of earlier versions have the same contents as then (Tests/Vectors/stores)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ VERSIONS = sorted(folder.name for folder in STORES.iterdir() if (folder / expect
 
 @pytest.fixture(params=VERSIONS)
 def old(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, dict[str, Any]]:
-    """What a version wrote, unpacked, and what it held."""
+    """Returns what a version wrote, unpacked, and its expected contents."""
     with tarfile.open(STORES / request.param / "stores.tar.xz") as archive:
         archive.extractall(tmp_path)
     return tmp_path, expectations.read(STORES / request.param) | {"name": request.param}
@@ -44,7 +44,7 @@ def same(store: llvs.Store, expected: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("name", ["file", "sqlite", "compacted", "coordinator"])
 def test_stores(old: tuple[Path, dict[str, Any]], name: str) -> None:
-    """Each storage: what was there is there, and the store can be gone on with."""
+    """Each storage: the contents are the same, and the store can be used further."""
     folder, expected = old
     options = {"storage": "sqlite"} if name == "sqlite" else {}
     with llvs.Store(folder / name, **options) as store:
@@ -61,7 +61,7 @@ def test_folder(old: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
     with llvs.Store(storage="memory") as store, llvs.Exchange(store, (folder / "folder").as_uri()) as exchange:
         assert not exchange.retrieve().problems
         same(store, expected["stores"]["file"])
-        # The form of the oldest version files stopped other implementations: whoever has the versions writes them anew.
+        # The form of the oldest version files stopped other implementations: a device that has the versions rewrites them.
         is_old_form = expected["name"] == "0.1"
         assert bool(refusals(folder / "folder")) == is_old_form
         assert len(exchange.send().sent) == (len(list(store.history())) if is_old_form else 0) and not refusals(folder / "folder")

@@ -1,7 +1,7 @@
-"""Stores and snapshots of the other implementation, as it keeps them lately: compressed, in SQLite, in a zip.
+"""Stores and snapshots of the other implementation in its recent forms: compressed, in SQLite, in a zip.
 
-Made here from the store directory that it wrote (Tests/Vectors/interchange). What is compressed is true LZFSE, of blocks that are stored as
-they are, which anybody can write and read; `pyliblzfse` reads the same.
+They are made here from the store directory that it wrote (Tests/Vectors/interchange). Compressed values are true LZFSE, of uncompressed
+blocks, which any program can write and read; `pyliblzfse` reads the same.
 """
 
 from __future__ import annotations
@@ -443,7 +443,7 @@ def test_what_others_fail_at_is_not_saved(tmp_path: Path, memory: llvs.Store, la
         with pytest.raises(llvs.ExchangeDataError, match="composed"):
             memory.make_version(first, update={"a": b"2"}, metadata=TWINS)
         assert len(list(memory.history())) == count
-        # What it only confuses is saved, and so is the longest that it stores.
+        # Ids that it only confuses are saved, and so is the longest one that it stores.
         made = memory.make_version(first, update={"x" * 257: b"", "e\u0301": b"", "\u00e9": b"", "LLVSSLASH": b""})
         exchange.send()
         # Two exchanges of one store: each counts.
@@ -451,7 +451,7 @@ def test_what_others_fail_at_is_not_saved(tmp_path: Path, memory: llvs.Store, la
             memory.make_version(made, update=TOO_LONG)
     made = memory.make_version(made, update=TOO_LONG)
     with llvs.Exchange(memory, place) as exchange:
-        # Who has such an id already goes on.
+        # A store that has such an id already can be used further.
         made = memory.make_version(made, update={"x" * 300: b"2"})
         made = memory.make_version(made, remove=["x" * 300])
         with pytest.raises(llvs.ExchangeDataError):

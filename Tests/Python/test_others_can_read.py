@@ -1,4 +1,4 @@
-"""The check that runs over every folder which a test writes (conftest.py) refuses what stops another implementation."""
+"""The check of every folder that a test writes (conftest.py) refuses files that another implementation cannot read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No edit loses in a merge to the value that it had overwritten: random criss-crosses, and the history that showed it."""
+"""No edit loses in a merge to the value that it had overwritten: random criss-crosses, and the history that once showed it."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def test_what_is_lacking_goes_over(kind: str, tmp_path: Path) -> None:
         assert result.retrieved == data.result.sent and not result.problems and not two.unpack(data).retrieved
         assert states(two) == expected
         assert not two.verify().damages and list(two.history()) == list(one.history())
-        # What came over counts as known.
+        # Received versions count as known.
         assert one.pack(have=two.heads()).result.sent == ()
         version = two.make_version("named", update={"a": b"3"})
         back = two.pack(have=[*one.heads(), "unknown"])
@@ -120,7 +120,7 @@ def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 def read_by_python(data: bytes) -> dict[str, dict[bytes, bytes]]:
-    """What each version of a stream stored, by the reader made from the page."""
+    """Returns what each version of a stream stored, by the reader made from the page."""
     result: dict[str, dict[bytes, bytes]] = {}
     for pack, parts in stream.packs(data):
         assert not pack.problems
@@ -158,8 +158,8 @@ def test_the_reader_from_the_page_reads_what_the_library_writes(kind: str, tmp_p
         assert read_by_python(one.pack()) == stored(one)
 
 
-#: How many values, and of how many bytes. Where the store lies is the same to both: one kind that has blobs of its own is enough, and
-#: one that has none.
+#: How many values, and of how many bytes. The storage does not matter: one kind that has blobs of its own is enough, and one that has
+#: none.
 TOO_LARGE = [(90, 90_000, "sqlite"), (1_100, 4_500, "file")]
 ALL_TOO_LARGE = [(count, size, kind) for count, size in ((90, 90_000), (60_000, 60)) for kind in ("file", "sqlite", "memory")]
 
@@ -225,7 +225,7 @@ def test_what_is_wrong_with_a_version_costs_that_version(tmp_path: Path) -> None
             "B": llvs.ErrorCode.DAMAGED, "C": llvs.ErrorCode.MISSING_PREDECESSOR, "D": llvs.ErrorCode.MISSING_PREDECESSOR,
         }
         assert all(len(problem.reason) > 20 for problem in result.problems)
-        # What was damaged there comes whole, and the rest with it.
+        # Damaged versions arrive whole, and the rest with them.
         assert store.unpack(simple_stream(writer.pack(STORE, SALT, WRITER, 1, 1, [a, b, c]))).retrieved == ("B", "C")
 
 
@@ -326,7 +326,7 @@ def test_files_that_are_missing_or_in_another_order(tmp_path: Path) -> None:
         with opened("memory", tmp_path) as store, pytest.raises(llvs.Error) as raised:
             store.unpack(simple_stream(*files))
         assert raised.value.code == llvs.ErrorCode.DAMAGED
-    # The end tells of another number of files.
+    # The end has another number of files.
     for data in (whole[:-21] + struct.pack("<BI", 0, 1) + whole[-16:], whole[:-1] + bytes([whole[-1] ^ 1])):
         with opened("memory", tmp_path) as store, pytest.raises(llvs.Error) as raised:
             store.unpack(data)
@@ -351,7 +351,7 @@ def test_encrypted_for_recipients(kind: str, tmp_path: Path) -> None:
 
 
 def test_the_tool_opens_it_and_the_reverse(tmp_path: Path) -> None:
-    """What the library encrypted, opened by `age`, and read by the reader in Python; and what `age` encrypted, opened by the library."""
+    """The library encrypts, `age` opens it, and the reader in Python reads it; and `age` encrypts, and the library opens it."""
     key, plain = tmp_path / "key", tmp_path / "plain"
     key.write_text(IDENTITY + "\n")
     with llvs.Store(storage="memory") as one, llvs.Store(storage="memory") as two:

@@ -43,7 +43,7 @@ ranges = st.builds(lambda owner, one, two: (owner, min(one, two), max(one, two))
 
 
 def tell(pack: reader.Pack) -> tuple[Any, ...]:
-    """All that a pack says."""
+    """Returns the contents of a pack."""
     versions = {id: (version.identity8, version.blobs, version.outside) for id, version in pack.versions.items()}
     return pack.index.name, pack.index.link, versions, pack.seen, pack.replaces, pack.covers, pack.notices, pack.content
 
@@ -86,7 +86,7 @@ def small_pack() -> tuple[str, bytes]:
 
 
 def test_each_flipped_bit_is_noticed() -> None:
-    """As it came; and, by a forger of names, under the name that fits, where only the digests are left to tell."""
+    """Under its own name; and, by a forger, under a name that fits, so that only the digests can detect it."""
     name, data = small_pack()
     parsed = names.parse(name)
     assert parsed is not None

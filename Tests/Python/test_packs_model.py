@@ -1,6 +1,6 @@
-"""Devices that exchange over a remote that is behind, loses answers and tears uploads, and that die between any two requests.
+"""Devices that exchange over a remote that lags, loses answers and cuts uploads short, and that die between any two requests.
 
-All of it is plain Python, made from docs/pack-format.md: the rules are tried before the library has them.
+Everything is plain Python, written from docs/pack-format.md: this tests the rules independently of the library.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class World:
         return result
 
     def restore(self) -> None:
-        """The provider gives back an older state: later files are gone, deleted ones are there again."""
+        """The provider restores an older state: later files are gone, deleted ones exist again."""
         if self.backup is None or self.random.random() < 0.5:
             self.backup = dict(self.remote.files)
             return

@@ -27,7 +27,7 @@ def test_two_stores_of_one_listener():
                     assert peer.wait(GUARD) and peer.state.device == "desk"
                     assert here.statistics().versions == count
                     assert listener.accept(GUARD) is not None  # takes this link, so that the call below gets the third one
-            # What is saved goes to the other side without a call.
+            # A save reaches the other side without a call.
             with llvs.Peer.connect(here, listener.address, pairings[0]) as peer:
                 assert peer.wait(GUARD)
                 version = here.make_version(here.most_recent_head, insert={"c": b"3"})
@@ -234,7 +234,7 @@ def test_interrupts_end_waits():
             timer.start()
             wait()
             timer.join()
-            time.sleep(1)  # where it came a moment too late
+            time.sleep(1)  # if it arrived a moment too late
         timer.join()
         return time.monotonic() - began
 

@@ -1,4 +1,4 @@
-"""What the library tells of a direct connection, by a library whose struct is smaller than this package's."""
+"""The state of a direct connection, from a library whose struct is smaller than this package's."""
 
 from __future__ import annotations
 

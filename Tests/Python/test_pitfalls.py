@@ -1,4 +1,4 @@
-"""Pitfalls of exchanges that no other test holds. Numbers are those of docs/cloud-drives.md."""
+"""Pitfalls of exchanges without a test elsewhere. Numbers are those of docs/cloud-drives.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which store a place belongs to (docs/exchanges.md): the place of another store is refused, and joined when somebody says so."""
+"""The store to which a place belongs (docs/exchanges.md): the place of another store is refused, and joined if the caller allows it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_the_place_of_another_store_is_refused(tmp_path: Path, place: str, rules
         for call in (way.retrieve, way.send):
             with pytest.raises(llvs.NotFoundError, match="another store"):
                 call()
-    # Where its own is there again it goes on, and has received nothing of the other.
+    # If its own place is there again, it continues, and has received nothing of the other.
     here.rename(tmp_path / "bobs")
     (tmp_path / "anns").rename(here)
     assert put(tmp_path, "ann", place) == put(tmp_path, "other", place) == {"ann", "more"}
@@ -218,7 +218,7 @@ def test_each_spelling_leads_to_what_is_remembered(tmp_path: Path, how: str, is_
 @pytest.mark.parametrize("layout", ["interchange", "packed"])
 @pytest.mark.parametrize("was_link", [True, False])
 def test_a_link_that_leads_elsewhere_by_now(tmp_path: Path, layout: str, was_link: bool) -> None:
-    """What is remembered of a link, or of a folder in whose place there is one, holds for what it leads to now."""
+    """What is remembered of a link, or of a folder that a link has replaced, applies to its present target."""
     path = tmp_path / "usual"
     place = f"file://{path}?layout={layout}"
     if was_link:
@@ -243,7 +243,7 @@ def test_a_link_that_leads_elsewhere_by_now(tmp_path: Path, layout: str, was_lin
     path.unlink()
     path.symlink_to(tmp_path / "anns")
     assert put(tmp_path, "ann", place) == {"ann", "more"}
-    # Whoever says that they are to be joined joins them.
+    # A caller who allows to join them joins them.
     path.unlink()
     path.symlink_to(tmp_path / "bobs")
     join(tmp_path, "ann", place)

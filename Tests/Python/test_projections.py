@@ -1,4 +1,4 @@
-"""Projections: each held against the values at random versions, by readers of other processes while updates go on, and with bad input."""
+"""Projections, compared with the values at random versions, read by other processes during updates, and with bad input."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ def test_many_problems_come_in_pages(store: llvs.Store, view: Path) -> None:
         assert [problem.id for problem in projection.problems()] == [f"contact/{i:04}" for i in range(2_500)]
 
 
-# MARK: Held against the values
+# MARK: Compared with the values
 
 
 def expected(store: llvs.Store, version: str) -> list[Any]:
@@ -387,7 +387,7 @@ def test_tables_that_somebody_changed_are_made_anew(store: llvs.Store, view: Pat
 
 
 def test_rows_that_are_numbered_up_to_the_highest_number(store: llvs.Store, view: Path) -> None:
-    """Somebody changed the tables so that no further row has a number."""
+    """Another program changed the tables so that no further row has a number."""
     first = store.make_version(insert={"contact/1": b'{"lastName":"Smith"}'})
     second = store.make_version(first, insert={"contact/2": b'{"lastName":"Jones"}'})
     with llvs.Projection(store, view, SEARCHED) as projection:
@@ -452,7 +452,7 @@ def test_a_database_deleted_or_replaced_while_it_is_open(store: llvs.Store, view
 
 @pytest.mark.parametrize("suffixes", [("-wal",), ("-shm",), ("-wal", "-shm")])
 def test_a_log_deleted_while_it_is_open(store: llvs.Store, view: Path, suffixes: tuple[str, ...]) -> None:
-    """SQLite would go on with the files that nobody else finds."""
+    """SQLite would continue with files that no other program finds."""
     version = store.make_version(insert={"contact/1": b"{}"})
     with llvs.Projection(store, view, PLAIN) as projection:
         projection.update()
@@ -767,7 +767,7 @@ def test_a_child_that_was_forked(store: llvs.Store, view: Path) -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 @pytest.mark.parametrize("definition", [PLAIN, SEARCHED], ids=["plain", "searched"])
 def test_a_callback_that_forks_within_the_transaction(store: llvs.Store, tmp_path: Path, definition: Any) -> None:
-    """The child leaves the transaction alone in which it was made: its parent goes on, with files, and memory, that both have open."""
+    """The child does not touch the transaction in which it was forked: its parent continues, with files and memory that both have open."""
     values = {f"contact/{i:05}": json.dumps({"lastName": f"{i * 7919 % 10_007:05} " * 60, "born": i}).encode() for i in range(10_000)}
     first = store.make_version(insert={"contact/x": b"{}"})
     version = store.make_version(first, insert=values).id
@@ -792,7 +792,7 @@ def test_a_callback_that_forks_within_the_transaction(store: llvs.Store, tmp_pat
                 signal.alarm(300)
                 outcomes.append(-1)
             else:
-                # What the child does comes first.
+                # The child runs first.
                 outcomes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
         code = 1
@@ -816,7 +816,7 @@ def test_a_callback_that_forks_within_the_transaction(store: llvs.Store, tmp_pat
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
 def test_a_database_of_another_user_where_all_may_make_files(store: llvs.Store, tmp_path: Path) -> None:
-    """Who lays a database, or a link to one, into a folder as /tmp would read what is put in."""
+    """Another user who makes a database, or a link to one, in a folder such as /tmp could read what is stored there."""
     store.make_version(insert={"contact/1": b"{}"})
     common, own = tmp_path / "common", tmp_path / "own"
     common.mkdir()
@@ -836,7 +836,7 @@ def test_a_database_of_another_user_where_all_may_make_files(store: llvs.Store, 
         with pytest.raises(llvs.StorageError, match="belongs to another user"):
             llvs.Projection(store, common / name, PLAIN)
     assert (common / "empty.sqlite").stat().st_size == 0 and not (tmp_path / "elsewhere.sqlite").exists()
-    # In a folder of one's own, whoever the file is of; and what is one's own.
+    # In a folder of one's own, whoever owns the file; and files of one's own.
     for path in own / "theirs.sqlite", common / "mine.sqlite":
         with llvs.Projection(store, path, PLAIN) as projection:
             assert projection.update() == 1

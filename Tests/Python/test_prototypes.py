@@ -170,7 +170,7 @@ def test_struct_init_makes_what_python_makes(name: str) -> None:
 
 
 def test_every_status_is_to_be_looked_at() -> None:
-    # What failed says so by its status; llvs_error_code only repeats it.
+    # A status reports failure; llvs_error_code only repeats it.
     unchecked = [function.name for function in HEADER.functions.values() if function.checked != (function.result == "llvs_status")]
     assert unchecked == ["llvs_error_code"]
 
@@ -187,7 +187,7 @@ def test_flags_are_of_one_type() -> None:
         function.result for function in HEADER.functions.values()
     }
     assert "llvs_bool" in types and "llvs_bool*" in types and not {"bool", "bool*", "int", "int*"} & types
-    # What is yes or no by its name has that type.
+    # Functions with a name for yes or no have that type.
     for name, fields in HEADER.structs.items():
         for field, kind in fields:
             if re.match(r"(is|has|with|without|must)_|read_only$|present$|conflicting$", field):

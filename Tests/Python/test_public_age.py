@@ -1,5 +1,5 @@
-"""The vectors of C2SP for files of age (CCTV), through encrypted streams of packs: what docs/encryption.md says is read is opened, and all
-else is an error. See public_inputs.py for where they are. The engine's own tests compare the plaintexts (AgeVectorsTests)."""
+"""The vectors of C2SP for files of age (CCTV), through encrypted streams of packs: files that docs/encryption.md supports are opened, and
+all others are errors. public_inputs.py says where to find them. The engine's own tests compare the plaintexts (AgeVectorsTests)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from public_inputs import FOLDER, needed
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "Vectors" / "age"))
 import model  # noqa: E402
 
-#: What age calls a failure, and the codes that docs/encryption.md has for it. A stream that fails behind its first segment is refused
-#: before that: what the first one holds is no pack.
+#: The failures of age, and the codes that docs/encryption.md has for them. A stream that fails after its first segment is refused before
+#: that: the content of the first one is not a pack.
 CODES = {
     "header failure": {ErrorCode.DAMAGED, ErrorCode.CUT_SHORT, ErrorCode.FOREIGN_FILE, ErrorCode.NEWER_FORMAT, ErrorCode.TOO_LARGE},
     "HMAC failure": {ErrorCode.DAMAGED},
@@ -39,12 +39,12 @@ class Vector:
 
     @property
     def is_hybrid(self) -> bool:
-        """Whether it is for identities that are not implemented."""
+        """Returns whether it is for identities that are not implemented."""
         return any(identity.startswith("AGE-SECRET-KEY-PQ-") for identity in self.identities)
 
     @property
     def has_cheap_passphrase(self) -> bool:
-        """Whether it has a work factor of scrypt below those that are read."""
+        """Returns whether its work factor of scrypt is below those that are accepted."""
         return b"\n-> scrypt " in self.data and b" 10\n" in self.data
 
     @property
@@ -68,7 +68,7 @@ def vectors() -> list[Vector]:
 
 
 def opened(data: bytes, *, identities: tuple[str, ...] = (), passphrase: Optional[str] = None) -> Optional[llvs.Error]:
-    """What a new store says of it; it has nothing of what is refused."""
+    """Returns the answer of a new store; it has nothing of refused files."""
     with llvs.Store(storage="memory") as store:
         try:
             if identities:
@@ -82,7 +82,7 @@ def opened(data: bytes, *, identities: tuple[str, ...] = (), passphrase: Optiona
 
 
 def answers(vector: Vector) -> list[llvs.Error]:
-    """What is said with its identities, and with each of its passphrases."""
+    """Returns the answers with its identities, and with each of its passphrases."""
     found = [opened(vector.data, passphrase=passphrase) for passphrase in vector.passphrases]
     if vector.identities or not found:
         found.append(opened(vector.data, identities=vector.identities))

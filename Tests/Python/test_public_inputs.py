@@ -1,4 +1,4 @@
-"""What the public has collected to break readers of addresses and of names. See public_inputs.py for where it is."""
+"""Public collections of input that breaks parsers of addresses and names. public_inputs.py says where to find them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""JSONTestSuite, wherever JSON is read: merging, indexes, projections, models, rules, metadata, and files of exchanges.
+"""JSONTestSuite, in every part that reads JSON: merging, indexes, projections, models, rules, metadata, and files of exchanges.
 
-public_inputs.py says where it is."""
+public_inputs.py says where to find it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from public_inputs import FOLDER, needed
 
 #: Valid by RFC 8259, and not mergeable: docs/merging-values.md refuses a name that is twice in one object.
 TWICE = {"y_object_duplicated_key.json", "y_object_duplicated_key_and_value.json"}
-#: What the suite leaves to each reader, and docs/merging-values.md accepts: numbers that a float does not hold.
+#: Cases that the suite leaves to each reader, and docs/merging-values.md accepts: numbers that a float cannot represent.
 ACCEPTED = {
     "i_number_double_huge_neg_exp.json", "i_number_neg_int_huge_exp.json", "i_number_pos_double_huge_exp.json",
     "i_number_too_big_neg_int.json", "i_number_too_big_pos_int.json", "i_number_very_big_negative_int.json",
@@ -33,7 +33,7 @@ def suite() -> dict[str, bytes]:
 
 
 def is_accepted(name: str) -> bool:
-    """Whether the documents promise that it is read as JSON."""
+    """Returns whether the documents promise that it is read as JSON."""
     return name in ACCEPTED if name.startswith("i_") else name.startswith("y_") and name not in TWICE
 
 
@@ -73,7 +73,7 @@ def test_models_and_rules_refuse_what_is_no_json() -> None:
 
 @needed("JSONTestSuite")
 def test_metadata_of_any_bytes_is_told(memory: llvs.Store) -> None:
-    """What is JSON comes as that, and what is none as the bytes that it is."""
+    """JSON is returned as JSON, and other bytes unchanged."""
     files = suite()
     version = memory.make_version(metadata={name: data for name, data in files.items() if len(data) < 10_000})
     for name, data in version.raw_metadata.items():
@@ -134,7 +134,7 @@ IN_FILES = TWICE | ACCEPTED | {
     "i_number_huge_exp.json", "i_number_real_neg_overflow.json", "i_number_real_pos_overflow.json", "i_number_real_underflow.json",
     "i_structure_500_nested_arrays.json",
 }  # fmt: skip
-#: What docs/interchange.md calls a file that is none.
+#: The words of docs/interchange.md for an invalid file.
 REFUSED = {llvs.ErrorCode.INVALID_JSON, llvs.ErrorCode.INVALID_UTF8, llvs.ErrorCode.CUT_SHORT}
 
 
@@ -150,7 +150,7 @@ def files_of(id: str, *, version: bytes = b"1", change: bytes = b"1") -> tuple[b
 @pytest.mark.parametrize("where", ["version", "change"])
 @pytest.mark.parametrize("place", ["folder", "transport"])
 def test_interchange_files_are_the_json_that_is_json(memory: llvs.Store, tmp_path: Path, where: str, place: str) -> None:
-    """Members that nobody knows are passed over, if they are JSON; else that version alone is a problem."""
+    """Unknown members are skipped if they are JSON; otherwise that version alone is a problem."""
     names = {f"V{number}": name for number, name in enumerate(suite())}
     data, transport = suite(), DictTransport()
     for id, name in names.items():

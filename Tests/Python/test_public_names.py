@@ -1,5 +1,5 @@
-"""The naughty strings as names of files, indexes, models, members and columns. See public_inputs.py for where they are; as ids, branches,
-devices and metadata test_public_inputs.py has them, and as names in buckets Tests/Network/test_s3_signatures.py."""
+"""The naughty strings as names of files, indexes, models, members and columns. public_inputs.py says where to find them.
+test_public_inputs.py tests them as ids, branches, devices and metadata, Tests/Network/test_s3_signatures.py as names in buckets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sampling import sample
 
 pytestmark = needed("naughty-strings")
 
-#: What SQLite, URLs and shells read something into.
+#: Characters with a meaning in SQLite, URLs and shells.
 TELLING = ("?", "%", "#", ":", "&", "\\", "*", "..", "-", "~")
 
 
@@ -68,7 +68,7 @@ def test_places_have_any_name(tmp_path: Path) -> None:
 
 
 def test_indexes_have_any_name() -> None:
-    """Of up to 128 bytes, 64 in a schema."""
+    """Names of up to 128 bytes, and 64 in a schema."""
     names = [name for name in naughty() if len(name.encode()) <= 128]
     for start in range(0, len(names), 64):
         some = names[start : start + 64]

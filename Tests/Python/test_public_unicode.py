@@ -1,6 +1,6 @@
-"""Unicode's test files, as far as the documents promise something: how keys of indexes are folded (docs/index-keys.md), where texts are
-taken apart (docs/merging-texts.md), which ids others take for one (docs/interchange.md), and that a passphrase may be composed either way
-(docs/encryption.md). See public_inputs.py for where they are."""
+"""Unicode's test files, for the promises of the documents: how keys of indexes are folded (docs/index-keys.md), how texts are split
+(docs/merging-texts.md), which ids other systems treat as equal (docs/interchange.md), and that a passphrase may be composed either way
+(docs/encryption.md). public_inputs.py says where to find them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def normalization() -> list[tuple[str, ...]]:
 
 
 def folded(store: llvs.Store, texts: Iterable[str]) -> dict[str, str]:
-    """What the engine folds each text to, by the keys that it gives it."""
+    """Returns the engine's folding of each text, from the keys of an index."""
     wanted = list(dict.fromkeys(texts))
     pieces = {f"v{start}": wanted[start : start + 5_000] for start in range(0, len(wanted), 5_000)}
     store.make_version(insert={id: json.dumps({"v": piece}).encode() for id, piece in pieces.items()})
@@ -97,7 +97,7 @@ def classes() -> dict[str, int]:
 
 
 def is_ordered(string: str, marks: dict[str, int]) -> bool:
-    """Whether the marks are in canonical order."""
+    """Returns whether the marks are in canonical order."""
     order = [marks.get(char, 0) for char in string]
     return all(second == 0 or first <= second for first, second in zip(order, order[1:]))
 
@@ -121,7 +121,7 @@ def broken(name: str) -> Iterator[tuple[str, frozenset[int]]]:
 
 
 def starts(string: str) -> set[int]:
-    """Where lines, their ends and tokens of a text begin (docs/merging-texts.md, 2.1 and 2.5)."""
+    """Returns where lines, their ends and tokens of a text begin (docs/merging-texts.md, 2.1 and 2.5)."""
     found, at = set(), 0
     for line in k.lines(string):
         body, end = k.split_end(line)

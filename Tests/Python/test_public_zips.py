@@ -1,5 +1,5 @@
-"""The odd zips of libzip, as snapshots of the other implementation's kind (`zip-v1`). See public_inputs.py for where they are. The engine's
-own tests compare what is read of their entries with what `zipfile` reads (OddZipsTests)."""
+"""The odd zips of libzip, as snapshots of the other implementation's kind (`zip-v1`). public_inputs.py says where to find them. The
+engine's own tests compare the contents of entries with those that `zipfile` reads (OddZipsTests)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def zips() -> dict[str, bytes]:
 
 
 def restored(folder: Path, data: bytes) -> tuple[Optional[llvs.Error], dict[str, bytes]]:
-    """What a new store says of a snapshot of this one chunk, and what it has then."""
+    """Returns the answer of a new store to a snapshot of this one chunk, and its contents then."""
     place = folder / "snapshots"
     place.mkdir(exist_ok=True, parents=True)
     (place / "chunk-000").write_bytes(data)

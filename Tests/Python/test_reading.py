@@ -1,4 +1,4 @@
-"""Reading one value, many, and all: what is found does not depend on the way it is fetched."""
+"""Reading one value, many, and all: the result does not depend on the way of reading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Places of named files that are written in Python: the suite, both layouts on them, and what goes wrong in their methods."""
+"""Places of named files that are written in Python: the suite, both layouts on them, and failures of their methods."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_a_large_value_that_comes_back_is_fetched_once(new_store: Callable[[], l
     data = bytes(range(256)) * 20_000
 
     def exchange(store: llvs.Store) -> int:
-        """How often a part of a large value is read."""
+        """Exchanges, and returns how often a part of a large value is read."""
         shelf = Shelf(files)
         with llvs.Exchange(store, llvs.Remote(shelf, layout="packed")) as way:
             assert not way.retrieve().problems and not way.send().problems
@@ -163,7 +163,7 @@ def test_of_a_large_encrypted_pack_what_lacks_is_read(new_store: Callable[[], ll
             for n in range(16):
                 version = first.make_version(version, insert={f"{turn} {n}": random.Random(16 * turn + n).randbytes(16_000)})
             assert not way.retrieve().problems and not way.send().problems
-    # Of eight packs one was made, which goes on to be there alone.
+    # Eight packs were merged into one, which later is the only one.
     packs = sorted(name for name in files if name.startswith("pack1/log/"))
     for name in packs[:-1]:
         del files[name]
@@ -317,7 +317,7 @@ def test_keys(new_store: Callable[[], llvs.Store]) -> None:
 
 
 def test_what_an_exception_says_is_known_to_the_library(tmp_path: Path) -> None:
-    """Not only to whoever catches it: a syncer waits for room otherwise than for a bug to be mended."""
+    """Not only to the caller who catches it: a syncer waits differently for space and for a bug to be fixed."""
     shelf = Shelf({}, "shelf")
     shelf.failing = llvs.StorageError("the shelf is full", code=llvs.ErrorCode.NO_SPACE)
     with llvs.Coordinator(tmp_path / "store", exchange=llvs.Remote(shelf, layout="packed")) as notes:

@@ -1,4 +1,4 @@
-"""What is known of a place in packs, and what is told of it."""
+"""What is known about a place with packs, and what is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Merging stores by rules: random histories of two and three devices, criss-crosses among them, beside the model; which rules hold."""
+"""Merging stores by rules: random histories of two and three devices, criss-crosses among them, compared with the model; which rules
+apply."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ class Histories:
         self.graph = Graph()
         self.merges: set[str] = set()
         self.held: dict[tuple[str, str], Held] = {}
-        #: What each edit did: the delta of the counters, and its tag.
+        #: The effect of each edit: the delta of the counters, and its tag.
         self.deltas: dict[str, int] = {}
         #: The device that made each edit, and the number that it put into its own member.
         self.fields: dict[str, tuple[str, int]] = {}
@@ -103,7 +104,7 @@ class Histories:
         self.learn(store)
 
     def random_value(self, now: Optional[bytes]) -> bytes:
-        """What is there, edited, or something new; the same bytes again now and then."""
+        """Returns the present value, edited, or a new one; sometimes the same bytes again."""
         if now is not None and self.chance.randrange(10) == 0:
             return now
         try:
@@ -226,7 +227,7 @@ def run(seed: int) -> None:
             device = histories.chance.randrange(len(histories.stores))
             step = histories.chance.choice([histories.edit, histories.edit, histories.merge, histories.merge, histories.exchange])
             step(device)
-        # In the end all come to one state with everything in it.
+        # In the end all have equal states with all edits.
         for _ in range(4):
             for device in range(len(histories.stores)):
                 histories.exchange(device)

@@ -1,4 +1,4 @@
-"""The rules of a store: reading them, and registering those that an app brings along."""
+"""The rules of a store: reading them, and registering those of an app."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_rules_that_are_wrong() -> None:
         found = store.schema(bad)
         assert found.data == rules(a="set") and found.stored_version == good.id and found.problem is not None
         assert found.problem[1] == "/ids/a~1"
-        # What is registered replaces what does not count.
+        # A registered rule replaces an invalid one.
         assert store.schema(bad, rules(a="set")).changed
         for given in (b"[1]", b'{"merge":1,"ids":{"a/":"sat"}}'):
             with pytest.raises(llvs.InvalidArgumentError):
@@ -162,7 +162,7 @@ def test_an_expected_version_still_holds_when_rules_wait() -> None:
 
 @pytest.mark.parametrize("rule", [{"as": "list"}, {"as": "set"}, {}], ids=["list", "set", "identity"])
 def test_a_key_has_at_most_16_pointers(rule: dict[str, Any]) -> None:
-    """Each is looked for in each element: a few kilobytes of rules would make every merge of a list take minutes."""
+    """Each is searched in each element: a few kilobytes of rules would make every merge of a list take minutes."""
     member = "key" if "as" in rule else "identity"
 
     def schema(count: int) -> bytes:

@@ -1,4 +1,4 @@
-"""What programs need to show people: who set the sides of a conflict, what became of an object, forms that stay open, one bad value."""
+"""Data for user interfaces: who set the sides of a conflict, the history of an object, forms that stay open, one bad value."""
 
 from __future__ import annotations
 

@@ -290,7 +290,7 @@ def test_revert(store: llvs.Store) -> None:
     assert undone is not None and reverted.undone == ("a", "b") and reverted.superseded == ("c",)
     assert dict(store.at(undone).items()) == {"a": b"1", "b": b"1", "c": b"3"}
     assert undone.metadata == {"undo": v2.id} and undone.predecessors == (v3.id,)
-    # One predecessor: the bytes are stored anew.
+    # One predecessor: the bytes are stored again.
     value = store.value("a", at=undone)
     assert value is not None and value.stored_version == undone.id
 

@@ -1,4 +1,4 @@
-"""What docs/merging.md says under "What surprises", and the forms that work instead."""
+"""The section "What surprises" of docs/merging.md is true, and the alternatives that it names work."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_a_counter_knows_no_saves(devices: Devices, act: Callable[[llvs.Coordina
 
 @pytest.mark.parametrize("order, expected", [("abc", b'{"n":1}'), ("acb", b'{"n":-4}')])
 def test_a_counter_that_two_devices_remove_and_a_third_adds_to(order: str, expected: bytes) -> None:
-    """What both removed is gone and takes nothing off twice; else each removal takes off what there was."""
+    """If both removed it, the removal counts once; otherwise each removal subtracts the value that was there."""
     with llvs.Store(storage="memory") as store:
         base = store.make_version(insert={"c": b'{"n":5}', "__llvs_schema": b'{"merge":1,"ids":{"c":{"/n":"counter"}}}'})
         made = {"a": b"{}", "b": b'{"x":1}', "c": b'{"n":6}'}

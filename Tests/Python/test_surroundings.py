@@ -1,4 +1,4 @@
-"""What is around a program: its working directory, the file system, and what other devices put into a shared folder."""
+"""The environment of a program: its working directory, the file system, and files of other devices in a shared folder."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_dates_beyond_the_calendar(memory: llvs.Store, tmp_path: Path) -> None:
 
 
 def test_what_arrived_whole_is_not_written_again(memory: llvs.Store, tmp_path: Path) -> None:
-    """A file that one retrieve found half-written, and the next found whole, belongs to whoever wrote it."""
+    """A file that one retrieve found half-written, and the next found whole, belongs to the device that wrote it."""
     write_version(tmp_path, "late")
     whole = (tmp_path / "versions" / "late").read_bytes()
     (tmp_path / "versions" / "late").write_bytes(whole[:20])
@@ -241,7 +241,7 @@ with llvs.Coordinator("notes", exchange="shared") as notes, llvs.Store("base.db"
         syncer.run()
     print("same" if caught() == before else f"{before:x} {caught():x}")
 """
-    # An interpreter that is started by itself, without the handlers of whoever runs the tests.
+    # An interpreter of its own, without the handlers of the test run.
     variables = {name: value for name, value in os.environ.items() if not name.startswith("SWIFT_")}
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=variables, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "same\n"), done.stdout + done.stderr
@@ -271,7 +271,7 @@ except llvs.Error as error:
 
 
 def test_many_writers_at_full_durability(tmp_path: Path) -> None:
-    """Who commits syncs what others wrote before: one file after the other, or, from some number on, all at once."""
+    """A writer that commits syncs what others wrote before: one file after the other, or, from some number on, all at once."""
     for size in (10, 2_000_000):
         path = tmp_path / str(size)
         with llvs.Store(path) as first:

@@ -1,4 +1,4 @@
-"""Syncing in the background: what leads to a round, what is told, failures, conditions, deadlines, and its end."""
+"""Syncing in the background: what starts a round, reports, failures, conditions, deadlines, and the end."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_saves_on_both_sides_are_merged(laptop: llvs.Coordinator, phone: llvs.Co
 
 
 def test_a_row_of_saves_goes_out_together(laptop: llvs.Coordinator) -> None:
-    """How long it waits for further saves is held by SyncScheduleTests, by a clock of its own."""
+    """SyncScheduleTests test how long it waits for further saves, with a clock of their own."""
     events = Events()
     with llvs.Syncer(laptop, events, after_save=1.0, after_saves=60.0, poll=10_000.0, longest_poll=10_000.0) as syncer:
         eventually(lambda: syncer.status.rounds == 1)
@@ -147,7 +147,7 @@ def test_polls(laptop: llvs.Coordinator) -> None:
         syncer.conditions = SyncConditions.BACKGROUND
         eventually(lambda: syncer.status.state == SyncState.IDLE and syncer.status.next_round is None)
         rounds = syncer.status.rounds
-        # All rounds from then on are those that somebody asked for.
+        # All rounds from then on are requested by a call.
         for further in range(1, 20):
             assert syncer.run() and syncer.status.rounds == rounds + further
 
@@ -239,8 +239,9 @@ class Slow(llvs.Transport):
         return [*self.files]
 
     def goes_on_once(self, met: Callable[[], bool]) -> Callable[[llvs.Progress], None]:
-        """Is told of the progress of a call that waits for the round. Whatever ends the call tells the round to end before the call tells
-        of progress again: then it goes on.
+        """Receives the progress of a call that waits for the round. Whatever ends the call makes the round end before the call reports
+        progress
+        again: then it continues.
         """
         seen = 0
 
@@ -271,7 +272,7 @@ def test_a_deadline(tmp_path: Path) -> None:
             end = time.monotonic() + 0.1
             assert syncer.run(deadline=0.1, progress=slow.goes_on_once(lambda: time.monotonic() > end + 0.05)) is False
             assert syncer.status.sent == 0
-            # Nothing has told it to go on if the deadline was over before the round began.
+            # Nothing has let it continue if the deadline was over before the round began.
             slow.go_on.set()
             assert syncer.run(deadline=GUARD) is True
             assert syncer.status.sent == 1
@@ -484,7 +485,7 @@ def test_folders_tell_a_syncer_of_news(tmp_path: Path, layout: str) -> None:
 
 
 def test_storms_of_merges_end(tmp_path: Path) -> None:
-    """Eight devices with an edit each come to one version, with fewer merges than one for each pair of them."""
+    """Eight devices with an edit each reach one version, with fewer merges than one for each pair of them."""
     devices = [llvs.Coordinator(tmp_path / f"{i}.llvs", exchange=tmp_path / "shared") for i in range(8)]
     devices[0].save(insert={"base": b"0"})
     for device in devices:

@@ -1,4 +1,4 @@
-"""What the system refuses, what files it makes, and what names it knows: too many files, permissions, locks, devices."""
+"""Limits of the system: too many files, permissions, locks, devices; and the files and names that the library uses."""
 
 from __future__ import annotations
 

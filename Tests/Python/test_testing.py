@@ -1,4 +1,4 @@
-"""`llvs.testing`: the suites pass what is sound and catch what is not, and faults in every operation lose nothing that was acknowledged."""
+"""`llvs.testing`: the suites pass correct implementations and find faulty ones, and faults in every operation lose nothing acknowledged."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from sampling import sample
 
 
 class Disk:
-    """What a `DiskStorage` rests on: what was written, and how much of it would survive a power cut."""
+    """The disk below a `DiskStorage`: what was written, and how much of it would survive a power cut."""
 
     def __init__(self) -> None:
         self.records: dict[int, bytes] = {}
@@ -146,7 +146,7 @@ def test_broken_storages_are_caught(kind: type[DiskStorage], check: str) -> None
 
 
 class Place:
-    """What the transports of one place share."""
+    """The state that the transports of one place share."""
 
     def __init__(self) -> None:
         self.versions: dict[str, bytes] = {}
@@ -259,7 +259,7 @@ def test_the_folder_passes_behind_a_plan(tmp_path: Path) -> None:
         assert plan.injected == 0 and plan.count(Operation.SEND) > 100
 
 
-# How suites end
+# The end of suites
 
 
 def test_what_a_factory_does_is_told() -> None:
@@ -412,7 +412,7 @@ def test_nothing_that_was_acknowledged_is_lost(tmp_path: Path, storage: str, kin
                 with llvs.Store(storage=plan.storage(inner, storage="file" if storage == "dict" else storage)) as store:
                     work(store, plan.transport(DictTransport(place)), kept)
                     plan.clear()
-                    # What was refused can be done again, under its id, in the same handle.
+                    # A refused version can be made again, under its id, in the same handle.
                     work(store, DictTransport(place), kept)
                     assert {"first", "left", "right", "last"} <= kept.keys(), plan.last
             except llvs.StorageError as problem:

@@ -1,4 +1,4 @@
-"""Transactions: several values together, or none; and what happens when others save meanwhile."""
+"""Transactions: several values together, or none; and saves of others meanwhile."""
 
 from __future__ import annotations
 

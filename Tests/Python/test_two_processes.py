@@ -1,4 +1,4 @@
-"""Two processes at one store, where what keeps handles of one process apart does not help."""
+"""Two processes at one store, between which locks within a process have no effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The types of the package: hints that resolve, and documentation where a reader looks for it."""
+"""The types of the package: hints can be resolved, and names are documented where a reader looks."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_hints_resolve_in_a_module_that_knows_nothing_else() -> None:
 def test_everything_public_is_documented() -> None:
     bare = [name for name, thing in public() if not (inspect.getdoc(thing) or "").strip() and not name.rpartition(".")[2].startswith("__")]
     assert not bare, bare
-    # What has no place for a docstring, aliases and constants, is listed in the package's.
+    # Aliases and constants have no docstring of their own: the package's docstring lists them.
     for name in llvs.__all__:
         thing = getattr(llvs, name)
         if not inspect.isclass(thing) and not inspect.isfunction(thing):

@@ -1,4 +1,4 @@
-"""A side has changed a value if its bytes are others than those of the base; who stored the bytes anew, and when, does not matter."""
+"""A side has changed a value if its bytes differ from those of the base. It does not matter whether the same bytes were stored again."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_devices_keep_an_edit_that_another_saved_over_unchanged(rules: Optional[
 
 
 def test_a_value_that_is_unchanged_since_folded_bases(memory: llvs.Store) -> None:
-    """Two versions that were merged across each other hold the value as it was before both; one of the two stored it anew."""
+    """Two versions that were merged with one another have the value as it was before both; one of the two stored it again."""
     base = memory.make_version(insert={"f": ONE}, timestamp=1.0)
     left = memory.make_version(base, update={"f": THREE}, timestamp=2.0)
     right = memory.make_version(base, update={"f": ONE}, timestamp=3.0)

@@ -115,7 +115,7 @@ def test_what_was_picked_in_full_is_not_superseded(store: llvs.Store) -> None:
         done = store.cherry_pick(made(store, made(store, head, d_1=was), d_1=became), onto=head)
         assert done.version is not None and state(store, done.version)["d/1"] == result
         assert done.superseded == () and [conflict.kind.value for conflict in done.conflicts] == ["delete-edit"]
-    # What the head had otherwise and was not taken over is told.
+    # Values that the head has differently, and that were not taken over, are reported.
     head = made(store, made(store, rules, d_1={"a": 1}), d_1={"a": 3})
     kept = store.cherry_pick(made(store, made(store, rules, d_1={"a": 1}), d_1={"a": 2}), onto=head)
     assert [conflict.kind.value for conflict in kept.conflicts] == ["pick"]
@@ -170,7 +170,7 @@ def test_undo_and_redo_step_by_step() -> None:
             assert redone is not None and json.loads(notes["x"]) == expected
         assert notes.undo() is not None and json.loads(notes["x"]) == 0
         assert notes.redo() is not None and json.loads(notes["x"]) == 1
-        # Whoever saves anew has nothing to redo.
+        # A new save leaves nothing to redo.
         saved(notes, 9)
         assert not notes.can_redo and notes.redo() is None
         assert notes.undo() is not None and json.loads(notes["x"]) == 1
@@ -209,7 +209,7 @@ def test_undo_goes_on_after_a_restart_and_a_sync(tmp_path: Path) -> None:
         assert a.undo_description == "mine" and b.undo_description == "theirs"
         done = a.undo()
         assert done is not None and json.loads(a["d/1"]) == {"n": 5, "a": 0, "b": 1} and done.superseded == ()
-        # What others saved since stays.
+        # Later saves of others stay.
         saved(b, {"n": 7, "a": 8, "b": 1}, "d/1")
         for notes in (a, b, a):
             notes.sync()
@@ -225,7 +225,7 @@ def test_what_cannot_be_undone_is_told_and_passed_over() -> None:
         saved(notes, 1)
         saved(notes, 5, "y")
         notes.undo()
-        # Somebody else changes it.
+        # Another device changes it.
         other = notes.store.make_version(notes.current_version, update={"x": b"7"})
         assert notes.merge() and notes.current_version == other
         done = notes.undo()
@@ -262,7 +262,7 @@ def test_what_cannot_be_undone_is_told_once_by_several_processes(tmp_path: Path,
     assert undo() is None
     with llvs.Coordinator(place, storage=storage, device="a") as notes:
         assert dict(notes) == {"x": b"7"} and not notes.can_undo
-    # What was passed over stays so, behind an undo that is done again as well.
+    # A skipped save stays skipped, also after an undo and a redo.
     assert undo("redo") == [True, ["y"], []]
     assert undo() == [True, ["y"], []]
     assert undo() is None
@@ -296,7 +296,7 @@ def test_what_could_not_be_undone_can_be_once_others_took_theirs_back(tmp_path: 
 
 
 def crc32c(data: bytes) -> int:
-    """By which the library tells what a storage of the host gives back for a cache."""
+    """The checksum by which the library checks a cache that a storage of the host returns."""
     table = []
     for number in range(256):
         for _ in range(8):
@@ -309,7 +309,7 @@ def crc32c(data: bytes) -> int:
 
 
 class Caching(llvs.DictStorage):
-    """Keeps caches, which the library makes anew where they are gone."""
+    """Stores caches, which the library rebuilds if they are gone."""
 
     name = "caching"
 
@@ -328,7 +328,7 @@ class Caching(llvs.DictStorage):
 
 
 def test_what_could_not_be_undone_is_kept_of_the_last_saves_alone() -> None:
-    """Of 4,096, the last that were told of; and what is kept is a cache: one that is gone has them told once more."""
+    """Of the last 4,096 that were reported. The record is a cache: if it is gone, they are reported once more."""
     most, storage = 4_096, Caching()
 
     def kept() -> list[bytes]:
@@ -381,7 +381,7 @@ def test_an_undo_that_is_reverted_by_its_id_counts_no_more() -> None:
         assert undo is not None and undo.version is not None and sorted(notes) == ["x", "y"]
         back = notes.revert(undo.version)
         assert back.version is not None and sorted(notes) == ["x", "y", "z"]
-        # What it brought back is the next to be undone; and what can be redone is to take it back once more.
+        # The save that it restored is the next to be undone; and a redo reverts it once more.
         assert notes.undo_description == "z" and notes.can_redo
         assert notes.redo() is not None and sorted(notes) == ["x", "y"] and notes.undo_description == "y"
         redo = notes.redo()
@@ -395,7 +395,8 @@ def test_an_undo_that_is_reverted_by_its_id_counts_no_more() -> None:
 
 @pytest.mark.parametrize("seed", seeds(range(2), range(8)))
 def test_undoing_everything_of_one_leaves_the_others(seed: int) -> None:
-    """Two devices edit members of their own and a common counter and set; whoever undoes all leaves what the other did."""
+    """Two devices edit members of their own and a common counter and set; a device that undoes everything leaves the other one's
+    changes."""
     chance = random.Random(seed)
 
     def device(name: str) -> llvs.Coordinator:
@@ -471,7 +472,7 @@ def test_a_removal_over_which_an_edit_won_is_undone_without_adding_up(rules: Any
 @pytest.mark.parametrize("is_whole", [False, True])
 @pytest.mark.parametrize("is_known", [False, True])
 def test_a_counter_is_exact_over_removals_and_their_undoing(start: int, is_whole: bool, is_known: bool) -> None:
-    """Removing a counter sets it to what it begins with; what others add meanwhile counts, and undoing the removal gives back the rest."""
+    """Removing a counter sets it to its initial value; later changes of others count, and undoing the removal restores the rest."""
     def value(number: Optional[int]) -> dict[str, Optional[bytes]]:
         text = None if number is None else str(number).encode() if is_whole else b'{"n":%d}' % number
         return {"c/1": text if is_whole or text is not None else b"{}"}
@@ -553,7 +554,7 @@ def test_the_first_increment_is_undone_and_what_others_added_stays(
 ) -> None:
     root = store.make_version(insert={"__llvs_schema": json.dumps({"merge": 1, "ids": {"c/": rules}}).encode()})
     counted = made(store, at := made(store, root, c_1=before), c_1=first)
-    # On top of it, and by somebody who did not know of it.
+    # On top of it, and by a device that did not know of it.
     later = made(store, counted, c_1=more)
     done = store.revert(counted, at=later)
     assert done.version is not None and done.undone == ("c/1",) and done.superseded == () and done.conflicts == ()
@@ -636,7 +637,7 @@ def test_edits_that_lost_in_several_merges(store: llvs.Store) -> None:
     at = store.merge(store.merge(mine, one), other)
     assert state(store, at)["d/1"] == {"name": "mine", "n": 7}
     done = store.revert(mine, at=at)
-    # What lost against it first is in its place, and so wins against the other one.
+    # The edit that first lost against it is in its place, and so wins against the other one.
     assert state(store, done.version)["d/1"] == {"name": "B", "n": 3}
     assert [(c.newer, c.older) for c in done.conflicts] == [(b'"B"', b'"C"')]
 
@@ -730,7 +731,7 @@ def test_the_edit_that_lost_in_a_criss_cross_is_back(store: llvs.Store) -> None:
 
 @pytest.mark.parametrize("is_behind", [False, True])
 def test_the_edit_that_lost_in_another_head_of_the_same_state_is_back(is_behind: bool) -> None:
-    """Two devices come to one state, and only one of them merged the edit that lost; both heads stay, since they hold the same."""
+    """Two devices reach equal states, and only one of them merged the edit that lost; both heads stay, since their states are equal."""
     with llvs.Coordinator(storage="memory", device="carol") as notes:
         store = notes.store
         # (With counters the same bytes are no same state.)
@@ -807,7 +808,7 @@ def test_a_removal_is_picked_where_nobody_changed_what_it_removed(store: llvs.St
 
 @pytest.mark.parametrize("seed", seeds(range(6), range(60)))
 def test_undoing_one_side_of_a_merge_gives_the_other(seed: int) -> None:
-    """Where both sides changed the same, too: members, elements, and values without rules. (What both change alike is undone for both.)"""
+    """Also if both sides changed the same members, elements, or values without rules. (Equal changes of both are undone for both.)"""
     draw = random.Random(seed)
 
     def document(side: int, removes: float) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Value mergers: what rules leave to functions of the app, whole values and places in them, bases of criss-crosses among them."""
+"""Value mergers: merges that rules leave to functions of the app, of whole values and of places in them, also in criss-crosses."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_whole_values(store: llvs.Store) -> None:
     )
     merged = store.merge(a, b, llvs.ValueMerger(merge))
     assert dict(store.at(merged)) == {"sum": b"#11", "pass": b"2", "gone": b"back", "one": b"1", "same": b"1", "newer": b"2"}
-    # Of what was removed on one side that is the older one.
+    # The older one of the values that one side removed.
     assert asked == [
         ("gone", b"0", b"1", None),
         ("newer", b"0", b"2", b"1"),
@@ -103,7 +103,7 @@ def test_places_that_rules_leave_to_it(store: llvs.Store) -> None:
     assert not store.explain(merged).recorded
     by_rules = store.merge(a, b)
     assert by_rules.metadata["__llvs_arbiter"] == "rules" and json.loads(store.at(by_rules)["d/1"])["a"] == 2
-    # What the app answered stands in the end.
+    # The answer of the app prevails in the end.
     settled = store.merge(merged, by_rules)
     assert store.at(settled)["w/1"] == b"21" and settled.metadata == {"__llvs_arbiter": "host"}
 

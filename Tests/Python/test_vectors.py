@@ -1,4 +1,4 @@
-"""The vectors in Tests/Vectors, through the library; and that they are what the reference model makes."""
+"""The vectors in Tests/Vectors, through the library; and the reference model makes the same ones."""
 
 from __future__ import annotations
 

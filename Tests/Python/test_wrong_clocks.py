@@ -1,6 +1,6 @@
-"""One save by a device whose clock is ten years ahead: it counts as made when it came, and what is saved later is dated right.
+"""One save by a device whose clock is ten years ahead: it counts as made when it arrived, and later saves have correct times.
 
-The rules themselves are in WrongClockTests (Swift)."""
+WrongClockTests (Swift) test the rules themselves."""
 
 import time
 from datetime import datetime, timedelta, timezone
@@ -14,7 +14,7 @@ YEARS = 10 * 365 * 86_400.0
 
 
 def ahead(path: Path, place: Path, device: str) -> llvs.Version:
-    """What a device saves on what is there, by a clock that is ten years ahead."""
+    """Returns a version that a device saves on the present one, by a clock that is ten years ahead."""
     with llvs.Coordinator(path, exchange=str(place), device=device) as there:
         there.sync()
         version = there.save(update={"x": b"ahead"}, timestamp=time.time() + YEARS)
@@ -57,7 +57,7 @@ def test_dates_after_one_wrong_clock(tmp_path: Path) -> None:
         assert stood is not None and stood == ann.current_version and ann["x"] == b"2"
         before = ann.version_at(now - 86_400)
         assert before is not None and before.date.year == 2001
-    # Who has all of it from the place alone dates it by when it came, and later.
+    # A replica that received all of it from the place dates it by its arrival.
     with llvs.Coordinator(tmp_path / "eve", exchange=str(place)) as eve:
         assert [problem.code for problem in eve.sync().problems] == [llvs.ErrorCode.CLOCK_AHEAD]
         assert max(version.made_at for version in eve.store.history()) < time.time() + 1

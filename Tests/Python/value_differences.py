@@ -19,7 +19,7 @@ class Difference(NamedTuple):
     """The decoded stored bytes of a difference."""
 
     place: int
-    #: The stored bytes of all differences on the way, this one included.
+    #: The stored bytes of all differences between the value and the one that is stored whole, this one included.
     way: int
     base: str
     base_size: int

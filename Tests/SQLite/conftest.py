@@ -1,4 +1,5 @@
-"""Tests of the SQLite extension (bindings/sqlite), with an SQLite that this Python can load extensions into, and with the shell."""
+"""Fixtures for tests of the SQLite extension (bindings/sqlite), with an SQLite into which this Python can load extensions, and the
+shell."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from sampling import pytest_runtest_makereport, pytest_terminal_summary  # noqa:
 
 
 def drivers() -> list[str]:
-    """Modules with an SQLite that loads extensions: Python's own where it was built so, and one that carries a newer SQLite."""
+    """Returns modules with an SQLite that loads extensions: Python's own if it was built so, and one with a newer SQLite."""
     found = []
     for name in ("sqlite3", "pysqlite3"):
         try:
@@ -32,20 +33,20 @@ def drivers() -> list[str]:
     return found
 
 
-# A process has the extension for one SQLite only (extension.c looks at that). LLVS_SQLITE_DRIVER names another than the newest.
+# A process has the extension for one SQLite only (extension.c checks that). LLVS_SQLITE_DRIVER selects another one than the newest.
 DRIVER = os.environ.get("LLVS_SQLITE_DRIVER") or (drivers() or [None])[-1]
 
 
 @pytest.fixture(scope="session")
 def driver() -> Any:
-    """A module like sqlite3 whose connections load extensions."""
+    """A module like sqlite3 whose connections can load extensions."""
     assert DRIVER, "no SQLite here loads extensions: install pysqlite3-binary"
     return importlib.import_module(DRIVER)
 
 
 @pytest.fixture
 def connect(driver: Any) -> Iterator[Callable[..., Any]]:
-    """Connections with the extension loaded."""
+    """Opens connections with the extension loaded."""
     made = []
 
     def connect(path: object = ":memory:", **options: Any) -> Any:
@@ -83,8 +84,8 @@ def person(id: str) -> bytes:
 
 
 class Contacts:
-    """A store with a few versions: `first` with all people, `second` without one and with other values, on which two heads stand: `draft`,
-    on a branch of that name, and before it `last`, on none.
+    """A store with a few versions: `first` has all people, `second` lacks one and has other values. Two heads follow it: `draft`, on a
+    branch of that name, and `last`, which is older and on no branch.
     """
 
     def __init__(self, path: Path, storage: str) -> None:
@@ -97,7 +98,7 @@ class Contacts:
             self.draft = notes.store.make_version(self.second, update={"contact/1": b'{"lastName":"Draft"}'}, branch="draft").id
 
     def open(self) -> llvs.Store:
-        """The store by the package, to compare with."""
+        """Opens the store with the package, to compare results."""
         return llvs.Store(self.path, storage=self.storage, read_only=True)
 
 

@@ -1,4 +1,4 @@
-"""SQL that asks for what is not there, or of the wrong type: a sentence, or the right rows."""
+"""SQL that asks for absent values, or has arguments of a wrong type: the result is an error with a sentence, or the right rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from conftest import Contacts
 
 
 def refused(database: Any, statement: str, *given: object) -> str:
-    """What SQLite says of a statement that fails."""
+    """Returns SQLite's message for a statement that fails."""
     with pytest.raises(Exception) as caught:
         database.execute(statement, given).fetchall()
     assert type(caught.value).__name__ in ("OperationalError", "DatabaseError", "DataError"), caught.value
@@ -117,7 +117,7 @@ def test_nothing_can_be_changed(contacts: Contacts, database: Any) -> None:
 
 
 def test_views_of_others_read_nothing(contacts: Contacts, database: Any) -> None:
-    """A view in a database may be of somebody else's making."""
+    """Another user may have made a view in a database."""
     database.execute(f"CREATE VIEW spying AS SELECT * FROM llvs_values('{contacts.path}')")
     assert "unsafe use of virtual table" in refused(database, "SELECT * FROM spying")
     database.execute(f"CREATE VIEW closing AS SELECT llvs_close('{contacts.path}')")

@@ -1,4 +1,4 @@
-"""docs/sqlite.md: what its examples print."""
+"""docs/sqlite.md: the output of its examples."""
 
 from __future__ import annotations
 

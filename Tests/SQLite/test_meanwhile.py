@@ -1,4 +1,4 @@
-"""Statements while something else happens: other processes write, other threads ask, somebody interrupts."""
+"""Statements during other events: other processes write, other threads query, a call is interrupted."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_store_that_goes_in_the_middle_of_a_scan(large: tuple[str, str], datab
     assert scan.fetchone()
     os.rename(path, tmp_path / "elsewhere")
     try:
-        # What the open files still hold is right; what they do not is an error.
+        # Contents of the open files are right; the rest is an error.
         rows = scan.fetchall()
         assert [row[0] for row in rows if row[0] >= "v"][:2] == ["v00000", "v00001"]
     except driver.Error as error:
@@ -78,7 +78,7 @@ def test_a_store_that_goes_in_the_middle_of_a_scan(large: tuple[str, str], datab
 
 
 def interrupted(database: Any, driver: Any, statement: str, path: str, said: str) -> None:
-    """Looks that a statement that would go on for long ends soon after an interrupt."""
+    """Checks that a long statement ends soon after an interrupt."""
     begun = threading.Event()
     database.create_function("note", 1, lambda value: begun.set() or value)
 

@@ -1,4 +1,4 @@
-"""That what narrows a search reaches the functions (EXPLAIN QUERY PLAN), and that it never changes an answer."""
+"""Constraints of a query are passed to the functions (EXPLAIN QUERY PLAN), and this never changes a result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AT, INDEX = "at = 'draft'", "index_name = 'by-name'"
 
 
 def plan(database: Any, statement: str) -> list[str]:
-    """What EXPLAIN QUERY PLAN says of each function in a statement, without the bits in front of it."""
+    """Returns what EXPLAIN QUERY PLAN prints for each function in a statement, without the bits in front of it."""
     rows = database.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall()
     return [found[1] for row in rows if (found := re.search(r"VIRTUAL TABLE INDEX \d+:(.*)", row[3]))]
 
@@ -42,7 +42,7 @@ def plan(database: Any, statement: str) -> list[str]:
         ("ORDER BY id", " ORDER BY id"),
         ("ORDER BY id DESC", " ORDER BY id DESC"),
         ("WHERE id LIKE 'a%' ORDER BY id", "id LIKE ? ORDER BY id"),
-        # What does not reach them: SQLite does it by itself.
+        # Constraints that do not reach the functions: SQLite evaluates them itself.
         ("WHERE id = 'a' COLLATE NOCASE", ""),
         ("WHERE id > 'a' COLLATE NOCASE", ""),
         ("WHERE data = 'a'", ""),

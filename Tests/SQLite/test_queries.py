@@ -1,5 +1,5 @@
 """Random statements over the functions, and over ordinary tables with the same rows: joins, IN, OR, LIKE, NULLs, numbers beside text,
-aggregates, common table expressions. Both answer alike.
+aggregates, common table expressions. Both give the same results.
 
 The usual run tries 500 statements, LLVS_DEEP 20,000.
 """

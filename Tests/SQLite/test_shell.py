@@ -16,7 +16,7 @@ SHELL = shutil.which("sqlite3")
 
 
 def shell(*lines: str, database: str = ":memory:") -> tuple[str, str]:
-    """What the shell prints for lines of input, and what it says is wrong."""
+    """Returns the output of the shell for lines of input, and its error messages."""
     assert SHELL, "the sqlite3 shell is not installed"
     script = "\n".join([f'.load "{llvs.sqlite_extension_path()}"', *lines, ""])
     command = [SHELL, "-batch", "-init", "/dev/null", database]
@@ -72,7 +72,7 @@ def test_dumping_into_a_database(contacts: Contacts, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("storage", ["file", "sqlite"])
 def test_a_store_beside_an_open_one(tmp_path: Path, storage: str) -> None:
-    """A program has the store open and goes on saving while the shell reads."""
+    """A program has the store open and continues to save while the shell reads."""
     path = tmp_path / "open.llvs"
     with llvs.Coordinator(path, storage=storage) as notes:
         notes.save(insert={"a": b"1"})

@@ -1,4 +1,4 @@
-"""What the functions answer, beside what the package answers."""
+"""The results of the functions, compared with those of the package."""
 
 from __future__ import annotations
 

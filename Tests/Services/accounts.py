@@ -1,4 +1,4 @@
-"""OAuth 2.0 as the stand-ins give it: tokens that expire, refresh tokens that stay, change or serve once, codes with PKCE (RFC 7636)."""
+"""OAuth 2.0 of the stand-ins: tokens that expire, refresh tokens that stay, change or are valid once, codes with PKCE (RFC 7636)."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from service import Answer
 
 @dataclass
 class Accounts:
-    """Of one service. Time is counted by the tests: `now` is in seconds and stands still by itself."""
+    """The accounts of one service. Tests advance the time: `now` is in seconds and does not change by itself."""
 
-    #: "keeps": a refresh gives no new refresh token. "changes": it gives a new one, the old one still serves.
-    #: "once": the old one is void, and whoever shows it again voids the whole family (RFC 6819, 5.2.2.3).
+    #: "keeps": a refresh gives no new refresh token. "changes": it gives a new one, and the old one remains valid.
+    #: "once": the old one becomes invalid, and using it again invalidates the whole family (RFC 6819, 5.2.2.3).
     refreshing: str = "keeps"
     lifetime: int = 3600
     now: float = 1_800_000_000.0
     access: dict[str, float] = field(default_factory=dict)
-    #: Refresh token: its family.
+    #: By refresh token, its family.
     refresh: dict[str, str] = field(default_factory=dict)
     used: dict[str, str] = field(default_factory=dict)
-    #: Code: redirect address, challenge.
+    #: By code, its redirect address and challenge.
     codes: dict[str, tuple[str, str]] = field(default_factory=dict)
     refreshes: int = 0
-    #: The redirect URI that was registered for the app; all but its port must be the same, or the port as well. Empty: any is taken.
+    #: The redirect URI that is registered for the app. All but its port must be equal, or the port as well. Empty: any is accepted.
     registered: str = ""
     compares_ports: bool = False
 
     def sign_in(self) -> tuple[str, str]:
-        """An access token and a refresh token."""
+        """Returns an access token and a refresh token."""
         family = secrets.token_hex(4)
         return self._access(), self._refresh(family)
 
@@ -41,7 +41,7 @@ class Accounts:
         self.access.clear()
 
     def revoke(self) -> None:
-        """As when the user takes back the consent."""
+        """Revokes the consent, as a user can."""
         self.access.clear()
         self.refresh.clear()
 
@@ -50,7 +50,7 @@ class Accounts:
         return kind.lower() == "bearer" and self.access.get(token, 0) > self.now
 
     def authorize(self, query: dict[str, str]) -> Answer:
-        """The page on which the user consents, who does so at once."""
+        """The page on which the user consents. It consents at once."""
         target, challenge = query.get("redirect_uri", ""), query.get("code_challenge", "")
         if query.get("response_type") != "code" or not target or (challenge and query.get("code_challenge_method") != "S256"):
             return Answer.of({"error": "invalid_request"}, 400)

@@ -15,12 +15,12 @@ from tree import Node, Tree
 
 
 def local_time(time: datetime) -> str:
-    """Box says times with an offset, in seconds."""
+    """Returns a time as Box writes it, with an offset, in seconds."""
     return time.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S+00:00")
 
 
 class Box(Service):
-    """Names are unique in their folder but for case, and may not hold slashes, nor end in a space. Every event comes twice.
+    """Names are unique in their folder, without regard to case. They must not contain slashes or end in a space. Every event comes twice.
 
     `stale` hides the newest changes from lists.
     """
@@ -111,7 +111,7 @@ class Box(Service):
         return self._node(str(given.get("parent", {}).get("id", "")), folder=True)
 
     def _admit(self, name: str, parent: Node, size: int, besides: Optional[Node] = None) -> None:
-        """Whether a file may be made here."""
+        """Raises Refused unless a file may be made here."""
         if not name or "/" in name or "\\" in name or name in (".", "..") or name != name.strip() or len(name) > 255:
             raise self.refuse(400, "item_name_invalid", "Item name invalid")
         other = self.tree.find(parent.id, name, fold=True)
@@ -259,7 +259,7 @@ class Box(Service):
                 "parent": self._short(parent) if parent else None}  # fmt: skip
 
     def _chosen(self, request: Request, found: dict[str, Any]) -> dict[str, Any]:
-        """With `fields`, those beside what is always there."""
+        """Returns the fields that `fields` names, in addition to those that are always returned."""
         if "fields" not in request.query:
             return found
         wanted = {"type", "id", "etag", *request.query["fields"].split(",")}

@@ -1,6 +1,6 @@
 """A stand-in of CloudKit Web Services, after https://developer.apple.com/documentation/cloudkitjs and the CloudKit Web Services Reference.
 
-No other program can judge it. The package cryptography verifies signatures, and test_cloudkit.py goes through the reference's requests.
+No other program can check it. The package cryptography verifies signatures, and test_cloudkit.py makes the requests of the reference.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Record:
 @dataclass
 class Zone:
     records: dict[str, Record] = field(default_factory=dict)
-    #: Names, in the order of their changes.
+    #: Names, in the order in which they changed.
     changes: list[str] = field(default_factory=list)
 
     def newest(self, count: int) -> set[str]:
@@ -47,9 +47,9 @@ class Zone:
 
 
 class CloudKit(Service):
-    """One container. `keys` are the public keys of servers by their ids; `users` the web auth tokens that are valid.
+    """One container. `keys` are the public keys of servers by id; `users` are the valid web auth tokens.
 
-    With `replacing` each answer gives a new web auth token, and the old one serves no more. Fewer sync tokens than `void` are void.
+    With `replacing` each answer gives a new web auth token, and the old one becomes invalid. Sync tokens below `void` are invalid.
     `stale` is the number of the newest changes of a zone that neither queries nor the feed show yet.
     """
 
@@ -64,7 +64,7 @@ class CloudKit(Service):
         self.users: set[str] = set()
         self.replacing = False
         self.zones: dict[tuple[str, str, str], Zone] = {}
-        #: Zones of the private database that are shared with others, by the record name of their owner.
+        #: Zones of the private database that are shared with others, by the record name of the owner.
         self.shares: set[tuple[str, str]] = set()
         self.now = BEGINNING
         self.counted = 0
@@ -122,7 +122,7 @@ class CloudKit(Service):
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise self.refuse(400, "BAD_REQUEST", f"BadRequestException: {error!r}") from None
 
-    # Who asks
+    # Authentication
 
     def _admit(self, request: Request, database: str) -> Optional[str]:
         key = request.headers.get("x-apple-cloudkit-request-keyid")
@@ -147,7 +147,7 @@ class CloudKit(Service):
         return new
 
     def _verify(self, request: Request, id: str) -> None:
-        """Of the date, the body's digest and the path."""
+        """Verifies the signature of the date, the body's digest and the path."""
         date, key = request.headers.get("x-apple-cloudkit-request-iso8601date", ""), self.keys.get(id)
         try:
             time = datetime.strptime(date, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc)
@@ -258,7 +258,7 @@ class CloudKit(Service):
         return self._shown(record, None, request)
 
     def _fields(self, given: dict[str, Any]) -> Any:
-        """Those that are right, or what is wrong with them."""
+        """Returns the fields if they are valid, or the error."""
         found: dict[str, Any] = {}
         for key, each in given.items():
             value = each["value"]
@@ -353,7 +353,7 @@ class CloudKit(Service):
         single = {"wrappingKey": "d3JhcA==", "fileChecksum": checksum, "receipt": receipt, "referenceChecksum": checksum}
         return Answer.of({"singleFile": {**single, "size": len(request.body)}})
 
-    # How records are shown
+    # Records in answers
 
     def _shown(self, record: Record, keys: Optional[list[str]], request: Request) -> dict[str, Any]:
         fields = {}

@@ -1,4 +1,4 @@
-"""Stand-ins as places of exchanges, with an account that somebody has signed in to."""
+"""Stand-ins as places of exchanges, with an account whose user has signed in."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from service import Service, ServiceServer
 
 
 class Cloud:
-    """One stand-in on loopback, and a file of tokens for it."""
+    """One stand-in on loopback, and a token file for it."""
 
     def __init__(self, service: Service, scheme: str, folder: Path) -> None:
         self.service, self.scheme = service, scheme
@@ -20,7 +20,7 @@ class Cloud:
         self.sign_in()
 
     def sign_in(self, **change: Any) -> dict[str, Any]:
-        """Writes the file anew."""
+        """Rewrites the token file."""
         access, refresh = self.service.accounts.sign_in()  # type: ignore[attr-defined]
         found = {"access_token": access, "refresh_token": refresh, "client_id": "tests", "client_secret": "s3cret-client", **change}
         self.tokens.write_text(json.dumps({name: value for name, value in found.items() if value is not None}))
@@ -35,7 +35,7 @@ class Cloud:
         return llvs.Remote(self.url(path, layout, **query), token_file=self.tokens)
 
     def count(self, work: Callable[[], Any]) -> list[str]:
-        """What was asked meanwhile."""
+        """Counts requests until the block ends."""
         before = len(self.service.requests)
         work()
         return self.service.requests[before:]
@@ -72,13 +72,13 @@ def files(cloud: Cloud, folder: str) -> list[Any]:
 
 
 def file_in(cloud: Cloud, parent: str, name: str) -> None:
-    """Makes one, as another program does."""
+    """Makes a file in a folder, as another program would."""
     node = cloud.service.tree.add(parent, name, b"?")  # type: ignore[attr-defined]
     if hasattr(cloud.service, "kinds"):
         cloud.service.kinds[node.id] = "text/plain"
 
 
 def send(store: llvs.Store, place: llvs.Remote) -> None:
-    """Whatever else lies there."""
+    """Uploads an unrelated file."""
     with llvs.Exchange(store, place) as way:
         way.send()

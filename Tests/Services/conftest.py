@@ -1,4 +1,4 @@
-"""The stand-ins are modules beside this file. The package and its library come from the environment, as for Tests/Python."""
+"""Fixtures. The stand-ins are modules beside this file. The package and its library come from the environment, as for Tests/Python."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
 
 @pytest.fixture(autouse=True)
 def clock() -> Iterator[MovedClock]:
-    """The clock of the library: pauses between tries are short by it. Other processes have the real one."""
+    """The clock of the library, which shortens pauses between retries. Other processes have the real clock."""
     clock = MovedClock()
     clock.hurry()
     yield clock
@@ -41,7 +41,7 @@ def clock() -> Iterator[MovedClock]:
 
 @pytest.fixture
 def new_store(tmp_path: Path) -> Iterator[Callable[[], llvs.Store]]:
-    """Makes stores, which are closed in the end."""
+    """Makes stores that are closed at the end."""
     import llvs
 
     made: list[Any] = []
@@ -57,7 +57,7 @@ def new_store(tmp_path: Path) -> Iterator[Callable[[], llvs.Store]]:
 
 @pytest.fixture
 def store(new_store: Callable[[], llvs.Store]) -> llvs.Store:
-    """One with three versions."""
+    """A store with three versions."""
     store = new_store()
     first = store.make_version(insert={"a": b"1", "é/:x": b"2"})
     second = store.make_version(first, update={"a": b"3"}, metadata={"author": "ann"})

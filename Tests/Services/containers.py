@@ -1,4 +1,4 @@
-"""The stand-in of CloudKit as a place of exchanges, as a person and as a server."""
+"""The stand-in of CloudKit as a place of exchanges, for a person and for a server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from service import ServiceServer
 
 
 class Container:
-    """One stand-in on loopback, and files of tokens and keys for it."""
+    """One stand-in on loopback, and files with tokens and keys for it."""
 
     scheme = "cloudkit"
 

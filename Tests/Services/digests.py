@@ -1,4 +1,4 @@
-"""Digests of files, as services tell them in each answer: computed once for the same bytes."""
+"""Digests of files, as services report them in each answer: computed once for the same bytes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ def digest(algorithm: str, data: bytes) -> bytes:
 
 @functools.lru_cache(maxsize=64)
 def quick_xor_hash(data: bytes) -> str:
-    """As Microsoft describes it: each byte is added without carries at a place that moves by 11 bits; then the length.
+    """Returns the hash as Microsoft describes it: each byte is added without carries at a place that moves by 11 bits; then the length.
 
-    Bytes that are 160 apart come to the same place.
+    Bytes at a distance of 160 have the same place.
     """
     folded, blocks = int.from_bytes(data, "little"), -(-len(data) // 160)
     while blocks > 1:

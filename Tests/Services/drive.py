@@ -25,7 +25,7 @@ def parse_time(text: Optional[str]) -> Optional[datetime]:
 
 
 class GoogleDrive(Service):
-    """Names are not unique, and no name is refused. Deleted files may go to the trash, and come with the changes.
+    """Names are not unique, and no name is refused. Deleted files may go to the trash, and appear in the changes.
 
     `stale` is the number of the newest changes that lists do not show yet.
     """
@@ -174,11 +174,11 @@ class GoogleDrive(Service):
         return found
 
     def _trashed(self, node: Node) -> bool:
-        """It, or a folder above it."""
+        """Returns whether it, or a folder above it, is in the trash."""
         return any(each.trashed for each in self._above(node))
 
     def _above(self, node: Node) -> list[Node]:
-        """It, and the folders above it, up to the top, or to where they are their own ancestors."""
+        """Returns it and the folders above it, up to the top, or until a folder is its own ancestor."""
         found = [node]
         while node.parent is not None and self.tree.nodes[node.parent] not in found:
             node = self.tree.nodes[node.parent]
@@ -219,7 +219,7 @@ class GoogleDrive(Service):
         if not token.isdigit() or int(token) > len(self.tree.changes):
             raise self.refuse(400, "invalid", "Invalid Value: pageToken")
         begin, size = int(token), max(1, min(self.PAGE, int(request.query.get("pageSize", "100"))))
-        # A file comes once for each page, with its last state.
+        # A file appears once for each page, with its last state.
         page = list(dict.fromkeys(reversed(self.tree.changes[begin : begin + size])))
         changes = []
         for id in reversed(page):
@@ -255,7 +255,7 @@ class GoogleDrive(Service):
         return self._resume(request, self.uploads.get(request.query["upload_id"]))
 
     def cut_short(self, request: Request) -> None:
-        """Of a session what came is kept, in whole chunks."""
+        """A session keeps the bytes that arrived, in whole chunks."""
         upload = self.uploads.get(request.query.get("upload_id", ""))
         first, size, _ = content_range(request)
         if upload is not None and upload["done"] is None and first is not None and first <= len(upload["data"]):
@@ -284,7 +284,7 @@ class GoogleDrive(Service):
             node = self._store(upload["old"], upload["given"], upload["data"], upload["kind"], upload["query"])
             upload["done"] = node
             return Answer.of(self._resource(node))
-        # So that clients that cannot tell a redirection from this need not.
+        # For clients that cannot distinguish this status from a redirection.
         status = 200 if request.headers.get("x-guploader-no-308") == "yes" else 308
         headers = {"Range": f"bytes=0-{have - 1}"} if have else {}
         return Answer(status, b"", {**headers, **({"X-Http-Status-Code-Override": "308"} if status == 200 else {})})
@@ -301,7 +301,7 @@ class GoogleDrive(Service):
     # Partial answers
 
     def _chosen(self, request: Request, value: dict[str, Any]) -> Answer:
-        """Only what `fields` names; by default the little that the service gives."""
+        """Returns only the fields that `fields` names; by default the few that the service returns."""
         fields = request.query.get("fields")
         if not fields:
             kind = value.get("kind")
@@ -316,7 +316,7 @@ class GoogleDrive(Service):
 
 
 def _fields(text: str) -> tuple[Callable[[Any], Any], str]:
-    """A selection, `a,b/c,d(e,f)` or `*`, and what follows it."""
+    """Returns a selection, `a,b/c,d(e,f)` or `*`, and the text after it."""
     chosen: dict[str, Callable[[Any], Any]] = {}
     while True:
         length = next((i for i, c in enumerate(text) if c in ",/()"), len(text))

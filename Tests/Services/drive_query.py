@@ -1,4 +1,4 @@
-"""The search language of Google Drive, as far as programs that keep files use it.
+"""The search language of Google Drive, as far as programs that store files use it.
 
 After https://developers.google.com/drive/api/guides/ref-search-terms.
 """
@@ -13,7 +13,8 @@ _TOKEN = re.compile(r"\s*(?:'((?:[^'\\]|\\.)*)'|(!=|<=|>=|=|<|>|\(|\))|([A-Za-z]
 
 
 def compile_query(text: str, aliases: dict[str, str]) -> Test:
-    """A test of a file's resource. `aliases` are names of folders that stand for ids. An error: the text is none of the language."""
+    """Returns a test of a file's resource. `aliases` are names of folders that stand for ids. Raises for a text that is not in the
+    language."""
     tokens: list[tuple[str, str]] = []
     at = 0
     while at < len(text.rstrip()):

@@ -17,7 +17,8 @@ STEP = 320 * 1024
 
 
 class OneDrive(Service):
-    """Names are unique in their folder but for case. `stale` hides the newest changes from listings of children, not from the feed."""
+    """Names are unique in their folder, without regard to case. `stale` hides the newest changes from listings of children, but not from
+    the feed."""
 
     hosts = ("graph.microsoft.com", "login.microsoftonline.com", "my.microsoftpersonalcontent.com")
     PAGE = 200
@@ -30,10 +31,10 @@ class OneDrive(Service):
         self.app = self.tree.add(self.tree.add(self.tree.root, "Apps", None).id, "Notes", None)
         self.sessions: dict[str, dict[str, Any]] = {}
         self.tickets: dict[str, str] = {}
-        #: Marks of the feed before this one are answered with 410.
+        #: Marks of the feed before this one get the answer 410.
         self.oldest_mark = 0
         self.stale = 0
-        #: Whether addresses of uploads and downloads refuse an Authorization header. (rclone 1.60 sends one, so the service lets it pass.)
+        #: Whether addresses of uploads and downloads refuse an Authorization header. (rclone 1.60 sends one, so the service accepts it.)
         self.strict = False
 
     def expire_tokens(self) -> None:
@@ -81,10 +82,10 @@ class OneDrive(Service):
         quota = {"total": self.quota, "used": used, "remaining": max(0, self.quota - used), "deleted": 0, "state": "normal"}
         return {"id": self.drive, "driveType": "personal", "name": "OneDrive", "quota": quota}
 
-    # Addresses: root, items/ID and special/approot, each perhaps with `:/a path:` behind it, and then what of it.
+    # Addresses: root, items/ID and special/approot, each perhaps followed by `:/a path:`, and then by the name of an operation.
 
     def _item(self, request: Request, parts: list[str]) -> Answer:
-        """The address is taken apart as text, since a colon ends a path."""
+        """Splits the address as text, since a colon ends a path."""
         text = "/".join(parts)
         before, colon, rest = text.partition(":")
         head = before.strip("/").split("/")
@@ -193,7 +194,7 @@ class OneDrive(Service):
             raise self.refuse(507, "quotaLimitReached", "The user has reached their quota limit.")
         modified: Optional[datetime] = parse_time(given.get("fileSystemInfo", {}).get("lastModifiedDateTime"))
         if name is not None:
-            # Between asking and writing somebody may have made it.
+            # Between the check and the write, another client may have made it.
             other = self.tree.find(node.id, name, fold=True)
             if other is None:
                 return Answer.of(self._resource(request, self.tree.add(node.id, self._checked(name), data, modified)), 201)
@@ -203,7 +204,7 @@ class OneDrive(Service):
         self.tree.write(node, data, modified)
         return Answer.of(self._resource(request, node), 200)
 
-    # Sessions and downloads, whose addresses are secrets themselves.
+    # Sessions and downloads, whose addresses are secrets.
 
     def _session(self, request: Request, session: Optional[dict[str, Any]]) -> Answer:
         if session is None:
@@ -230,7 +231,7 @@ class OneDrive(Service):
         return self._put(request, session["node"], session["name"], session["data"], session["conflict"], session["given"])
 
     def _ticket(self, request: Request, node: Node) -> str:
-        """An address where the bytes of a file are for a while, without a token."""
+        """Returns an address at which the bytes of a file are available for some time, without a token."""
         ticket = f"t{next(self.serials)}"
         self.tickets[ticket] = node.id
         host = "https://my.microsoftpersonalcontent.com" if request.origin.startswith("https") else request.origin
@@ -283,7 +284,7 @@ class OneDrive(Service):
         return Answer.of(found)
 
     def _delta(self, request: Request, node: Node) -> Answer:
-        """Without a mark all that is there, then what changed. The folder itself and items that changed twice come twice."""
+        """Without a mark, returns all items, then the changes. The folder itself and items that changed twice appear twice."""
         mark, here = request.query.get("token", ""), f"{request.origin}{quote(request.path.split('(')[0], safe='/:!')}"
         end = len(self.tree.changes)
         if mark == "latest":

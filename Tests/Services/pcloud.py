@@ -15,21 +15,21 @@ from tree import Node, Tree
 
 
 class PCloud(Service):
-    """Every answer has the status 200; `result` says whether it is one. An upload under an existing name replaces the file.
+    """Every answer has the status 200; `result` is not zero for an error. An upload under an existing name replaces the file.
 
     `stale` hides the newest changes from lists. `forgotten` is the feed's oldest mark: before it, there is only `reset`.
-    `api` is the host of the account's region: the other one knows neither its codes nor its tokens.
+    `api` is the host of the account's region: the other host knows neither its codes nor its tokens.
     """
 
     hosts = ("api.pcloud.com", "eapi.pcloud.com", "my.pcloud.com", "p-def1.pcloud.com")
 
     def __init__(self) -> None:
         super().__init__()
-        # Tokens of pCloud stay until they are revoked.
+        # Tokens of pCloud are valid until they are revoked.
         self.accounts = Accounts("keeps", lifetime=1 << 40)
         self.tree = Tree("0", lambda number: str(10_000 + number))
         self.tickets: dict[str, str] = {}
-        #: What came of uploads in sessions, by their ids.
+        #: The results of uploads in sessions, by id.
         self.uploads: dict[int, bytearray] = {}
         self.forgotten = 0
         self.stale = 0
@@ -46,7 +46,7 @@ class PCloud(Service):
         return self.refusal(200, "4000", "Too many login tries from this IP address.")
 
     def handle(self, request: Request) -> tuple[Answer, Optional[str]]:
-        """Hosts of files answer with statuses, as web servers do: what they send are the bytes of files, and never a result."""
+        """Hosts of files answer with HTTP statuses, as web servers do: they send the bytes of files, and never a result."""
         answer, fate = super().handle(request)
         if request.parts[:1] == ["tickets"] and answer.headers.get("Content-Type", "").startswith("application/json"):
             result = json.loads(answer.body)["result"]
@@ -72,12 +72,12 @@ class PCloud(Service):
         if parts[:1] == ["tickets"]:
             node = self.tree.nodes.get(self.tickets.get(parts[1], ""))
             return byte_range(request, node.data) if node is not None and node.data is not None else Answer(404)
-        # Parameters come in the address or in a form.
+        # Parameters are in the address or in a form.
         given = dict(request.query)
         if method == "POST" and request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
             given |= request.form()
         if parts == ["oauth2_token"]:
-            # It knows no PKCE and looks at no address; whoever gives both is judged by them.
+            # The service has no PKCE and does not check the redirect address; if a client sends both, they are checked here.
             code = "" if self._is_elsewhere(request) else given.get("code", "")
             answer = self.accounts.token({"grant_type": "authorization_code", **given, "code": code})
             if answer.status != 200:
@@ -106,7 +106,7 @@ class PCloud(Service):
             self.accounts.knows(f"Bearer {given.get('access_token', given.get('auth', ''))}")
         )
 
-    # What the interface calls methods.
+    # The methods of the interface.
 
     def _do_userinfo(self, request: Request, given: dict[str, str]) -> dict[str, Any]:
         return {"email": "ann@example.org", "quota": self.quota, "usedquota": self.tree.bytes, "userid": 1}
@@ -209,7 +209,7 @@ class PCloud(Service):
         return {}
 
     def cut_short(self, request: Request) -> None:
-        """What came of a file is kept, unless the request says `nopartial`; and what came of a session."""
+        """The bytes of a file that arrived are kept, unless the request has `nopartial`; those of a session are always kept."""
         if request.parts == ["upload_write"] and int(request.query.get("uploadid") or 0) in self.uploads:
             with self.lock:
                 self._do_upload_write(request, dict(request.query))

@@ -1,4 +1,4 @@
-"""Brings programs that know only the real services to the stand-ins: by a proxy that connects every host to one server, with TLS."""
+"""Connects programs that know only the real services to the stand-ins: a proxy connects every host to one server, with TLS."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Iterable
 
 
 def make_authority(folder: Path, hosts: Iterable[str]) -> tuple[Path, Path, Path]:
-    """The authority's certificate, and a certificate with its key for `hosts` and 127.0.0.1."""
+    """Returns the authority's certificate, and a certificate with its key for `hosts` and 127.0.0.1."""
     authority, key = folder / "authority.pem", folder / "authority.key"
     certificate, server_key, request = folder / "server.pem", folder / "server.key", folder / "request.pem"
     extensions = folder / "extensions"

@@ -1,6 +1,6 @@
-"""What the stand-ins of cloud services share: requests and answers, faults that are asked for, and a server on loopback.
+"""The parts that the stand-ins of cloud services share: requests and answers, injected faults, and a server on loopback.
 
-A stand-in is written from its vendor's documents. Debian's rclone judges it: what rclone cannot use is not faithful (test_rclone.py).
+A stand-in is written from its vendor's documents. Debian's rclone checks it: what rclone cannot use is not faithful (test_rclone.py).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 @dataclass
 class Request:
     method: str
-    #: What stands before the first slash: `https://host`.
+    #: The text before the first slash: `https://host`.
     origin: str
-    #: Decoded, and cut at slashes before: a name may hold one.
+    #: Split at slashes, then decoded, because a name may contain a slash.
     parts: list[str]
     path: str
     query: dict[str, str]
@@ -72,10 +72,10 @@ class Fault:
 class Service:
     """One stand-in. Its state is in memory; requests are answered one at a time.
 
-    `requests` counts what was asked: the method and a path in which ids are left out.
+    `requests` counts requests: by method and path, in which ids are left out.
     """
 
-    #: By which the real service is reached.
+    #: The hosts of the real service.
     hosts: Sequence[str] = ()
     FAULTS = ("rate limit", "server error", "lost answer", "cut answer", "token expired", "nothing but HTML")
 
@@ -83,21 +83,21 @@ class Service:
         self.lock = threading.RLock()
         self.requests: list[str] = []
         self.faults: deque[Fault] = deque()
-        #: For ids of uploads, pages and tickets: never one that was given before, also where some have ended.
+        #: For ids of uploads, pages and tickets: each is used only once, also after some have ended.
         self.serials = itertools.count()
-        #: Called while the body of a request comes, with its path and how much of it has.
+        #: Called while the body of a request arrives, with its path and the number of bytes so far.
         self.reading: Callable[[str, int], None] = lambda path, count: None
-        #: What tests that let it fail for good have it answer, where that is no refusal of its own.
+        #: The answer of a permanent failure in tests, if it is not a refusal of the service's own.
         self.failure: Optional[Answer] = None
-        #: Bytes that the account may hold.
+        #: The number of bytes that the account may store.
         self.quota = 1 << 50
 
     def inject(self, kind: str, count: int = 1, when: Callable[[Request], bool] = lambda request: True) -> None:
-        """Lets something go wrong: one of `FAULTS`."""
+        """Injects a fault: one of `FAULTS`."""
         assert kind in self.FAULTS, kind
         self.faults.append(Fault(kind, count, when))
 
-    # What each service says in its own way.
+    # Methods that each service overrides.
 
     def answer(self, request: Request) -> Answer:
         raise NotImplementedError
@@ -114,10 +114,10 @@ class Service:
     def refuse(self, status: int, code: str, message: str) -> Refused:
         return Refused(self.refusal(status, code, message))
 
-    # The way of a request.
+    # Processing a request.
 
     def handle(self, request: Request) -> tuple[Answer, Optional[str]]:
-        """The answer, and what shall happen to it on its way: nothing, "lost" or "cut"."""
+        """Returns the answer, and what happens to it on its way: nothing, "lost" or "cut"."""
         with self.lock:
             self.requests.append(f"{request.method} {self.template(request)}")
             fault = self._fault(request)
@@ -139,7 +139,7 @@ class Service:
         raise NotImplementedError
 
     def cut_short(self, request: Request) -> None:
-        """Whose connection broke before all of its body came: nothing is kept of it."""
+        """The connection broke before the whole body arrived: nothing of it is stored."""
 
     def _fault(self, request: Request) -> Optional[str]:
         for fault in self.faults:
@@ -150,7 +150,7 @@ class Service:
 
 
 def byte_range(request: Request, data: bytes) -> Answer:
-    """A file, or the part of it that is asked for."""
+    """Returns a file, or the requested part of it."""
     headers = {"Content-Type": "application/octet-stream", "Accept-Ranges": "bytes"}
     wanted = request.headers.get("range", "")
     if not wanted.startswith("bytes=") or "," in wanted or "-" not in wanted:
@@ -164,7 +164,7 @@ def byte_range(request: Request, data: bytes) -> Answer:
 
 
 def content_range(request: Request) -> tuple[Optional[int], int, Optional[int]]:
-    """Of `Content-Range: bytes first-last/total`: the first (none for `*`), the number of bytes, and the total (none for `*`)."""
+    """Parses `Content-Range: bytes first-last/total`: the first (None for `*`), the number of bytes, and the total (None for `*`)."""
     unit, _, rest = request.headers.get("content-range", "").partition(" ")
     span, _, total = rest.partition("/")
     whole = None if total in ("*", "") else int(total)
@@ -175,7 +175,7 @@ def content_range(request: Request) -> tuple[Optional[int], int, Optional[int]]:
 
 
 def multipart(request: Request) -> list[tuple[dict[str, str], bytes]]:
-    """The parts of a body, each with its headers (names in lower case)."""
+    """Returns the parts of a body, each with its headers (names in lower case)."""
     kind = request.headers.get("content-type", "")
     mark = next((part.split("=", 1)[1].strip('"') for part in map(str.strip, kind.split(";")) if part.startswith("boundary=")), None)
     if not kind.startswith("multipart/") or not mark:
@@ -210,7 +210,7 @@ class _Handler(BaseHTTPRequestHandler):
         return found
 
     def _measured(self, size: int) -> bytes:
-        """As much as comes of it."""
+        """Reads as much of the body as arrives."""
         found = bytearray()
         service = self.server.service(self.headers.get("Host", "").split(":")[0])
         while len(found) < size:
@@ -260,7 +260,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class ServiceServer(ThreadingHTTPServer):
-    """Serves stand-ins on a port of loopback: each under the names of its hosts, or one alone under any."""
+    """Serves stand-ins on a port of loopback: each under the names of its hosts, or a single one under any name."""
 
     daemon_threads = True
 
@@ -282,7 +282,7 @@ class ServiceServer(ThreadingHTTPServer):
         return next((service for service in self.services if host in service.hosts), self.services[0])
 
     def handle_error(self, *_: Any) -> None:
-        """Clients go away in the middle: that is no matter."""
+        """Ignores clients that disconnect in the middle."""
 
     def close(self) -> None:
         self.shutdown()

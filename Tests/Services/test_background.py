@@ -1,4 +1,4 @@
-"""Syncers over each service: what leads to a round, and what becomes of those that fail."""
+"""Syncers over each service: what starts a round, and what happens to rounds that fail."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_failures_pass(service: Any, devices: tuple[llvs.Coordinator, llvs.Coord
 
 
 def test_somebody_has_to_sign_in(clock: MovedClock, service: Any, devices: tuple[llvs.Coordinator, llvs.Coordinator]) -> None:
-    """No round by itself then; the one that somebody asks for once that is done goes through."""
+    """No round by itself then; a round that is requested after the user has signed in succeeds."""
     laptop, phone = devices
     if service.scheme == "pcloud":
         service.sign_in(refresh_token=None)  # it gives none

@@ -1,5 +1,5 @@
-"""What happens to accounts and folders while nobody of ours looks, at each of the services. Numbers are those of the list of bad input of
-docs/cloud-drives.md; test_tables.py says where each is tried at each service."""
+"""Changes of accounts and folders between two exchanges, at each of the services. Numbers are those of the list of bad input of
+docs/cloud-drives.md; test_tables.py lists the test of each at each service."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def revoke(service: Any) -> None:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_token_that_was_revoked(service: Any, store: llvs.Store, new_store: Any, layout: str) -> None:
-    """1: it is told so, in the middle of an opened exchange and at its beginning; the file stays, and once somebody has signed in again all
-    goes on."""
+    """1: the error says so, in the middle of an exchange and at its beginning; the token file stays. After the user has signed in again
+    everything continues."""
     place, second = service.place(layout=layout), new_store()
     exchange(store, place)
     with llvs.Exchange(store, place) as way:
@@ -127,7 +127,7 @@ def test_copies_that_somebody_made(service: Any, store: llvs.Store, new_store: A
 
 
 def test_records_that_somebody_copied(tmp_path: Path, store: llvs.Store, new_store: Any) -> None:
-    """7, at CloudKit: under a name that goes on, a record is a copy of the version that it names, and is left alone."""
+    """7, at CloudKit: a record under a longer name is a copy of the version that it names, and is left unchanged."""
     container, second = Container(tmp_path), new_store()
     exchange(store, container.place())
     zone = next(zone for key, zone in container.service.zones.items() if key[2] == "notes")
@@ -147,7 +147,7 @@ def test_records_that_somebody_copied(tmp_path: Path, store: llvs.Store, new_sto
 @only_drives
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_files_that_lie_in_the_bin(service: Any, store: llvs.Store, new_store: Any, layout: str) -> None:
-    """8: what somebody threw away is not there; single files are sent again. What is put back from the bin does no harm."""
+    """8: files in the bin count as absent; single files are sent again. A file that is restored from the bin does no harm."""
     place, second, tree = service.place(layout=layout), new_store(), service.service.tree
     exchange(store, place)
     save(store, "later")

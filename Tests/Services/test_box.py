@@ -1,4 +1,4 @@
-"""Exchanges through Box's stand-in: what is its own.
+"""Exchanges through Box's stand-in: its peculiarities.
 
 Numbers are those of the pitfalls of docs/cloud-drives.md.
 """
@@ -44,7 +44,7 @@ def test_names_that_only_case_tells_apart(box: Cloud, new_store: Any) -> None:
 
 
 def test_folders_in_another_case(box: Cloud, store: llvs.Store, new_store: Any) -> None:
-    """20: somebody made the folder by hand."""
+    """20: a user made the folder by hand."""
     box.service.tree.add("0", "NOTES", None)
     exchange(store, box.place())
     assert len(exchange(new_store(), box.place()).retrieved) == 3
@@ -73,7 +73,7 @@ def test_events_are_a_hint(box: Cloud, store: llvs.Store, new_store: Any, layout
 
 
 def test_lists_that_are_behind_the_events(box: Cloud, store: llvs.Store, new_store: Any) -> None:
-    """5, 6: what an event told of is looked for until a list shows it."""
+    """5, 6: files that an event named are searched until a list shows them."""
     exchange(store, box.place())
     second = new_store()
     with llvs.Exchange(second, box.place()) as way:
@@ -199,7 +199,7 @@ def test_uploads_are_counted_apart(box: Cloud, store: llvs.Store, clock: MovedCl
     for number in range(8):
         save(store, f"k{number}")
     inner, at = box.service._upload, []
-    # It goes on by the pauses alone, however slow the machine is.
+    # It continues after the pauses alone, however slow the machine is.
     clock.freeze()
 
     def upload(*given: Any) -> Answer:

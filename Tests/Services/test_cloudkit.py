@@ -1,4 +1,4 @@
-"""The requests of Apple's CloudKit Web Services Reference that exchanges use, each as it says."""
+"""The requests of Apple's CloudKit Web Services Reference that exchanges use: the stand-in answers each as documented."""
 
 from __future__ import annotations
 

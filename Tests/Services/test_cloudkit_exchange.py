@@ -1,4 +1,4 @@
-"""Exchanges with CloudKit, through its stand-in: as a person and as a server, in both layouts, and what goes wrong."""
+"""Exchanges with CloudKit, through its stand-in: as a person and as a server, in both layouts, and failures."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_two_at_once(container: Container, new_store: Any, layout: str) -> None:
         try:
             for step in range(5):
                 save(stores[number], f"{number}.{step}")
-                # What the other is about to send may be missing for a moment.
+                # Records that the other one is about to send may be missing for a moment.
                 with llvs.Exchange(stores[number], container.place(layout=layout)) as way:
                     way.retrieve()
                     way.send()
@@ -122,8 +122,8 @@ def test_a_coordinator(container: Container, tmp_path: Path, layout: str) -> Non
         assert a["y"] == b"2" and b["x"] == b"1"
 
 
-#: What records of versions are not: named with a _ first, files of any bytes or size, files that are cut, and snapshots of any name; and
-#: what takes 10,000 requests.
+#: Records that are not those of versions: names with a leading _, files of any bytes or size, files that are cut short, and snapshots of
+#: any name; and cases that take 10,000 requests.
 OTHERS = {"all version ids can be names", "odd bytes are carried as they are", "large files are carried whole",
           "files that are whole are not called unusable", "snapshot files are kept, replaced and deleted",
           "snapshot files are no versions", "many files are listed and fetched"}  # fmt: skip
@@ -328,7 +328,7 @@ def test_a_zone_that_goes_away(container: Container, store: llvs.Store, new_stor
 @pytest.mark.parametrize("kind", ["rate limit", "server error", "cut answer", "lost answer"])
 @pytest.mark.parametrize(("when", "replacing"), [("modify", False), ("lookup", False), ("zone", False), ("upload", False), ("", True)])
 def test_faults(container: Container, store: llvs.Store, new_store: Any, layout: str, kind: str, when: str, replacing: bool) -> None:
-    """Each of them passes; where a token serves once, an answer that is lost takes it along, and somebody signs in again."""
+    """Each fault passes. If a token is valid once and the answer with the new one is lost, the user has to sign in again."""
     container.service.replacing = replacing
     save(store, "large", random.Random(1).randbytes(1_000_000))
     place, second = container.place(layout=layout), new_store()
@@ -393,8 +393,8 @@ def test_the_body_says_how_long_to_wait(container: Container, store: llvs.Store,
 
 @pytest.mark.parametrize("damaged", ["", "version", "valueChanges"])
 def test_what_another_app_wrote_stays(container: Container, store: llvs.Store, new_store: Any, tmp_path: Path, damaged: str) -> None:
-    """Of a version that another app has put there in its own way meanwhile, with a field of its own, all stays; one that is damaged does
-    not."""
+    """If another app has meanwhile stored the version in its own way, with a field of its own, that record stays; a damaged one does not.
+    """
     exchange(store, container.place())
     version = save(store, "new")
     (tmp_path / "other").mkdir()
@@ -551,7 +551,7 @@ def test_a_zone_that_somebody_shares(container: Container, store: llvs.Store, ne
             llvs.Exchange(second, llvs.Remote(url, token_file=container.tokens))
 
 
-#: What may be said of one record.
+#: The errors of a single record.
 REFUSALS = [("ACCESS_DENIED", "PERMISSION"), ("INTERNAL_ERROR", "TRANSPORT"), ("BAD_REQUEST", "TRANSPORT")]
 
 
@@ -631,7 +631,7 @@ def test_what_builds_on_a_record_that_is_not_taken(container: Container, store: 
 
 
 def test_nothing_may_be_written(container: Container, new_store: Any, monkeypatch: Any) -> None:
-    """Who may make no record is told once."""
+    """A missing permission to make records is reported once."""
     store = new_store()
     for number in range(10):
         store.make_version(insert={"k": b"%d" % number}, root=True)
@@ -670,7 +670,7 @@ def test_what_is_said_of_one_record_and_is_of_all(
 
 
 def test_what_cannot_be_looked_at_is_not_written_over(container: Container, store: llvs.Store, new_store: Any, monkeypatch: Any) -> None:
-    """Of a name that is taken the record cannot be read just now: it may be whole."""
+    """If a name is taken and its record cannot be read now, it is not overwritten: it may be whole."""
     exchange(store, container.place())
     version = save(store, "new")
     fields = {"storeIdentifier": {"value": "notes", "type": "STRING"}, "appField": {"value": "of another app", "type": "STRING"}}

@@ -1,4 +1,4 @@
-"""Records of CloudKit that are damaged, and what other devices and apps write while they are mended."""
+"""Damaged records of CloudKit, and records that other devices and apps write while these are repaired."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def container(tmp_path: Path) -> Iterator[Container]:
 
 
 class Mended:
-    """A version whose record is damaged, of which lists do not tell yet, and what happens before each try to mend it."""
+    """A version with a damaged record that lists do not show yet, and the events before each try to repair it."""
 
     def __init__(self, container: Container, store: llvs.Store, folder: Path, monkeypatch: Any) -> None:
         exchange(store, container.place())
@@ -40,7 +40,7 @@ class Mended:
         self.put(self.damaged, "77")
         container.service.stale = 1
         self.tries: list[str] = []
-        #: What another device does before a try, by its number: the fields that it writes, or nothing for a record that it removes.
+        #: What another device does before a try, by its number: the fields that it writes, or None for a record that it removes.
         self.meanwhile: dict[int, Any] = {}
         inner = container.service._operate
 
@@ -77,7 +77,7 @@ def send(container: Container, store: llvs.Store) -> llvs.ExchangeResult:
 
 
 def test_one_that_another_mends_meanwhile(container: Container, store: llvs.Store, new_store: Any, mended: Mended) -> None:
-    """What the other wrote stays, with its own fields."""
+    """The other device's record stays, with its own fields."""
     mended.meanwhile[0] = mended.whole
     assert send(container, store).sent == (mended.version.id,)
     assert mended.tries == ["update"] and mended.record.tag == "780" and mended.record.fields == mended.whole
@@ -109,7 +109,7 @@ def test_one_that_is_damaged_all_the_time(container: Container, store: llvs.Stor
 
 
 def test_one_whose_changes_were_an_asset(container: Container, store: llvs.Store, new_store: Any, mended: Mended) -> None:
-    """What is mended is in one of the two fields, and the other is empty."""
+    """The repaired content is in one of the two fields, and the other is empty."""
     container.service.assets["old"] = b"[{"
     fields = {key: each for key, each in mended.damaged.items() if key != "valueChanges"}
     mended.put({**fields, "valueChangesAsset": {"value": {"receipt": "old", "size": 2}, "type": "ASSETID"}}, "79")

@@ -1,4 +1,4 @@
-"""What all cloud drives have in common, through their stand-ins and in both layouts: what goes through, and what goes wrong.
+"""Everything that cloud drives have in common, through their stand-ins and in both layouts: transfers and failures.
 
 Numbers are those of the pitfalls of docs/cloud-drives.md.
 """
@@ -75,7 +75,7 @@ def test_two_stores(cloud: Cloud, store: llvs.Store, new_store: Any, layout: str
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_large_values(cloud: Cloud, new_store: Any, layout: str) -> None:
-    """Of more than one request's size: by a session, but for packs at Box, which are below that."""
+    """Larger than one request: sent by a session, except packs at Box, which are smaller."""
     first, second = new_store(), new_store()
     data = random.Random(1).randbytes(LARGE[cloud.scheme] + 3_000_000)
     version = save(first, "large", data)
@@ -201,7 +201,8 @@ def test_stale_lists(cloud: Cloud, store: llvs.Store, new_store: Any, layout: st
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("what", ["trashed", "deleted", "renamed", "inner trashed", "inner deleted"])
 def test_a_folder_goes_away(cloud: Cloud, store: llvs.Store, layout: str, what: str, new_store: Any) -> None:
-    """27: nothing is deleted here for it. Where all is gone nothing is sent until somebody says so; then it is where others look."""
+    """27: nothing is deleted here because of it. If everything is gone, nothing is sent until the user allows it; then it is where others
+    look."""
     place = cloud.place(layout=layout)
     exchange(store, place)
     folder = folders(cloud, ("versions" if layout == "interchange" else "log") if "inner" in what else "notes")[0]
@@ -215,7 +216,7 @@ def test_a_folder_goes_away(cloud: Cloud, store: llvs.Store, layout: str, what: 
         with llvs.Exchange(store, place) as way, pytest.raises(llvs.NotFoundError, match="emptied" if layout == "packed" else "is empty"):
             way.retrieve()
         assert not any(node.name == "notes" for node in cloud.service.tree.nodes.values() if not getattr(node, "trashed", False))
-        # Somebody says that it is to be filled anew.
+        # The user allows to fill it again.
         with llvs.Exchange(store, place, restoration_state=b"new") as way:
             way.retrieve()
             assert way.send().sent
@@ -283,7 +284,7 @@ def test_faults(cloud: Cloud, store: llvs.Store, new_store: Any, layout: str, ki
 @pytest.mark.parametrize("kind", ["rate limit", "server error", "token expired", "lost answer", "cut answer"])
 @pytest.mark.parametrize("method", ["POST", "PUT"])
 def test_faults_in_a_session(cloud: Cloud, new_store: Any, kind: str, method: str) -> None:
-    """An upload goes on where it was cut; one whose last answer was lost is done."""
+    """An upload continues where it was cut; one whose last answer was lost is done."""
     lasts(cloud, kind)
     first, second = new_store(), new_store()
     version = save(first, "large", random.Random(2).randbytes(LARGE[cloud.scheme]))
@@ -359,7 +360,7 @@ def test_rate_limits_of_reading(cloud: Cloud, store: llvs.Store, new_store: Any,
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_quota(cloud: Cloud, store: llvs.Store, new_store: Any, layout: str) -> None:
-    """26: it is told, what is there can be read, and it goes on once there is room."""
+    """26: it is reported, existing files can be read, and sending continues once there is space."""
     place, second = cloud.place(layout=layout), new_store()
     exchange(store, place)
     cloud.service.quota = cloud.service.tree.bytes + 10
@@ -376,8 +377,8 @@ def test_quota(cloud: Cloud, store: llvs.Store, new_store: Any, layout: str) -> 
 
 
 def test_the_bin_of_an_account(cloud: Cloud, store: llvs.Store, new_store: Any) -> None:
-    """38: what packs replace lies in the bin, and takes room there. It is what was sent once, and not more; when the account is full for
-    it that is told, nothing is deleted again and again, and it goes on once somebody has emptied the bin."""
+    """38: replaced files are in the bin, and use space there: as much as was sent once, and not more. If they fill the account, that is
+    reported, nothing is deleted repeatedly, and sending continues after the user has emptied the bin."""
     tree = cloud.service.tree
     tree.has_bin = not is_gdrive(cloud)  # `files.delete` passes by its bin
     place, second = cloud.place(layout="packed"), new_store()
@@ -401,7 +402,7 @@ def test_the_bin_of_an_account(cloud: Cloud, store: llvs.Store, new_store: Any) 
                 assert "full" in str(error)
                 told += 1
     deletes = [each for each in cloud.service.requests[asked:] if each.startswith("DELETE") or "deletefile" in each]
-    # Two times eight packs were put together; what replaces the place of room is deleted at once.
+    # Eight packs were merged twice; the pack that replaces the reserved space is deleted at once.
     assert len(deletes) == 16
     if tree.has_bin:
         assert told == 6 and 0 < tree.binned <= live <= sent
@@ -416,7 +417,7 @@ def test_the_bin_of_an_account(cloud: Cloud, store: llvs.Store, new_store: Any) 
 
 
 def test_what_is_no_service(cloud: Cloud, store: llvs.Store) -> None:
-    """A network that wants somebody to sign in answers 200 and a page."""
+    """A network with a sign-in page answers 200 and that page."""
     cloud.service.inject("nothing but HTML", 100)
     with llvs.Exchange(store, cloud.place()) as way, pytest.raises(llvs.TransportError, match="is not (Google Drive|OneDrive|Box|pCloud)"):
         way.retrieve()

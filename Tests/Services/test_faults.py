@@ -1,4 +1,4 @@
-"""What the stand-ins do wrong when they are told to, and the rules of their accounts."""
+"""The faults that can be injected into the stand-ins, and the rules of their accounts."""
 
 from __future__ import annotations
 

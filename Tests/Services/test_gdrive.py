@@ -1,4 +1,4 @@
-"""Exchanges through Google Drive's stand-in: both layouts, and what goes wrong there.
+"""Exchanges through Google Drive's stand-in: both layouts, and failures.
 
 Numbers are those of the pitfalls of docs/cloud-drives.md.
 """
@@ -27,7 +27,7 @@ def drive(tmp_path: Path) -> Iterator[Cloud]:
     cloud.close()
 
 
-# What goes through.
+# Transfers.
 
 
 def test_the_folder_of_the_app(drive: Cloud, store: llvs.Store, new_store: Any) -> None:
@@ -68,7 +68,7 @@ def test_a_long_list_is_followed_by_its_changes(drive: Cloud, store: llvs.Store,
         send(store, drive.place())
         asked = drive.count(lambda: way.retrieve())
         assert "GET /drive/v3/changes" in asked and new.id in ids(second)
-        # What is thrown away, or removed, is gone from the list that is kept; what is renamed has its new name.
+        # Deleted and trashed files are gone from the cached list; renamed ones have their new names.
         node = next(node for node in files(drive, "versions") if node.name == new.id)
         node.trashed = True
         drive.service.tree.touch(node)
@@ -124,7 +124,7 @@ def test_folders_of_one_name(drive: Cloud, store: llvs.Store, new_store: Any, la
     place = drive.place(layout=layout)
     exchange(store, place)
     first = folders(drive, "notes")[0]
-    # What the other device made, before it saw ours: the same tree, of which nobody knows here.
+    # The other device made the same tree before it saw ours, which does not know of it.
     first.name = "elsewhere"
     save(second, "theirs")
     # By another path for the same place, so that what is known of the first does not count.
@@ -143,7 +143,7 @@ def test_folders_of_one_name(drive: Cloud, store: llvs.Store, new_store: Any, la
 
 
 def test_folders_that_are_their_own_ancestors(drive: Cloud, store: llvs.Store, new_store: Any) -> None:
-    """What lies in itself, or two in each other, lies in no place, whatever it is called."""
+    """A folder in itself, or two folders in each other, are at no place, whatever their names."""
     exchange(store, drive.place())
     tree, second = drive.service.tree, new_store()  # type: ignore[attr-defined]
     alone, notes, versions = (tree.add(tree.root, name, None) for name in ("versions", "notes", "versions"))
@@ -182,7 +182,7 @@ def test_two_devices_make_the_place_at_once(drive: Cloud, new_store: Any) -> Non
 
 
 def test_files_of_one_name(drive: Cloud, store: llvs.Store, new_store: Any) -> None:
-    """The oldest counts, whoever reads."""
+    """The oldest one counts, for every reader."""
     drive.service.twins = True
     exchange(store, drive.place())
     drive.service.twins = False

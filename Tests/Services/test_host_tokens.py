@@ -1,5 +1,5 @@
-"""Tokens that the host keeps (`llvs.Tokens`): renewed once, by one, and kept before use. Numbers are those of the pitfalls of
-docs/cloud-drives.md."""
+"""Tokens that the host stores (`llvs.Tokens`): one caller renews them, once, and they are stored before use. Numbers are those of the
+pitfalls of docs/cloud-drives.md."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_two_processes_renew_once(drive: Cloud, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_kept_is_not_used(drive: Cloud, store: llvs.Store, monkeypatch: Any) -> None:
-    """It would be gone with the process. The lock is let go of, and what the host raised comes out of the call."""
+    """Otherwise it would be gone with the process. The lock is released, and the call raises the exception of the host."""
     tokens = kept(drive)
     place = llvs.Remote(drive.url(), tokens=tokens)
     exchange(store, place)

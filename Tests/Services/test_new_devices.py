@@ -1,4 +1,4 @@
-"""What a device costs that is new, or was away, in requests: five writers, of whom each exchanged sixteen times, packed."""
+"""The requests of a device that is new, or was away: five writers, each with sixteen exchanges, packed."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from pcloud import PCloud
 
 KINDS: dict[str, Any] = {"gdrive": GoogleDrive, "onedrive": OneDrive, "box": Box, "pcloud": PCloud, "cloudkit": None}
 WRITERS, EXCHANGES, PACKS = 5, 16, 85
-#: Of a new device, at most.
+#: The largest number of requests of a new device.
 NEW = {"gdrive": 89, "onedrive": 89, "box": 180, "pcloud": 175, "cloudkit": 10}
 #: Lists, with the way that is walked, and what each file takes.
 EACH = {"gdrive": (3, 1), "onedrive": (3, 1), "box": (8, 2), "pcloud": (3, 2)}
-#: What the design has for a new device. Where each file is reached by a link of its own it does not hold (docs/performance.md).
+#: The bound in the design for a new device. It does not hold if each file has a link of its own (docs/performance.md).
 BOUND, ABOVE = 120, ("box", "pcloud")
 
 

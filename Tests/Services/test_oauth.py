@@ -1,4 +1,4 @@
-"""Signing in with a browser, and what comes in its place."""
+"""Signing in with a browser, and the alternatives."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def sign_in(cloud: Cloud, **options: Any) -> None:
 
 
 def test_signing_in(cloud: Cloud, store: llvs.Store) -> None:
-    """What it writes the library exchanges with, and renews."""
+    """The library exchanges with the tokens that it writes, and renews them."""
     sign_in(cloud)
     assert stat.S_IMODE(cloud.tokens.stat().st_mode) == 0o600
     exchange(store, cloud.place())
@@ -137,7 +137,7 @@ def test_connections_that_say_nothing(cloud: Cloud) -> None:
     idle: list[socket.socket] = []
 
     def is_taken(port: int) -> bool:
-        """Whether no connection waits at the port to be taken."""
+        """Returns whether no connection waits at the port to be accepted."""
         for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
             _, local, _, state, queues = line.split()[:5]
             if state == "0A" and int(local.split(":")[1], 16) == port:
@@ -173,7 +173,7 @@ def test_the_redirect_that_is_registered(cloud: Cloud) -> None:
 
 
 def test_a_redirect_that_is_registered_with_its_port(cloud: Cloud) -> None:
-    """Where the service compares the port as well, any other is refused."""
+    """If the service compares the port as well, any other one is refused."""
     with socket.create_server(("127.0.0.1", 0)) as another:
         port = another.getsockname()[1]
         with pytest.raises(llvs.BusyError, match=f"has the port {port}"):
@@ -198,7 +198,7 @@ def test_a_redirect_that_is_registered_with_its_port(cloud: Cloud) -> None:
 
 @pytest.mark.parametrize("cloud", ["gdrive", "onedrive", "box"], indirect=True)
 def test_signing_in_during_a_renewal(cloud: Cloud, store: llvs.Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is under way would write the members of before over the new ones: it is waited for."""
+    """Signing in waits for a renewal that is under way, which would otherwise overwrite the new tokens."""
     cloud.sign_in()
     cloud.service.expire_tokens()
     begun, go_on = threading.Event(), threading.Event()
@@ -294,7 +294,7 @@ def llvs_command(tmp_path: Path, *words: str, **environment: str) -> subprocess.
     )  # fmt: skip
 
 
-#: What differs between the services is in the tests of the module; the command is the same to all.
+#: The tests of the module cover the differences between services; the command is the same for all.
 @pytest.mark.parametrize("cloud", usually([*KINDS], "onedrive"), indirect=True)
 def test_the_command_signs_in(cloud: Cloud, tmp_path: Path) -> None:
     store = str(tmp_path / "notes.llvs")
@@ -303,7 +303,7 @@ def test_the_command_signs_in(cloud: Cloud, tmp_path: Path) -> None:
     done = llvs_command(tmp_path, "-s", store, "remote", "add", "cloud", cloud.url(), "--client-id", "tests")
     assert done.returncode == 0, done.stderr
     assert "sign in with the browser" in done.stderr and "s3cret" not in done.stdout + done.stderr
-    # Who reads the arguments of a browser could answer with an account of his own.
+    # Otherwise a program that can read the arguments of a browser could answer with an account of its own.
     (argument,) = (tmp_path / "arguments").read_text().splitlines()
     assert argument.startswith("file://") and "state" not in argument.rpartition("/")[2] and "challenge" not in argument
     assert not Path(urlsplit(argument).path).exists()
@@ -368,7 +368,7 @@ def test_tokens_of_remotes_that_are_gone(cloud: Cloud, tmp_path: Path) -> None:
     assert tokens.exists()
     remote(moved, "remove", "same")
     assert list(kept.iterdir()) == []
-    # A list of remotes that came from somebody else removes no tokens.
+    # A list of remotes from another user removes no tokens.
     remote(moved, "add", "cloud", cloud.url(), "--client-id", "tests")
     (tokens,) = kept.glob("*.json")
     os.rename(moved, again)
@@ -389,7 +389,7 @@ def test_remotes_that_are_not_added_keep_no_tokens(cloud: Cloud, tmp_path: Path)
 
 
 def test_the_browser_gets_a_file_and_no_address(cloud: Cloud, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What `sign_in` does by itself: the address, with `state` and the challenge, is in a file of this user's alone."""
+    """What `sign_in` does by default: the address, with `state` and the challenge, is in a file that only this user can read."""
     told: list[str] = []
     went: list[str] = []
     modes: list[int] = []

@@ -1,4 +1,4 @@
-"""Exchanges through OneDrive's stand-in: what is its own.
+"""Exchanges through OneDrive's stand-in: its peculiarities.
 
 Numbers are those of the pitfalls of docs/cloud-drives.md.
 """
@@ -126,7 +126,8 @@ def test_addresses_that_serve_no_more(drive: Cloud, store: llvs.Store, new_store
 
 
 def test_a_large_file_that_is_there_and_not_given(drive: Cloud, new_store: Any, monkeypatch: Any) -> None:
-    """The answer to its last part is lost, and nobody can see whether what is there is what was sent: that is told, nothing sent anew."""
+    """The answer to its last part is lost, and it cannot be decided whether the file is the one that was sent: that is reported, not
+    resent."""
     store, inner, written = new_store(), drive.service.answer, []
     large = store.make_version(insert={"large": random.Random(5).randbytes(5_000_000)})
 

@@ -1,4 +1,4 @@
-"""Exchanges through pCloud's stand-in: what is its own.
+"""Exchanges through pCloud's stand-in: its peculiarities.
 
 Numbers are those of the pitfalls of docs/cloud-drives.md.
 """
@@ -211,7 +211,7 @@ def test_one_file_is_not_given_and_all_shall_wait(pcloud: Cloud, store: llvs.Sto
 
 
 def test_a_root_that_is_not_given(pcloud: Cloud, store: llvs.Store, new_store: Any, monkeypatch: Any) -> None:
-    """Who cannot read the only root makes no other beside it."""
+    """A device that cannot read the only root makes no other beside it."""
     exchange(store, pcloud.place(layout="packed"))
     second = new_store()
     save(second, "theirs")
@@ -244,7 +244,7 @@ def test_folders_that_go_while_changes_are_followed(pcloud: Cloud, store: llvs.S
         assert pcloud.count(way.retrieve) == ["GET /diff"]
 
 
-#: Of a value, whose file is larger by a third: three parts.
+#: The size of a value, whose file is larger by a third: three parts.
 LARGE = 6_500_000
 
 
@@ -267,7 +267,7 @@ def test_a_large_file_that_is_not_taken(pcloud: Cloud, new_store: Any, monkeypat
 
 
 def test_a_large_file_goes_on_where_it_was_cut(pcloud: Cloud, store: llvs.Store, new_store: Any) -> None:
-    """The line breaks in the middle of each part; what came of it stays, and the rest goes on from there."""
+    """The connection breaks in the middle of each part; what arrived stays, and the rest continues from there."""
     version, second = save(store, "large", random.Random(3).randbytes(LARGE)), new_store()
     parts: dict[str, int] = {}
 
@@ -287,7 +287,8 @@ def test_a_large_file_goes_on_where_it_was_cut(pcloud: Cloud, store: llvs.Store,
 
 @pytest.mark.parametrize("what", ["other bytes", "too many", "never more"])
 def test_what_a_session_holds_is_looked_at(pcloud: Cloud, store: llvs.Store, new_store: Any, what: str, monkeypatch: Any) -> None:
-    """Before it becomes a file. One with other bytes is deleted, and begun anew; one that does not grow is given up."""
+    """It is checked before it becomes a file. A session with other bytes is deleted, and begins again; one that does not grow is
+    abandoned."""
     version, second, told = save(store, "large", random.Random(3).randbytes(LARGE)), new_store(), []
     inner = pcloud.service._do_upload_write  # type: ignore[attr-defined]
 
@@ -347,7 +348,7 @@ def test_two_devices_send_one_large_file(pcloud: Cloud, new_store: Any) -> None:
 def test_a_session_that_is_refused_for_ever(
     pcloud: Cloud, tmp_path: Path, new_store: Any, layout: str, step: str, monkeypatch: Any
 ) -> None:
-    """The file is sent anew, in another one."""
+    """The file is sent again, in another one."""
     second, refused = new_store(), []
     inner = getattr(pcloud.service, f"_do_{step}")
 

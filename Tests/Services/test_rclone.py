@@ -1,4 +1,4 @@
-"""rclone's own back ends judge the stand-ins. It reaches them as it reaches the real services, through a proxy, and is not changed."""
+"""rclone's own back ends check the stand-ins. rclone is not modified: it reaches them like the real services, through a proxy."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_many_files(judge: Judge, source: Path) -> None:
 
 
 def test_many_uploads_at_once(judge: Judge, tmp_path: Path) -> None:
-    """Uploads begin while others end: none takes the id of another that goes on."""
+    """Uploads begin while others end: none gets the id of another that continues."""
     (tmp_path / "many").mkdir()
     for number in range(60):
         (tmp_path / "many" / str(number)).write_bytes(b"x" * number)

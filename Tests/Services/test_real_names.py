@@ -1,4 +1,4 @@
-"""Services by their own addresses, over TLS and through a proxy, as they are reached outside of tests."""
+"""Services at their own addresses, over TLS and through a proxy, as outside of tests."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_by_their_own_addresses(kind: str, tmp_path: Path, store: llvs.Store, ne
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl")
 @pytest.mark.parametrize("api", ["api.pcloud.com", "eapi.pcloud.com"])
 def test_regions_of_pcloud(api: str, tmp_path: Path, store: llvs.Store, new_store: Any, monkeypatch: Any) -> None:
-    """The page says where the account is when somebody signs in, and that is where the exchange goes, unless the URL names a region."""
+    """The page reports the region of the account at sign-in, and the exchange uses it unless the URL names one."""
     service = PCloud()
     service.api = api
     authority, certificate, key = make_authority(tmp_path, service.hosts)
@@ -75,7 +75,7 @@ def test_regions_of_pcloud(api: str, tmp_path: Path, store: llvs.Store, new_stor
                 way.retrieve()
             llvs.oauth.sign_in(
                 "pcloud", tokens, client_id="tests", client_secret="s", show=browser, timeout=PATIENCE, ca_file=str(authority))
-            # Also one that was opened before somebody signed in. A session of a large file is with the account, too.
+            # Also for one that was opened before the user signed in. A session of a large file belongs to the account, too.
             store.make_version(store.most_recent_head, insert={"large": bytes(6_000_000)})
             way.retrieve()
             assert len(way.send().sent) == 4 and "GET /upload_save" in service.requests

@@ -1,5 +1,5 @@
-"""Addresses that are secrets by themselves, as those of upload sessions and of files that may be read for a while: no message, log or
-report holds them, whatever goes wrong there."""
+"""Addresses that are secrets themselves, such as those of upload sessions and of temporary downloads: no message, log or report contains
+them, whatever fails there."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def answers(status: int, **headers: str) -> Callable[[Request], Answer]:
     return lambda request: Answer(status, b"<html>no</html>", {"Content-Type": "text/html", **headers})
 
 
-#: Never 404: what is forgotten is begun anew.
+#: Never 404: a forgotten upload begins again.
 LIES: dict[str, Callable[[Request], Answer]] = {
     **{str(status): answers(status) for status in (200, 400, 403, 507)},
     "elsewhere": answers(302, Location=f"https://elsewhere.invalid/{SECRET}/x?{SECRET}"),
@@ -66,7 +66,7 @@ LIES: dict[str, Callable[[Request], Answer]] = {
 #: Services whose addresses hold none that way.
 WITHOUT = {("gdrive", "receiving"), ("box", "sending"), ("pcloud", "sending")}
 WAYS = [(kind, what) for kind in KINDS for what in ("sending", "receiving")]
-#: Of those one lie is enough: nothing is asked for by such an address. Of the others each takes a third of the lies, by turns.
+#: For these one lie is enough: no request uses such an address. For each of the others a third of the lies is tried, in turn.
 CASES = [
     pytest.param(*way, lie, marks=[] if lie == "200" and way in WITHOUT or (at + number) % 3 == 0 else pytest.mark.deep)
     for at, way in enumerate(WAYS) for number, lie in enumerate(LIES) if lie == "200" or way not in WITHOUT

@@ -1,4 +1,4 @@
-"""Lasting trouble of a service with one file: a problem of that file, and not the end of the exchange, unless the service is down."""
+"""A permanent failure of a service with one file is a problem of that file, and does not end the exchange, unless the service is down."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from service import Answer, Request
 from test_clouds import KINDS, LAYOUTS, reads
 
 
-#: What an exchange tells of a service that fails.
+#: The error of an exchange if a service fails.
 FAILS = "500|cannot do it just now"
 
 
@@ -52,7 +52,7 @@ def place_of(request: Request) -> str:
 
 
 def of(cloud: Cloud, node: Any) -> Callable[[Request], bool]:
-    """Whether a request is about the bytes of a file."""
+    """Returns whether a request is about the bytes of a file."""
 
     def is_about(request: Request) -> bool:
         tickets = getattr(cloud.service, "tickets", {})
@@ -168,7 +168,7 @@ def test_what_builds_on_a_file_that_is_not_taken(cloud: Cloud, store: llvs.Store
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("what", ["reading", "writing"])
 def test_the_service_goes_down_meanwhile(cloud: Cloud, new_store: Any, layout: str, what: str, monkeypatch: Any) -> None:
-    """What answered a list a moment ago answers nothing any more: the exchange ends with the error."""
+    """A service that has just answered a list answers nothing any more: the exchange ends with the error."""
     made, store, is_down = four(cloud, new_store, layout), new_store(), []
     with llvs.Exchange(store, cloud.place(layout=layout)) as way:
         if what == "writing":
@@ -195,7 +195,7 @@ def test_the_service_goes_down_meanwhile(cloud: Cloud, new_store: Any, layout: s
 @pytest.mark.in_turn("what", "cloud")
 @pytest.mark.parametrize("what", ["reading", "writing"])
 def test_no_file_at_all(cloud: Cloud, new_store: Any, what: str, monkeypatch: Any) -> None:
-    """Where eight or more are asked for, and none is given or taken, that is no trouble of each."""
+    """If eight files or more are requested, and none is sent or accepted, the problem is not that of single files."""
     store, second = new_store(), new_store()
     made = {store.make_version(insert={"k": b"%d" % number}, root=True).id for number in range(8)}
     if what == "reading":

@@ -1,4 +1,4 @@
-"""Processes that are stopped or killed while they upload, as phones do with applications in the background. 36 of the pitfalls of
+"""Processes that are stopped or killed while they upload, as phones do with applications in the background: number 36 of the pitfalls of
 docs/cloud-drives.md."""
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def start(cloud: Cloud, folder: Path, layout: str = "packed") -> subprocess.Pope
 
 
 def are_whole(cloud: Cloud) -> bool:
-    """Whether each file there has the bytes that its name says."""
+    """Returns whether each file there has the bytes of its name."""
     nodes = [node for node in cloud.service.tree.nodes.values() if node.data is not None]  # type: ignore[attr-defined]
     for node in nodes:
         digest = base64.b32encode(hashlib.sha256(node.data).digest()[:16]).decode().lower().rstrip("=")
@@ -87,7 +87,8 @@ class Watch:
 
 @pytest.mark.parametrize("how", ["stopped", "killed"])
 def test_in_the_middle_of_an_upload(cloud: Cloud, tmp_path: Path, new_store: Any, how: str) -> None:
-    """What was whole stays, nothing that is torn is there, and it goes on: by itself when the process is let go on, else with the next."""
+    """Whole files stay, there are no incomplete ones, and the upload continues: by itself if the process continues, otherwise with the
+    next."""
     with llvs.Store(tmp_path / "device") as store:
         for number, size in enumerate(SIZES):
             store.make_version(store.most_recent_head, insert={f"v{number}": random.Random(number).randbytes(size)})
@@ -105,7 +106,7 @@ def test_in_the_middle_of_an_upload(cloud: Cloud, tmp_path: Path, new_store: Any
         rounds += 1
         came += watch.came
         if how == "stopped":
-            # The service has let go of the connection when the process goes on.
+            # The service has closed the connection when the process continues.
             assert watch.is_cut.wait(PATIENCE)
             assert are_whole(cloud)
             os.kill(process.pid, signal.SIGCONT)
@@ -120,9 +121,9 @@ def test_in_the_middle_of_an_upload(cloud: Cloud, tmp_path: Path, new_store: Any
         told, error = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, error
         if cloud.scheme in ("gdrive", "pcloud"):
-            # One process after another goes on with the large one: but for the first million, which went in one request, and a chunk
-            # for each cut, nothing is sent twice. At pCloud the first two cuts are in files that go in one request each, which also came
-            # twice where their folder was missing: only the third is in a session.
+            # One process after another continues the large one: except for the first million, which was sent in one request, and a chunk
+            # for each cut, nothing is sent twice. At pCloud the first two cuts are in files that are sent in one request each, which were
+            # also sent twice if their folder was missing: only the third cut is in a session.
             twice = 1_000_000 + 3 * (1 << 18) + 300_000 if cloud.scheme == "gdrive" else 8_300_000
             assert came + rest.came < sum(SIZES) + twice
     assert are_whole(cloud)
@@ -135,7 +136,7 @@ def test_in_the_middle_of_an_upload(cloud: Cloud, tmp_path: Path, new_store: Any
 @pytest.mark.parametrize("scheme", ["gdrive", "pcloud"])
 @pytest.mark.parametrize("what", ["kept", "damaged", "forgotten", "another's"])
 def test_a_session_goes_on_in_another_process(tmp_path: Path, new_store: Any, what: str, scheme: str) -> None:
-    """Where a session is kept is a hint: what is damaged, or what the service knows no more, is sent anew, and nothing else goes along."""
+    """The record of a session is a hint: if it is damaged, or the service no longer knows it, the file is sent again, and nothing else."""
     cloud = Cloud(KINDS[scheme](), scheme, tmp_path)
     with llvs.Store(tmp_path / "device") as store:
         store.make_version(insert={"large": random.Random(1).randbytes(8 << 20)})
@@ -182,7 +183,7 @@ SINGLE = {
 @pytest.mark.parametrize("what", [
     "kept", *(pytest.param(what, marks=pytest.mark.in_turn("what", "cloud")) for what in ("forgotten", "of other bytes"))])
 def test_a_large_single_file_goes_on_in_another_process(cloud: Cloud, tmp_path: Path, new_store: Any, what: str) -> None:
-    """What is kept of its session is for its owner alone, and is bound to its bytes."""
+    """The record of its session is for its owner alone, and is bound to its bytes."""
     size, before, twice = SINGLE[cloud.scheme]
     if cloud.scheme == "box":
         cloud.service.PART = 2 << 20  # type: ignore[attr-defined]
@@ -202,7 +203,7 @@ def test_a_large_single_file_goes_on_in_another_process(cloud: Cloud, tmp_path: 
     if what == "forgotten":
         getattr(cloud.service, "sessions" if cloud.scheme in ("box", "onedrive") else "uploads").clear()
     elif what == "of other bytes":
-        # Of a file of the same name and size.
+        # For a file of the same name and size.
         (other / kept.relative_to(device)).parent.mkdir(exist_ok=True)
         shutil.copy(kept, other / kept.relative_to(device))
         device = other
@@ -239,7 +240,7 @@ def killed(cloud: Cloud, device: Path) -> int:
 
 
 def test_the_place_was_moved_away_meanwhile(cloud: Cloud, tmp_path: Path, new_store: Any) -> None:
-    """A session that ends in another folder, as one of another account does, is none of this place: the file is sent anew."""
+    """A session that ends in another folder, like one of another account, does not belong to this place: the file is sent again."""
     device, second = tmp_path / "device", new_store()
     killed(cloud, device)
     tree = cloud.service.tree  # type: ignore[attr-defined]
@@ -258,7 +259,7 @@ def test_the_place_was_moved_away_meanwhile(cloud: Cloud, tmp_path: Path, new_st
 @pytest.mark.in_turn("how", "cloud")
 @pytest.mark.parametrize("how", ["there is nothing to send", "new"])
 def test_what_is_kept_of_a_session_that_is_over(cloud: Cloud, tmp_path: Path, how: str) -> None:
-    """Its address is a secret: it does not stay where nobody goes on with it."""
+    """Its address is a secret: it is deleted if no process continues the session."""
     device = tmp_path / "device"
     killed(cloud, device)
     with llvs.Store(device) as store:
@@ -273,7 +274,7 @@ def test_what_is_kept_of_a_session_that_is_over(cloud: Cloud, tmp_path: Path, ho
 
 
 def test_a_session_that_is_refused_to_the_next_process(tmp_path: Path, new_store: Any, monkeypatch: Any) -> None:
-    """By an answer that nobody knows, for ever: the file is sent anew, by the same call."""
+    """By an unknown answer, permanently: the same call sends the file again."""
     cloud, device, second, refused = Cloud(KINDS["pcloud"](), "pcloud", tmp_path), tmp_path / "device", new_store(), []
     killed(cloud, device)
     inner = cloud.service._do_upload_info  # type: ignore[attr-defined]

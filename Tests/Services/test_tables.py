@@ -1,4 +1,4 @@
-"""Which tests hold the pitfalls of exchanges through places and over links, by their numbers in docs/cloud-drives.md, and the bad input."""
+"""The tests of each pitfall of exchanges through places and over links, by its number in docs/cloud-drives.md, and of each bad input."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ PITFALLS = {
 }  # fmt: skip
 DRIVES = ("gdrive", "onedrive", "box", "pcloud")
 ALL = (*DRIVES, "cloudkit")
-#: What happens to accounts and folders, by its number in docs/cloud-drives.md and by service; a text says why a service has no such thing.
-#: Tests of several services take one as a parameter, of that name.
+#: Changes of accounts and folders, by number in docs/cloud-drives.md and by service; a text says why a service has no such change.
+#: Tests of several services have the service as a parameter, with that name.
 AT_SERVICES: dict[int, dict[str, object]] = {
     1: {name: ["test_bad_input.py::test_a_token_that_was_revoked"] for name in ALL},
     2: {name: ["test_bad_input.py::test_a_token_that_another_program_renewed"] for name in ALL},
@@ -124,7 +124,7 @@ BAD_INPUT = {
 
 
 def holds(test: str) -> bool:
-    """Whether there is such a test."""
+    """Returns whether there is such a test."""
     file, name = test.split("::")
     path = HERE / file
     if not path.exists():

@@ -1,4 +1,5 @@
-"""Files of tokens: refreshed once, by one, and on disk before use. Numbers are those of the pitfalls of docs/cloud-drives.md."""
+"""Token files: one process refreshes them, once, and they are on disk before use. Numbers are those of the pitfalls of
+docs/cloud-drives.md."""
 
 from __future__ import annotations
 

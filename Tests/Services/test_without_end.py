@@ -1,4 +1,4 @@
-"""Services that never come to an end, each answer of which may be one: the call ends, and says so."""
+"""Services whose answers never end, although each single one is valid: the call ends, and reports it."""
 
 from __future__ import annotations
 

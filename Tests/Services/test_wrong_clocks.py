@@ -1,4 +1,4 @@
-"""Clocks that are wrong by a day, here and at the service, and places that may be read and not written."""
+"""Clocks that are wrong by a day, here and at the service, and places that are read-only."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_a_clock_that_is_wrong_by_a_day(service: Any, clock: Path, tmp_path: Pat
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_place_that_may_only_be_read(service: Any, store: llvs.Store, new_store: Any, layout: str, monkeypatch: Any) -> None:
-    """As a folder that somebody else shared so: sending is an error that says so, receiving goes on, and nothing is lost."""
+    """For instance a folder that another user shared so: sending is an error that says so, receiving continues, and nothing is lost."""
     place, second = service.place(layout=layout), new_store()
     exchange(store, place)
     inner = service.service.answer

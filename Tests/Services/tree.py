@@ -1,4 +1,4 @@
-"""Files and folders with ids, as services keep them, and the order in which they changed."""
+"""Files and folders with ids, as services store them, and the order in which they changed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Callable, Iterator, Optional
 
-#: Whatever happens in a stand-in happens a second after what happened before.
+#: Each event in a stand-in happens a second after the one before.
 BEGINNING = datetime(2027, 1, 1, tzinfo=timezone.utc)
 
 
@@ -15,10 +15,10 @@ class Node:
     id: str
     parent: Optional[str]
     name: str
-    #: None: a folder.
+    #: None for a folder.
     data: Optional[bytes]
     made: datetime
-    #: By the service's clock, and as its user says.
+    #: The time of the service's clock, and the time that the user gives.
     changed: datetime
     modified: datetime
     version: int = 1
@@ -36,11 +36,11 @@ class Tree:
         self.time = BEGINNING
         self.root = root
         self.nodes = {root: Node(root, None, "", None, self.time, self.time, self.time)}
-        #: Ids, in the order of their changes; those of what was deleted as well.
+        #: Ids in the order in which they changed; ids of deleted items as well.
         self.changes: list[str] = []
-        #: Those of folders that were deleted.
+        #: The ids of folders that were deleted.
         self.folders_gone: set[str] = set()
-        #: Whether what is deleted lies in the user's bin, which counts for the quota until it is emptied; and how many bytes that are.
+        #: Whether deleted items go to the user's bin, which counts for the quota until it is emptied; and the number of bytes there.
         self.has_bin = False
         self.binned = 0
 
@@ -53,7 +53,7 @@ class Tree:
         return self.time
 
     def children(self, id: str) -> list[Node]:
-        """In the order in which they were made."""
+        """Returns them in the order in which they were made."""
         return [node for node in self.nodes.values() if node.parent == id]
 
     def find(self, parent: str, name: str, fold: bool = False) -> Optional[Node]:
@@ -68,7 +68,7 @@ class Tree:
         return node
 
     def touch(self, node: Node) -> None:
-        """Something about it was changed."""
+        """Records a change of the item."""
         node.changed = self.tick()
         node.version += 1
         self.changes.append(node.id)

@@ -1,12 +1,12 @@
-"""Which tests run only when LLVS_DEEP is set, as `scripts/test --deep` does. How many were left out is printed: they are not skipped in
-silence. A conftest.py imports the hooks.
+"""Selects the tests that run only if LLVS_DEEP is set, as `scripts/test --deep` does. The number of tests left out is printed, so they are
+not skipped silently. A conftest.py imports the hooks.
 
-    @pytest.mark.deep                              runs only then
-    @pytest.mark.in_turn("layout", "kind", "when") one layout for each kind and time, by turns; all of them only then
+    @pytest.mark.deep                              runs only with LLVS_DEEP
+    @pytest.mark.in_turn("layout", "kind", "when") one layout for each kind and time, in turn; all of them with LLVS_DEEP
 
-By turns each value is tried, and where there are three parameters or more, each pair of values: of two layouts in half of the tests. The
-first parameter is usually the one with the fewest values. One with more leaves more out; the others together must have enough values that
-each of its own has a turn.
+In turn, each value is tried, and with three parameters or more, each pair of values: of two layouts each is in half of the tests. The first
+parameter is usually the one with the fewest values. One with more values leaves out more tests; the others together must have enough values
+that each of its own has a turn.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ def pytest_configure(config: Any) -> None:
 
 
 def usually(names: list[str], *usual: str) -> list[Any]:
-    """Values of a parameter, of which those that are not usual run only when LLVS_DEEP is set."""
+    """Returns values of a parameter. Those that are not usual run only if LLVS_DEEP is set."""
     assert set(usual) <= set(names), f"{usual} are not among {names}"
     return [name if name in usual else pytest.param(name, marks=pytest.mark.deep) for name in names]
 
 
 def not_due(items: list[Any]) -> set[Any]:
-    """The tests whose turn it is not, by the places of their parameters' values among those of the same function."""
+    """Returns the tests whose turn it is not, by the indices of their parameters' values among those of the same function."""
     values: dict[tuple[Any, str], list[Any]] = {}
 
     def place(item: Any, name: str) -> int:
@@ -63,7 +63,7 @@ def leave_out(config: Any, items: list[Any]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any, error: Any) -> None:
-    """Each worker of xdist has collected all tests."""
+    """Takes the count of one worker of xdist, since each worker has collected all tests."""
     global _left_out
     _left_out = max(_left_out, getattr(node, "workeroutput", {}).get("deep", 0))
 

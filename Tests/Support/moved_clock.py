@@ -1,4 +1,4 @@
-"""A clock of the library that tests move: clock.c hooks the loaded library. The clock of Python stays the real one."""
+"""A clock of the library that tests move: clock.c hooks the loaded library. The clock of Python remains the real one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 
 from patience import eventually
 
-#: By how much `hurry` shortens sleeps. A library that polls for something real still has patience for seconds.
+#: The factor by which `hurry` shortens sleeps. A library that polls something real still waits for seconds.
 FACTOR = 20
 
 
@@ -30,7 +30,7 @@ def _hooked() -> ctypes.CDLL:
         path = os.path.join(folder, "clock.so")
         source = Path(__file__).resolve().with_name("clock.c")
         subprocess.run(["cc", "-O1", "-Wall", "-Werror", "-shared", "-fPIC", "-o", path, str(source)], check=True)
-        # Processes that this one starts take the same.
+        # Child processes of this one use the same.
         os.environ["LLVS_TEST_CLOCK"] = path
     made = ctypes.CDLL(path)
     made.clock_advance.argtypes, made.clock_advance.restype = [ctypes.c_double], None
@@ -40,7 +40,7 @@ def _hooked() -> ctypes.CDLL:
     made.clock_now.restype = ctypes.c_double
     made.clock_hook.argtypes = [ctypes.c_void_p]
     hooked = made.clock_hook(ctypes.cast(llvs._lib.raw("llvs_store_open"), ctypes.c_void_p))
-    # All of them: a wait that is not hooked would not notice that the clock was moved.
+    # Hook all functions: a wait that is not hooked would not notice that the clock was moved.
     assert hooked == 4, f"{hooked} of 4 functions of the library were hooked"
     return made
 
@@ -50,15 +50,15 @@ HURRIES = "from moved_clock import MovedClock\nMovedClock().hurry()\n"
 
 
 class MovedClock:
-    """What waits in the library from now on notices within milliseconds that the clock was moved. Waits that began before do not."""
+    """Waits of the library that begin from now on notice within milliseconds that the clock was moved. Waits that began before do not."""
 
     def __init__(self) -> None:
         self._clock = _hooked()
         self._clock.clock_watch(1)
 
     def advance(self, seconds: float, waiting: int = 0) -> None:
-        """Moves the clock ahead. With `waiting`: when so many threads wait for some moment, and until so many do so again: each of them has
-        looked at the clock then."""
+        """Moves the clock ahead. With `waiting`: when this number of threads wait, and until they wait again, so that each of them has
+        looked at the clock."""
         if waiting:
             eventually(lambda: self._clock.clock_waiting() >= waiting)
         self._clock.clock_advance(seconds)
@@ -66,15 +66,16 @@ class MovedClock:
             eventually(lambda: self._clock.clock_waiting() >= waiting)
 
     def freeze(self, stands: bool = True) -> None:
-        """Lets the clock stand still but for `advance`, or run on."""
+        """Stops the clock, except for `advance`, or lets it run again."""
         self._clock.clock_freeze(stands)
 
     def hurry(self, factor: int = FACTOR) -> None:
-        """Lets sleeps between tries take so much less time; the clock goes on as if they had taken all of it. 1: all of it."""
+        """Divides the time of sleeps between retries by a factor; the clock advances as if they had taken their full time. 1: the full
+        time."""
         self._clock.clock_hurry(factor)
 
     def close(self) -> None:
-        """It goes as before."""
+        """Restores the real clock."""
         self.freeze(False)
         self.hurry(1)
         self._clock.clock_watch(0)
@@ -82,7 +83,7 @@ class MovedClock:
     def now(self) -> float:
         return float(self._clock.clock_now())
 
-    # As the module `time`, for what is written in Python.
+    # Replaces the module `time` for code in Python.
 
     monotonic = now
 
@@ -91,7 +92,7 @@ class MovedClock:
         time.sleep(seconds)
 
     def in_python(self, monkeypatch: Any) -> None:
-        """Lets the links and listeners that are written in Python go by it as well."""
+        """Makes the links and listeners that are written in Python use it as well."""
         import llvs.links
         import llvs.listening
 

@@ -1,4 +1,4 @@
-"""How tests wait for something."""
+"""How tests wait for an event."""
 
 from __future__ import annotations
 

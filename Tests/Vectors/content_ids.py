@@ -1,9 +1,9 @@
-"""Computes the ids of versions from what they hold, as docs/format.md says, with nothing but hashlib.
+"""Computes the ids of versions from their contents, as docs/format.md defines them, with only hashlib.
 
     content_ids.py          writes content-ids.json beside this file, with the vectors
-    content_ids.py --check  says whether that file is what this program computes
+    content_ids.py --check  checks that this program computes that file
 
-Stands on the page alone: nothing of the library is used here.
+It is written from the page alone: it uses nothing of the library.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ KINDS = {"insert": 2, "update": 2, "remove": 3, "preserve": 4, "preserveRemoval"
 
 
 def text(id: str) -> bytes:
-    """The id of a version."""
+    """Encodes the id of a version."""
     return struct.pack("<H", len(id)) + id.encode("ascii")
 
 
 def predecessors_part(version: dict[str, Any]) -> bytes:
-    """How many there are, and which."""
+    """Encodes the number of predecessors, and their ids."""
     ids = version["predecessors"]
     return bytes([len(ids)]) + b"".join(text(id) for id in ids)
 
 
 def metadata_part(version: dict[str, Any]) -> bytes:
-    """Sorted by the bytes of the keys."""
+    """Encodes metadata, sorted by the bytes of the keys."""
     entries = sorted((key.encode(), b64decode(value)) for key, value in version["metadata"].items())
     out = struct.pack("<I", len(entries))
     for key, value in entries:
@@ -41,7 +41,7 @@ def metadata_part(version: dict[str, Any]) -> bytes:
 
 
 def value_of(change: dict[str, Any]) -> bytes:
-    """The bytes that a change stores; long ones are written down as a byte and how often it comes."""
+    """Returns the bytes that a change stores. Long ones are written as a byte and its number of repetitions."""
     if "repeat" in change:
         byte, count = change["repeat"]
         return bytes([byte]) * count
@@ -49,7 +49,7 @@ def value_of(change: dict[str, Any]) -> bytes:
 
 
 def changes_part(version: dict[str, Any]) -> bytes:
-    """Sorted by the bytes of the value ids."""
+    """Encodes changes, sorted by the bytes of the value ids."""
     changes = sorted(version["changes"], key=lambda change: change["id"].encode())
     out = struct.pack("<I", len(changes))
     for change in changes:
@@ -64,7 +64,7 @@ def changes_part(version: dict[str, Any]) -> bytes:
 
 
 def uuid8(digest: bytes) -> str:
-    """The first 16 bytes as a UUID of version 8, in capitals."""
+    """Returns the first 16 bytes as a UUID of version 8, in capitals."""
     raw = bytearray(digest[:16])
     raw[6] = raw[6] & 0x0F | 0x80
     raw[8] = raw[8] & 0x3F | 0x80
@@ -73,23 +73,23 @@ def uuid8(digest: bytes) -> str:
 
 
 def content_input(version: dict[str, Any]) -> bytes:
-    """What is hashed."""
+    """Returns the bytes that are hashed."""
     timestamp = struct.pack("<d", float.fromhex(version["timestamp"]))
     return b"llvs content 1\0" + predecessors_part(version) + timestamp + metadata_part(version) + changes_part(version)
 
 
 def content_id(version: dict[str, Any]) -> str:
-    """The id of a version."""
+    """Returns the id of a version."""
     return uuid8(hashlib.sha256(content_input(version)).digest())
 
 
 def old_merge_id(version: dict[str, Any]) -> str:
-    """The id of a merge as they were made before."""
+    """Returns the id of a merge, in the form that earlier versions made."""
     return uuid8(hashlib.sha256(b"llvs merge 1\0" + predecessors_part(version) + metadata_part(version) + changes_part(version)).digest())
 
 
 def b64(data: bytes) -> str:
-    """For JSON."""
+    """Encodes bytes for JSON."""
     return b64encode(data).decode()
 
 
@@ -97,7 +97,7 @@ def version(
     name: str, predecessors: list[str] | None = None, timestamp: float = 0.0,
     metadata: dict[str, bytes] | None = None, changes: list[dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """One vector, without its id."""
+    """Returns one vector, without its id."""
     return {
         "name": name, "predecessors": predecessors or [], "timestamp": float(timestamp).hex(),
         "metadata": {key: b64(value) for key, value in (metadata or {}).items()}, "changes": changes or [],
@@ -105,12 +105,12 @@ def version(
 
 
 def insert(id: str, data: bytes) -> dict[str, Any]:
-    """A value under an id that was not there."""
+    """Returns the insert of a value under a new id."""
     return {"kind": "insert", "id": id, "data": b64(data)}
 
 
 def vectors() -> list[dict[str, Any]]:
-    """Each says something that another implementation may get wrong."""
+    """Returns the vectors. Each tests a point that another implementation may get wrong."""
     a, b = "0C90A79B-B798-4F2B-B9AC-7665646A26C4", "453DB21B-4933-41B4-B4B7-3CD94B063623"
     set_x = insert("x", b"hello")
     return [

@@ -1,4 +1,4 @@
-"""Makes differences.json from the plain Python in Tests/Python/value_differences.py: README.md says what is in it."""
+"""Makes differences.json with the plain Python in Tests/Python/value_differences.py; README.md describes it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VERSION = "0C90A79B-B798-4F2B-B9AC-7665646A26C4"
 
 
 def vector(name: str, stored: bytes, size: int, base: bytes) -> dict[str, Any]:
-    """What a reader makes of it: the value, or how it is refused."""
+    """Returns a vector with the reader's result: the value, or the reason for which it is refused."""
     row: dict[str, Any] = {"name": name, "stored": stored.hex(), "size": size, "base": base.hex()}
     try:
         row["value"] = d.apply(stored, size, base).hex()
@@ -123,7 +123,7 @@ def refused() -> list[dict[str, Any]]:
         row = vector(name, stored, size, on)
         assert "refused" in row, name
         rows.append(row)
-    # Longer forms of numbers are read as well.
+    # Longer forms of numbers are accepted as well.
     longer = right[:1] + b"\x81\0" + right[2:]
     longer = longer[:3] + d.varint(len(longer)) + longer[4:]
     rows.append(vector("a number in a longer form", longer, 200, base))
@@ -136,7 +136,7 @@ def vectors() -> dict[str, Any]:
 
 
 def without_deflate(made: dict[str, Any]) -> list[dict[str, Any]]:
-    """What is the same with every zlib."""
+    """Returns the parts that are the same with every zlib."""
     return [{key: value for key, value in row.items() if key != "stored" or value[:2] != "01"} for row in made["vectors"]]
 
 

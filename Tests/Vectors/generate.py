@@ -1,7 +1,7 @@
-"""Makes the vectors in this folder from the reference model in Tests/Python/reference.py. README.md describes them.
+"""Makes the vectors in this folder with the reference model in Tests/Python/reference.py. README.md describes them.
 
     python3 Tests/Vectors/generate.py         writes them
-    python3 Tests/Vectors/generate.py check   fails when what is here is not what would be written
+    python3 Tests/Vectors/generate.py check   fails if the files here differ
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ARBITERS = ["most_recent_change", "most_recent_branch", "ours", "theirs"]
 
 
 class Vector:
-    """One history, and what is asked of it."""
+    """One history, and the merges to test in it."""
 
     def __init__(self, name: str, about: str) -> None:
         self.name, self.about = name, about
@@ -48,7 +48,7 @@ class Vector:
         return version.id
 
     def merge(self, ours: str, theirs: str, arbiter: str = "most_recent_change", metadata: Optional[dict[bytes, bytes]] = None) -> None:
-        """Asks for a merge. Its result is not added to the history."""
+        """Adds a merge to test. Its result is not added to the history."""
         self.merges.append((ours, theirs, arbiter, metadata or {}))
 
     def all_merges(self, ours: str, theirs: str) -> None:
@@ -156,7 +156,7 @@ def change_json(key: bytes, change: Change, present: bool) -> dict[str, Any]:
 
 
 def table() -> list[Vector]:
-    """Every line of the table of forks, and what the rules say of bases, bytes and settled questions."""
+    """Returns vectors for each row of the table of forks, and for the rules on bases, equal bytes and settled steps."""
     vectors = []
 
     def vector(name: str, about: str) -> Vector:
@@ -235,7 +235,7 @@ def table() -> list[Vector]:
     v.version("one", "base", at=2.0, k="1", l="1", m="1", n="1", only=None)
     v.version("two", "base", at=3.0, k="2", l="2", m="2", n="2", only="2")
     answers = [answer("one", "two", arbiter, {b"by": arbiter.encode()}) for arbiter in ARBITERS[1:3]]
-    # As if resolved by hand: earlier under one id, nothing under another, the same bytes stored once more, an id that no other answer has.
+    # Like resolutions by hand: an earlier value for one id, a removal, the same bytes stored again, and an id that no other answer has.
     for by, change in enumerate(({b"l": Preserve("one")}, {b"k": Remove()}, {b"k": Set(b"2")}, {b"only": Remove(), b"a": Set(b"new")})):
         answers.append(
             v.add(
@@ -301,7 +301,7 @@ def table() -> list[Vector]:
 
 
 def random_vector(seed: int) -> Vector:
-    """A random history of saves and merges."""
+    """Returns a random history of saves and merges."""
     dice = Random(seed)
     v = Vector(f"random-{seed}", "Made by chance.")
     keys = ["a", "b", "c", "é"]
@@ -336,7 +336,7 @@ def random_vector(seed: int) -> Vector:
 
 
 def files() -> dict[str, str]:
-    """What this folder should hold, by name."""
+    """Returns the files that belong into this folder, by name."""
     groups: dict[str, Callable[[], list[Vector]]] = {
         "merging": table,
         "random": lambda: [random_vector(seed) for seed in range(1, 26)],

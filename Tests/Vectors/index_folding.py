@@ -1,7 +1,7 @@
 """Makes index-folding.txt: the folding of strings in keys of indexes (docs/index-keys.md), from Unicode 14.0.
 
-The table is part of the format and never changes, so this runs with a Python whose `unicodedata` has that version (3.11) and is
-kept to show where the table comes from: the test runs it again wherever it can.
+The table is a part of the format and never changes. So this needs a Python whose `unicodedata` has that version (3.11); it is kept to
+document the source of the table. The test runs it again if it can.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MARKS = (
 
 
 def folded(scalar: int) -> str:
-    """Decomposed, case folded, decomposed again, without the marks; by itself, whatever stands beside it."""
+    """Returns a scalar decomposed, case folded, decomposed again, without marks; independent of its context."""
     if unicodedata.category(chr(scalar)) == "Cn" and not is_mark(scalar):
         return chr(scalar)
     text = unicodedata.normalize("NFD", unicodedata.normalize("NFD", chr(scalar)).casefold())
@@ -31,7 +31,7 @@ def is_mark(scalar: int) -> bool:
 
 
 def table() -> str:
-    """The text of the file."""
+    """Returns the text of the file."""
     lines = [
         "# Folding of strings in keys of indexes: docs/index-keys.md. Made by index_folding.py from Unicode 14.0; never changes.",
         "# A scalar value or a range of them, in hexadecimal, and what each becomes. Hangul syllables are computed.",

@@ -1,4 +1,4 @@
-"""Makes index-keys.json from the model in Tests/Python/keys: docs/index-keys.md says what is in it."""
+"""Makes index-keys.json with the model in Tests/Python/keys; docs/index-keys.md describes it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from keys.search import Index, Question  # noqa: E402
 
 
 def parts(text: str) -> e.Tuple:
-    """The tuple of a JSON array, in which {} is what is missing."""
+    """Returns the tuple of a JSON array, in which {} stands for a missing part."""
     array = j.parse(text.encode())
     assert isinstance(array, j.Array)
     return tuple(None if isinstance(item, j.Object) else item for item in array.items)  # type: ignore[misc]
@@ -117,7 +117,7 @@ def question(asked: dict[str, Any]) -> Question:
 
 
 def vectors() -> dict[str, Any]:
-    """All of the file."""
+    """Returns the contents of the file."""
     named = {name: d.definition(j.parse(text.encode())) for name, text in DEFINITIONS}
     values = {value_id.encode(): data.encode() for value_id, data in VALUES}
 

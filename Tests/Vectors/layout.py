@@ -1,11 +1,11 @@
-"""The layout of vectors in JSON: an item of a list on a line of its own, so that a reader and a diff see what is in it."""
+"""The layout of vectors in JSON: each item of a list is on a line of its own, so that a reader and a diff see its contents."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-#: A container of more columns is broken into lines, unless it is this deep.
+#: A wider container is broken into lines, unless it is nested this deeply.
 COLUMNS, DEPTH = 140, 4
 
 

@@ -1,4 +1,4 @@
-"""Makes the text form of vectors: the same as their JSON, for programs without a JSON parser.
+"""Makes the text form of vectors: the contents of their JSON, for programs without a JSON parser.
 
     python3 Tests/Vectors/text.py NAME          prints the text form of merging, random, index-keys or documents/vectors
     python3 Tests/Vectors/text.py --in FOLDER   writes all of them into FOLDER: merging.txt, random.txt, ...

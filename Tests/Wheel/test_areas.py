@@ -1,6 +1,6 @@
-"""One test of each area of the package: its library, and what that opens on this system, do their work as they are installed.
+"""One test of each area of the package: its library, and the system libraries that it opens, work as they are installed.
 
-What each area promises is tested elsewhere: Tests/Python, Tests/Hostile, Tests/Network, Tests/SQLite.
+Other tests check each area in detail: Tests/Python, Tests/Hostile, Tests/Network, Tests/SQLite.
 """
 
 from __future__ import annotations

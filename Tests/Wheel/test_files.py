@@ -1,4 +1,4 @@
-"""What the wheel has in it, and what of it is loaded: libraries, data files, manual pages, names for other programs."""
+"""The contents of the wheel, and the files of it that are loaded: libraries, data files, manual pages, entry points."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_every_file_of_the_package_is_in_the_wheel() -> None:
 
 
 def test_the_licences_are_in_the_wheel() -> None:
-    """Where pip and tools that list licences look: in the folder of the distribution's metadata."""
+    """Where pip and tools that list licences search: in the folder of the distribution's metadata."""
     root = SOURCES.parents[2]
     listed = {path.name: path for path in importlib.metadata.files("llvs") or [] if path.parts[-2:-1] == ("licenses",)}
     for name in ("LICENSE", "THIRD-PARTY-NOTICES.txt"):

@@ -1,4 +1,4 @@
-"""A program that PyInstaller freezes works where nothing but the frozen program is within reach."""
+"""A program that PyInstaller freezes works if only the frozen program is available."""
 
 from __future__ import annotations
 
@@ -79,6 +79,6 @@ def test_a_program_with_the_inspector_gets_its_page() -> None:
 
 
 def hook(module: str) -> dict[str, Any]:
-    """What a hook gives PyInstaller."""
+    """Returns what a hook gives to PyInstaller."""
     (folder,) = llvs._pyinstaller.get_hook_dirs()
     return runpy.run_path(str(Path(folder, f"hook-{module}.py")))

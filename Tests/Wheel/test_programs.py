@@ -1,4 +1,4 @@
-"""The programs of the wheel: the command and the inspector, and what both say where packages are missing."""
+"""The programs of the wheel: the command and the inspector, and their messages if packages are missing."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Builds a wheel that carries libllvs with its licences, the SQLite extension, and the manual pages of the command.
+"""Builds a wheel that contains libllvs with its licences, the SQLite extension, and the manual pages of the command.
 
-The library is the one that LLVS_LIBRARY names, else the one built in this tree (build/lib); the extension lies beside it.
-The wheel's platform is what these ask for: "manylinux_2_35_x86_64" where they were linked with a C library of which they need version
-2.35, so that pip refuses it where it could not be loaded. LLVS_WHEEL_PLATFORM names another.
+The library is the one that LLVS_LIBRARY names, otherwise the one built in this tree (build/lib); the extension is beside it. The wheel's
+platform follows from what these need: "manylinux_2_35_x86_64" if they need version 2.35 of the C library, so that pip refuses the wheel on
+systems that could not load it. LLVS_WHEEL_PLATFORM names another platform.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from typing import Any, Iterator
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-#: As _lib.py of the package makes it: libllvs.so.<major>.<minor>.
+#: The name in _lib.py of the package: libllvs.so.<major>.<minor>.
 PACKAGED_NAME = "libllvs.so." + ".".join(
     re.findall(r"^VERSION_(?:MAJOR|MINOR): Final = (\d+)", (Path(__file__).parent / "src" / "llvs" / "_constants.py").read_text(), re.M)
 )
 
-#: As _lib.py of the package has it.
+#: The name in _lib.py of the package.
 EXTENSION_NAME = "libllvs_sqlite.so"
 
 
 def find_library(root: Path) -> Path:
-    """The library to carry. Raises FileNotFoundError, with what to do, when there is none."""
+    """Returns the library for the wheel. Raises FileNotFoundError, which says what to do, if there is none."""
     named = os.environ.get("LLVS_LIBRARY")
     candidates = [Path(named)] if named else [root / ".." / ".." / "build" / "lib" / PACKAGED_NAME]
     for candidate in candidates:
@@ -43,17 +43,17 @@ def find_library(root: Path) -> Path:
 
 
 def find_extension(library: Path) -> Path:
-    """The SQLite extension to carry, beside the library. Raises FileNotFoundError, with what to do, when there is none."""
+    """Returns the SQLite extension for the wheel, beside the library. Raises FileNotFoundError, which says what to do, if there is none."""
     extension = library.parent / EXTENSION_NAME
     if not extension.is_file():
         raise FileNotFoundError(f"no SQLite extension at {extension}: build it with the library (cmake --build build)")
     return extension
 
 
-# The libraries that a manylinux wheel may expect of a system, as far as ours needs them. (SQLite is opened at first use.)
+# The libraries that a manylinux wheel may expect from a system and that ours needs. (SQLite is opened at first use.)
 EXPECTED = re.compile(r"(ld-linux.*|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s|z))\.so(\.\d+)*")
 
-# From which version of the C library on a manylinux system has which libstdc++ at least (PEP 600; auditwheel's policies).
+# By version of the C library, the least version of libstdc++ on manylinux systems (PEP 600; auditwheel's policies).
 LIBSTDCXX = (
     ((2, 17), (3, 4, 19)),
     ((2, 24), (3, 4, 22)),
@@ -68,8 +68,8 @@ SECTION_DYNAMIC, SECTION_VERSIONS_NEEDED, ENTRY_NEEDED = 6, 0x6FFFFFFE, 1
 
 
 def needs(library: Path) -> tuple[set[str], set[str]]:
-    """The names of the libraries that a shared library needs, and of the versions in them ("GLIBC_2.35"). Raises ValueError for what is no
-    ELF64.
+    """Returns the names of the libraries that a shared library needs, and of the versions in them ("GLIBC_2.35"). Raises ValueError for a
+    file that is not ELF64.
     """
     data = library.read_bytes()
     if data[:6] != b"\x7fELF\x02\x01":
@@ -102,7 +102,7 @@ def needs(library: Path) -> tuple[set[str], set[str]]:
 
 
 def manylinux(libraries: set[str], versions: set[str]) -> str | None:
-    """"manylinux_2_35" for what a library needs; None where no such promise can be kept."""
+    """Returns "manylinux_2_35" for what a library needs; None if the wheel would not run on all such systems."""
 
     def latest(name: str) -> tuple[int, ...]:
         found = [tuple(map(int, version[len(name) :].split("."))) for version in versions if re.fullmatch(rf"{name}[\d.]+", version)]
@@ -116,25 +116,25 @@ def manylinux(libraries: set[str], versions: set[str]) -> str | None:
 
 
 def platform_tag(library: Path, extension: Path) -> str:
-    """The platform part of the wheel's name: this machine's where what it carries fits no other."""
+    """Returns the platform part of the wheel's name: this machine's if the contents fit no other."""
     here = sysconfig.get_platform().replace("-", "_").replace(".", "_")
     named = os.environ.get("LLVS_WHEEL_PLATFORM")
     if named or not here.startswith("linux_"):
         return named or here
     libraries, versions = needs(library)
     more_libraries, more_versions = needs(extension)
-    # Which the wheel brings.
+    # The wheel contains these.
     more_libraries.discard(PACKAGED_NAME)
     many = manylinux(libraries | more_libraries, versions | {version for version in more_versions if not version.startswith("LLVS_")})
     return here if many is None else many + here[len("linux") :]
 
 
-#: What travels with the library: its licence, and those of what is linked into it.
+#: Files that belong to the library: its licence, and the licences of what is linked into it.
 NOTICES = ("LICENSE", "THIRD-PARTY-NOTICES.txt")
 
 
 def find_notices(root: Path) -> list[Path]:
-    """The files with licences: of the project, or beside the package in a source distribution. Raises FileNotFoundError."""
+    """Returns the files with licences: of the project, or beside the package in a source distribution. Raises FileNotFoundError."""
     for folder in (root, root / ".." / ".."):
         found = [folder / name for name in NOTICES]
         if all(path.is_file() for path in found):
@@ -143,7 +143,7 @@ def find_notices(root: Path) -> list[Path]:
 
 
 class LibraryHook(BuildHookInterface):  # type: ignore[type-arg]
-    """What hatchling runs before it packs a wheel."""
+    """The hook that hatchling runs before it packs a wheel."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Stages the library and names the platform. An editable install uses LLVS_LIBRARY at run time instead."""
@@ -165,11 +165,11 @@ class LibraryHook(BuildHookInterface):  # type: ignore[type-arg]
             build_data["shared_data"][str(page)] = f"share/man/man1/{page.name}"
 
     def manual_pages(self, library: Path) -> list[Path]:
-        """The pages for `man`, which the command makes of its own help; none where the library is for another platform than this one."""
+        """Writes the pages for `man`, which the command makes from its help; none if the library is for another platform than this one."""
         if os.environ.get("LLVS_WHEEL_PLATFORM"):
             return []
         folder = Path(self.directory) / "staged" / "man"
-        # pip finds what it installed for the build by PYTHONPATH, so the package of this tree goes before that, and not in its place.
+        # pip finds its build requirements by PYTHONPATH, so the package of this tree is put before them, and does not replace them.
         path = os.pathsep.join(filter(None, [str(Path(self.root) / "src"), os.environ.get("PYTHONPATH")]))
         surroundings = {**os.environ, "PYTHONPATH": path, "LLVS_LIBRARY": str(library)}
         command = [sys.executable, "-m", "llvs.tools", "man-pages", str(folder)]
@@ -179,5 +179,5 @@ class LibraryHook(BuildHookInterface):  # type: ignore[type-arg]
         return sorted(folder.glob("*.1"))
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
-        """Removes what was staged."""
+        """Removes the staged files."""
         shutil.rmtree(Path(self.directory) / "staged", ignore_errors=True)

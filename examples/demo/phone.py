@@ -1,9 +1,9 @@
-"""The Message, the phone's side, in Python. (laptop.c is the laptop's; scripts/demo runs both in turn.)
+"""The Message, the phone's side, in Python. (laptop.c is the laptop's side; scripts/demo runs both in turn.)
 
     phone.py <folder> write | sync | edit-1 | edit-2 | edit-3 | show
 
-<folder>/phone is the phone's own store, <folder>/shared what both devices can reach. Each command is a
-process of its own: all that lasts is in the store.
+<folder>/phone is the phone's own store, <folder>/shared the folder that both devices share. Each command is a process of its own: the
+store holds everything that lasts.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def save(phone: llvs.Coordinator, note: str, update: Mapping[str, bytes], remove
 
 
 def sync(phone: llvs.Coordinator) -> None:
-    """A whole round: exchanges, merges what came, and exchanges again when that changed something."""
+    """Syncs: exchanges, merges what arrived, and exchanges again if the merge changed something."""
     result = phone.sync()
     for problem in result.problems:
         print(f"phone: a problem with {problem.name!r}: {problem.reason!r}")
@@ -55,7 +55,7 @@ def sync(phone: llvs.Coordinator) -> None:
 
 
 class Explaining:
-    """An arbiter of our own: it tells what the conflicts are and how the fallback, most recent change, decides them."""
+    """An arbiter that prints the conflicts, and how its fallback, most recent change, decides them."""
 
     fallback = llvs.MostRecentChange()
 
@@ -73,7 +73,7 @@ class Explaining:
         return llvs.PASS
 
     def tell(self, store: llvs.Store, side: llvs.Reference | None) -> None:
-        """One side of a conflict: who wrote it, when and what."""
+        """Prints one side of a conflict: who wrote it, when and what."""
         if side is None:
             print("      removed")
         else:
@@ -83,7 +83,7 @@ class Explaining:
 
 
 def graph(versions: list[llvs.Version]) -> None:
-    """The version graph, newest first. A lane waits for the version that it names."""
+    """Prints the version graph, newest first. Each lane leads down to the version that it names."""
     lanes: list[str] = []
     for version in versions:
         if version.id not in lanes:

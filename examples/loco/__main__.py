@@ -1,9 +1,9 @@
-"""LoCo, the contact book. Each device has a store of its own and a page in the browser; all share a folder.
+"""LoCo, the contact book. Each device has a store of its own and a page in the browser; all devices share a folder.
 
     python3 examples/loco FOLDER                                  two devices, Laptop and Phone, in one window; Ctrl-C ends both
-    python3 examples/loco FOLDER --device Laptop --port 4711      one, for a program of its own
+    python3 examples/loco FOLDER --device Laptop --port 4711      one device, in a process of its own
 
-FOLDER/Laptop.llvs is the laptop's store, FOLDER/shared what all can reach; --shared names another folder, or a URL.
+FOLDER/Laptop.llvs is the laptop's store, FOLDER/shared the shared folder; --shared names another folder, or a URL.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from desk import Desk
 from server import Pages, Server
 
 DEVICES = ("Laptop", "Phone")
-#: What the window with both devices is called where addresses are printed.
+#: The name of the window with both devices when addresses are printed.
 BOTH = "Both"
 Served = TypeVar("Served", bound=Pages)
 
 
 def _last_port(remembered: Path) -> int:
-    """The port of the last run; 0 if there is none."""
+    """Returns the port of the last run; 0 if there was none."""
     try:
         port = int(remembered.read_text())
     except (OSError, ValueError):
@@ -39,7 +39,7 @@ def _last_port(remembered: Path) -> int:
 
 
 def _open_page(folder: Path, name: str, port: int, make: Callable[[int], Served]) -> Served:
-    """Serves a page on a port, else on that of its last run if that is free: pages that are open find it where it was."""
+    """Serves a page on a port, otherwise on that of its last run if that is free, so that open pages can connect again."""
     remembered = folder / f"{name}.port"
     try:
         server = make(port or _last_port(remembered))
@@ -52,7 +52,7 @@ def _open_page(folder: Path, name: str, port: int, make: Callable[[int], Served]
 
 
 def _announce(name: str, server: Pages) -> None:
-    """Prints an address. It lets one window in, so the next one follows."""
+    """Prints an address. It admits one window; after it was used, the next address is printed."""
     sys.stdout.write(f"{name}: {server.guard.new_address(lambda: _announce(name, server))}\n")
     sys.stdout.flush()
 

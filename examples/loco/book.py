@@ -1,4 +1,4 @@
-"""The contact book of one device: what can be done with it, whoever shows it."""
+"""The contact book of one device: everything that a user can do with it, independent of the page."""
 
 from __future__ import annotations
 
@@ -15,41 +15,41 @@ import llvs
 
 from models import BY_NAME, BY_TAG, CONTACTS, WORDS, Contact, Group, Phone, Photo
 
-#: Photos are no larger: the page makes them smaller before it sends them.
+#: The largest photo, in bytes. The page scales photos down before it sends them.
 LARGEST_PHOTO = 4_000_000
-#: What reading a value comes to that another program wrote.
+#: Exceptions from reading a value that another program wrote.
 NOT_OURS = (KeyError, TypeError, ValueError, AttributeError, RecursionError)
 
 
 class Refused(Exception):
-    """What cannot be done. The text is a sentence for people."""
+    """Raised for an action that is not possible. The text is a sentence for people."""
 
     def __init__(self, message: str, confirm: Optional[str] = None) -> None:
-        """confirm: what the request says as `confirmed` if it is to be done all the same."""
+        """confirm: the value of `confirmed` with which the request can be repeated to do it nevertheless."""
         super().__init__(message)
         self.confirm = confirm
 
 
-#: What a save says as `confirmed` if it may bring back a contact that was deleted.
+#: The value of `confirmed` in a save that may bring back a deleted contact.
 BRING_BACK = "bring-back"
-#: What the ids of a book's values begin with.
+#: The prefixes of the ids of a book's values.
 BOOK = (CONTACTS, "group/", "photo/")
-#: Versions that the slider of the book goes through.
+#: The largest number of versions that the slider of the book shows.
 MOMENTS = 500
-#: What the ids of decisions begin with in the store. The value under one is there while the decision stands.
+#: The prefix of the ids of decisions in the store. A decision's value exists until the decision is undone.
 DECISIONS = "decision/"
 
 
 class Book:
-    """One device's contacts, kept in step with the others'. Safe from all threads."""
+    """The contacts of one device, synced with the other devices. Safe from all threads."""
 
     def __init__(self, path: str, shared: str, device: str, changed: Callable[[], None]) -> None:
-        """path: of the store. shared: a folder that all devices reach, or a URL. changed: called when there is something to show."""
+        """path: of the store. shared: a folder that all devices reach, or a URL. changed: called when the page has to be updated."""
         self.device, self._changed = device, changed
-        #: What exchanges brought or sent, the newest first.
+        #: What syncs received and sent, the newest first.
         self.rounds: list[dict[str, Any]] = []
         self._lock = threading.Lock()
-        #: The versions whose removals were read, and what they removed.
+        #: The versions whose changes were read, and the ids that they removed.
         self._read: set[str] = set()
         self._removed: set[str] = set()
         with ExitStack() as opened:
@@ -65,7 +65,7 @@ class Book:
             self._opened = opened.pop_all()
 
     def close(self) -> None:
-        """Ends it. What was not sent yet is sent after the next start."""
+        """Closes the book. Versions that were not sent yet are sent after the next start."""
         self._opened.close()
 
     # Changing
@@ -73,10 +73,10 @@ class Book:
     def save(
         self, id: Optional[str], given: Contact, at: Optional[str], photo: Optional[bytes] = None, confirmed: Optional[str] = None
     ) -> str:
-        """Saves what a form says of a contact, or of a new one; returns its id.
+        """Saves the form of a contact, or of a new one; returns its id.
 
-        at: the version from which the form was filled in: what others changed since then stays. confirmed: `BRING_BACK` if a contact that
-        was deleted since may be there again. Raises Refused.
+        at: the version with which the form was filled in: later changes of other devices stay. confirmed: `BRING_BACK` if a contact that
+        was deleted since may be restored. Raises Refused.
         """
         if not given.name.strip():
             raise Refused("A contact needs a name.")
@@ -104,7 +104,7 @@ class Book:
             raise Refused("A photo is a PNG, JPEG, GIF or WebP of at most 4 MB.")
         id = hashlib.sha256(photo).hexdigest()[:32]
         if id not in self.photos:
-            # Of the same group as the save of the contact, so that one undo takes back both.
+            # In the same group as the save of the contact, so that one undo reverts both.
             self.photos.save({id: Photo(photo)}, group=group, description="Add a photo")
         return id
 
@@ -117,7 +117,7 @@ class Book:
         self.people.save(remove=[id], description=f"Delete {found.name if found else 'a contact'}")
 
     def restore(self, id: str, version: str) -> None:
-        """Makes a contact what it was at a version."""
+        """Restores a contact as it was at a version."""
         past = self.people.at(version).get(id)
         if past is None:
             raise Refused("The contact was not there at that time.")
@@ -125,12 +125,12 @@ class Book:
         try:
             self.people.save({id: past}, **named)
         except llvs.DecodeError:
-            # A collection writes over nothing that it cannot read, unless that is removed.
+            # A collection does not overwrite a value that it cannot read, unless that is removed first.
             self.people.save(remove=[id], **named)
             self.people.save({id: past}, **named)
 
     def removed(self, prefix: str) -> list[str]:
-        """The ids of values that were removed and are not there now, without the prefix. Reads each version once."""
+        """Returns the ids of values that were removed and are absent now, without the prefix. Reads each version once."""
         store, at = self.notes.store, self.notes.current_version.id
         with self._lock:
             left = store.statistics().versions - len(self._read)
@@ -145,7 +145,7 @@ class Book:
         return [id.removeprefix(prefix) for id in found if store.reference(id, at=at) is None]
 
     def undelete(self, id: str) -> str:
-        """Brings back a contact that was deleted, as it was last; returns its name."""
+        """Restores a deleted contact as it was last; returns its name."""
         if id in self.people:
             raise Refused("This contact is there already.")
         last = next((one for one in self.people.history(id) if one.object is not None), None)
@@ -155,7 +155,7 @@ class Book:
         return last.object.name
 
     def save_group(self, id: Optional[str], name: str) -> str:
-        """Names a group, or makes one."""
+        """Renames a group, or makes one."""
         name = name.strip()
         if not name:
             raise Refused("A group needs a name.")
@@ -170,14 +170,14 @@ class Book:
         self.groups.save(remove=[id], description=f"Delete the group {found.name if found else ''}".strip())
 
     def set_member(self, group: str, contact: str, is_member: bool) -> None:
-        """Puts a contact into a group, or takes it out."""
+        """Adds a contact to a group, or removes it from there."""
         name, into = self.people[contact].name, self.groups[group].name
         about = f"Add {name} to {into}" if is_member else f"Take {name} out of {into}"
         with self.groups.edit(group, description=about) as found:
             (found.members.add if is_member else found.members.discard)(contact)
 
     def undo(self, again: bool = False) -> str:
-        """Takes back what this device did last, or does it again; returns what to tell."""
+        """Reverts what this device did last, or redoes it; returns the message for the user."""
         word = "redo" if again else "undo"
         done = self.notes.redo() if again else self.notes.undo()
         if done is None:
@@ -188,7 +188,7 @@ class Book:
         return f"Done again: {about}." if again else f"Taken back: {about}."
 
     def next_undo(self, again: bool = False) -> Optional[str]:
-        """What `undo` takes back next, in words that can stand behind "Undo"; None if there is nothing."""
+        """Returns what `undo` would revert, in words that can follow "Undo"; None if there is nothing."""
         next = self.notes.next_redo() if again else self.notes.next_undo()
         if next is None:
             return None
@@ -196,7 +196,7 @@ class Book:
         return about if any(self._stands(version) for version in next.versions) else f"what is left of: {about}"
 
     def _stands(self, version: str) -> bool:
-        """Whether something that a version changed is still as it made it: then an undo of it takes back something."""
+        """Returns whether a change of a version still prevails, so that an undo of the version has something to revert."""
         store, now = self.notes.store, self.notes.current_version.id
         before = store[version].predecessors[:1]
         for change in store.changes(version, with_data=False):
@@ -208,7 +208,7 @@ class Book:
         return False
 
     def photo(self, id: str) -> bytes:
-        """A photo, also one that only older versions have. Raises KeyError."""
+        """Returns a photo, also one that only older versions have. Raises KeyError."""
         found = self.photos.get(id) or next((one.object for one in self.photos.history(id) if one.object is not None), None)
         if found is None:
             raise KeyError(id)
@@ -217,14 +217,14 @@ class Book:
     # The book at another time
 
     def moments(self) -> list[llvs.Version]:
-        """The versions of the book, the oldest first: the newest `MOMENTS` of them."""
+        """Returns the newest `MOMENTS` versions of the book, the oldest of them first."""
         return list(islice(self.notes.store.history(self.notes.current_version), MOMENTS))[::-1]
 
     def restore_all(self, version: str) -> None:
-        """Makes the book what it was at a version. One undo takes that back."""
+        """Restores the whole book as it was at a version. One undo reverts that."""
         store, now = self.notes.store, self.notes.current_version
         differ = (change for prefix in BOOK for change in store.diff(now, version, prefix=prefix))
-        # What was restored before differs by the version that stored it alone.
+        # A value that was restored before differs only in the version that stored it.
         changes = [change for change in differ if change.data is None or change.data != store.at(now).get(change.id)]
         if not changes:
             raise Refused("The book is already as it was then.")
@@ -233,14 +233,14 @@ class Book:
         try:
             then = f"the book of {datetime.fromtimestamp(store[version].made_at):%d %B %Y, %H:%M}"
         except (OverflowError, ValueError, OSError):
-            then = "an earlier book"  # another device may give any time
+            then = "an earlier book"  # another device may write any time
         try:
             self.notes.save(update=update, remove=remove, expected=now, description=f"Restore {then}")
         except llvs.MovedError:
             raise Refused("The book was changed meanwhile: press Restore again.") from None
 
     def conflicts(self) -> dict[str, list[llvs.ObjectConflict]]:
-        """What merges had to decide and nobody has decided otherwise, by contact: also where a decision was undone."""
+        """Returns the open conflicts by contact, and also those whose decision was undone."""
         found = {id: list(records) for id, records in self.people.open_conflicts().items()}
         for name in self.removed(DECISIONS):
             conflict = self._undone(name)
@@ -251,7 +251,7 @@ class Book:
         return found
 
     def _undone(self, name: str) -> Optional[llvs.ObjectConflict]:
-        """The conflict of a decision that was undone; None if something else is there by now."""
+        """Returns the conflict of a decision that was undone; None if its place in the value has changed since."""
         store, id = self.notes.store, DECISIONS + name
         for version, kind in store.value_history(id):
             if kind is llvs.ChangeKind.REMOVE:
@@ -273,7 +273,7 @@ class Book:
         return None
 
     def choose(self, id: str, version: str, marks: list[str], choice: llvs.Choice) -> None:
-        """Decides the conflicts with these marks: "newer", "older", or "result" for what stands. One undo takes that back."""
+        """Decides the conflicts with these marks: "newer", "older", or "result" for the merge's result. One undo reverts the decision."""
         group, name = uuid.uuid4().hex, self._name(id)
         for mark in marks:
             conflict = next((one for one in self.conflicts().get(id, ()) if one.version == version and mark_of(one) == mark), None)
@@ -292,7 +292,7 @@ class Book:
                 changes = self.notes.store.choices(conflict, choice, at=at)
             except llvs.MovedError:
                 raise Refused("Somebody changed this meanwhile, so there is nothing left to decide.") from None
-            # Beside the choice, a value that an undo removes: then the conflict is open again.
+            # Saved with the choice: an undo removes this value, and then the conflict is open again.
             update = {DECISIONS + _name_of(conflict.record): json.dumps(decision).encode()}
             try:
                 self.notes.save(update=update, changes=changes, expected=at, **about)
@@ -304,15 +304,15 @@ class Book:
         past = (one.object.name for one in self.people.history(id) if one.object is not None)
         return next(past, "a contact")
 
-    # In step
+    # Syncing
 
     @property
     def is_online(self) -> bool:
-        """Whether the device may talk to others."""
+        """Whether the device may connect to other devices."""
         return not self.syncer.conditions & llvs.SyncConditions.OFFLINE
 
     def set_online(self, is_online: bool) -> None:
-        """The switch."""
+        """Sets whether it may."""
         if is_online:
             self.syncer.conditions &= ~llvs.SyncConditions.OFFLINE
             self.syncer.came_to_front()
@@ -333,7 +333,7 @@ class Book:
         self._changed()
 
     def _names_between(self, before: str, after: str) -> list[str]:
-        """Whose contacts a round changed."""
+        """Returns the names of the contacts that a sync changed."""
         found = []
         for change in self.notes.store.diff(before, after, prefix=self.people.prefix, with_data=False):
             at = before if change.kind is llvs.ChangeKind.REMOVE else after
@@ -345,7 +345,7 @@ class Book:
 
 
 def _members(data: Optional[bytes]) -> dict[str, Any]:
-    """The members of a value that is JSON; the value itself as one of them if it is none."""
+    """Returns the members of a JSON object; for any other value one member that is the value."""
     try:
         found = json.loads(data or b"{}")
     except (ValueError, RecursionError):
@@ -354,7 +354,7 @@ def _members(data: Optional[bytes]) -> dict[str, Any]:
 
 
 def type_of(photo: bytes) -> Optional[str]:
-    """The type of a picture that browsers show and that holds no scripts; None for all else."""
+    """Returns the type of a picture that browsers show and that cannot contain scripts; None for other data."""
     for start, kind in ((b"\x89PNG\r\n\x1a\n", "png"), (b"\xff\xd8\xff", "jpeg"), (b"GIF87a", "gif"), (b"GIF89a", "gif")):
         if photo.startswith(start):
             return f"image/{kind}"
@@ -362,7 +362,7 @@ def type_of(photo: bytes) -> Optional[str]:
 
 
 def mark_of(conflict: llvs.ObjectConflict) -> str:
-    """What tells a conflict from the others of a contact: several in one text have the same path."""
+    """Returns a text that identifies a conflict of a contact, since several conflicts in one text have the same path."""
     return _name_of(conflict.record)
 
 
@@ -371,7 +371,7 @@ def _name_of(record: llvs.Conflict) -> str:
 
 
 def phones_of(given: list[Any]) -> list[Phone]:
-    """The phones of a form: what is empty is left out, what is new gets an id."""
+    """Returns the phones of a form: empty ones are left out, and new ones get an id."""
     found = [
         Phone(str(one.get("id") or uuid.uuid4().hex[:8]), str(one.get("label", "")), str(one.get("number", "")).strip()) for one in given
     ]

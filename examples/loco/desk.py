@@ -1,4 +1,4 @@
-"""One window with both devices, and a cable between them to pull out."""
+"""One window with both devices, and a cable between them that can be pulled out."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from llvs.inspector.guard import framing
 import told
 from server import PAGE, Answering, Pages, Server, files_of
 
-#: Versions that are shown on the cable.
+#: The number of versions that are shown beside the cable.
 SHOWN = 9
 
 
 class Desk(Pages):
-    """Serves the window. The devices' pages are frames of it; this program holds the cable."""
+    """Serves the window. The pages of the devices are frames in it; this process controls the cable."""
 
     def __init__(self, port: int, devices: list[Server]) -> None:
         super().__init__(port, DeskHandler, {"api.js": PAGE / "api.js", **files_of(Path(__file__).parent / "desk")})
@@ -27,7 +27,7 @@ class Desk(Pages):
             device.news.also.append(self.news)
 
     def tell(self) -> dict[str, Any]:
-        """Whether the cable is plugged in, and the newest versions with the devices that have them."""
+        """Returns whether the cable is plugged in, and the newest versions with the devices that have them."""
         stores = [device.book.notes.store for device in self.devices]
         found = {version.id: (version, store) for store in stores for version in islice(store.history(), SHOWN)}
         newest = sorted(found.values(), key=lambda one: (-one[0].timestamp, one[0].id))[:SHOWN]
@@ -43,7 +43,7 @@ class Desk(Pages):
 
 
 class DeskHandler(Answering):
-    """One request of the window."""
+    """A request of the window."""
 
     def _get(self, path: str, query: dict[str, str]) -> None:
         if path == "/api/desk":
@@ -53,7 +53,7 @@ class DeskHandler(Answering):
 
     def _do(self, what: str, given: dict[str, Any]) -> Optional[dict[str, Any]]:
         if what == "enter":
-            # An address lets one frame in, once, as it would a window.
+            # An address admits one frame, once, as it admits one window.
             return {"addresses": [device.guard.new_address() for device in self.server.devices]}
         if what != "plug":
             raise KeyError(what)

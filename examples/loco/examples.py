@@ -1,4 +1,4 @@
-"""Contacts to look at, for a book that is empty. The same on every device, so that two that add them do not have them twice."""
+"""Example contacts for an empty book. They have the same ids on every device, so two devices that add them get each contact once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from faces import Colour, portrait
 from models import Contact, Group, Phone, Photo
 
 _LIGHT, _FAIR, _BROWN, _DARK = (244, 208, 177), (226, 176, 139), (172, 116, 80), (112, 74, 54)
-#: Name, company, town, phone, tags, notes, and the colours of ground, clothes, skin and hair, and whether the hair is long.
+#: Name, company, town, phone, tags, notes, the colours of background, clothes, skin and hair, and whether the hair is long.
 _PEOPLE: list[tuple[str, str, str, str, str, str, Optional[tuple[Colour, Colour, Colour, Colour, bool]]]] = [
     ("Ada Ruiz", "Ruiz Architects", "Bern", "+41 79 296 85 38", "choir friend", "Sings alto. Her studio is open on Saturdays.",
      ((215, 232, 243), (0, 98, 155), _FAIR, (66, 44, 34), True)),
@@ -35,7 +35,7 @@ _GROUPS = {"choir": ("Choir", {"ada-ruiz", "chiara-neri", "greta-holm", "ines-du
 
 
 def add(book: Book) -> None:
-    """Adds them, as one undo."""
+    """Adds them in one step, which one undo reverts."""
     photos, people = {}, {}
     for name, company, town, phone, tags, notes, face in _PEOPLE:
         id = name.lower().replace(" ", "-")

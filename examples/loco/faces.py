@@ -1,4 +1,4 @@
-"""Portraits made by code, so that the examples need no photos of anybody: a flat head and shoulders, as PNG."""
+"""Portraits that code draws, so that the examples need no photos: a flat head and shoulders, as PNG."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ Colour = tuple[int, int, int]
 
 
 def portrait(ground: Colour, clothes: Colour, skin: Colour, hair: Colour, is_long: bool) -> bytes:
-    """A PNG of 160 x 160."""
+    """Returns a PNG of 160 x 160 pixels."""
     shade = (skin[0] * 9 // 10, skin[1] * 9 // 10, skin[2] * 9 // 10)
 
     def colour(x: float, y: float) -> Colour:
-        """What is at a place, from 0 to 1: the foremost first."""
+        """Returns the colour at a place; coordinates are from 0 to 1. The foremost part there decides."""
         def inside(cx: float, cy: float, rx: float, ry: float) -> bool:
             return ((x - cx) / rx) ** 2 + ((y - cy) / ry) ** 2 < 1
 

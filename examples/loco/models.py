@@ -1,4 +1,4 @@
-"""What the contact book keeps: classes, and by their types how they are merged."""
+"""The classes of the contact book. Their types define how they are merged."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import llvs
 
 @dataclass
 class Phone:
-    """A number. Its id tells it apart from the others, also when both devices edit them."""
+    """A number. Its id identifies it when both devices edit phones."""
 
     id: str
     label: str = ""
     number: str = ""
 
 
-#: What the ids of contacts begin with in the store.
+#: The prefix of the ids of contacts in the store.
 CONTACTS = "contact/"
 
 
 @llvs.model(CONTACTS)
 @dataclass
 class Contact:
-    """Somebody. Who changes another member on another device loses nothing; the notes are merged word by word."""
+    """A contact. Devices that change different members lose nothing; the notes are merged word by word."""
 
     name: str = ""
     company: str = ""
@@ -33,7 +33,7 @@ class Contact:
     phones: list[Phone] = field(default_factory=list)
     tags: set[str] = field(default_factory=set)
     notes: Annotated[str, llvs.Text()] = ""
-    #: The id of a `Photo`, which never changes: another photo is another id, so the history of a contact is that of its photo as well.
+    #: The id of a `Photo`. A photo never changes: a new one has another id, so the history of a contact includes its photos.
     photo: Optional[str] = None
 
 
@@ -48,18 +48,18 @@ class Group:
 
 @dataclass(frozen=True)
 class Photo:
-    """A picture, as it came."""
+    """A picture in its original bytes."""
 
     data: bytes
 
 
 llvs.model("photo/", rules={"": "bytes"}, encode=lambda photo: bytes(photo.data), decode=Photo)(Photo)
 
-#: How contacts are put in order, and found by what is in them: "Émile" stands beside "emil". Nothing of an index is stored.
+#: How contacts are sorted and found: "Émile" is beside "emil". These indexes are not stored.
 BY_NAME = {"prefix": CONTACTS, "on": ["/name"], "text": "fold"}
 BY_TAG = {"prefix": CONTACTS, "on": ["/tags/*"]}
 
-#: What the members of a contact are called in sentences.
+#: The names of a contact's members in sentences.
 WORDS = {
     "name": "name", "company": "company", "town": "town", "email": "e-mail address", "phones": "phone numbers", "tags": "tags",
     "notes": "notes", "photo": "photo",

@@ -1,4 +1,4 @@
-"""The page of a contact book on 127.0.0.1, with nothing but Python's http.server."""
+"""Serves the page of a contact book on 127.0.0.1, with only Python's http.server."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from book import NOT_OURS, Book, Refused, phones_of, type_of
 from models import Contact
 
 PAGE = Path(__file__).parent / "page"
-#: Seconds between two signs of life to a page that is open.
+#: Seconds between two keep-alives to an open page.
 PULSE = 15.0
-#: What requests come to that no page of this program makes, and those about what is not there any more.
+#: Exceptions from requests that the page never makes, and from requests for values that no longer exist.
 NEVER_ASKED = NOT_OURS
 
 
 class News:
-    """Wakes the pages that are open. `tell` may be called on any thread."""
+    """Notifies open pages. `tell` may be called on any thread."""
 
     def __init__(self) -> None:
         self._changed, self._number, self.is_closed = threading.Condition(), 0, False
-        #: News of whoever else shows what these are about.
+        #: The news of other pages that show the same.
         self.also: list[News] = []
 
     def tell(self) -> None:
-        """There is something new to show."""
+        """Notifies the pages that there is something new to show."""
         with self._changed:
             self._number += 1
             self._changed.notify_all()
@@ -44,25 +44,25 @@ class News:
             news.tell()
 
     def close(self) -> None:
-        """Lets all pages go."""
+        """Ends the streams of all pages."""
         self.is_closed = True
         self.tell()
 
     def wait(self, last: int) -> int:
-        """The number of the newest news, as soon as it is another than the last one, or after a while."""
+        """Waits until the number of the newest news differs from `last`, or for `PULSE` seconds; returns it."""
         with self._changed:
             self._changed.wait_for(lambda: self._number != last, PULSE)
             return self._number
 
 
 class Pages(ThreadingHTTPServer):
-    """Serves a page on 127.0.0.1 to the windows that were let in."""
+    """Serves a page on 127.0.0.1 to admitted windows."""
 
     daemon_threads = True
     block_on_close = False
 
     def __init__(self, port: int, handler: type[Answering], files: Mapping[str, Path]) -> None:
-        """port: 0 takes one that is free. files: of the page, beside those that it shares with the inspector."""
+        """port: 0 selects a free one. files: those of the page, in addition to those that it shares with the inspector."""
         super().__init__(("127.0.0.1", port), handler)
         self.news = News()
         self.origin = f"http://127.0.0.1:{self.server_port}"
@@ -81,7 +81,7 @@ class Server(Pages):
     """Serves one device's book."""
 
     def __init__(self, port: int, open_book: Callable[[Callable[[], None]], Book]) -> None:
-        """open_book: opens the book, given what to call when it changes."""
+        """open_book: opens the book; its argument is the function to call when the book changes."""
         super().__init__(port, Handler, files_of(PAGE))
         try:
             self.book = open_book(self.news.tell)
@@ -96,27 +96,27 @@ class Server(Pages):
 
 
 def files_of(folder: Path) -> dict[str, Path]:
-    """The files of a page, by name."""
+    """Returns the files of a page, by name."""
     return {path.name: path for path in folder.iterdir() if path.suffix in TYPES}
 
 
 class Answering(BaseHTTPRequestHandler):
-    """One request, whatever the page."""
+    """A request of any page."""
 
     protocol_version = "HTTP/1.1"
     server: Any
     timeout = 60
 
     def do_GET(self) -> None:
-        """A file of the page, or something to show."""
+        """Answers with a file of the page, or with data to show."""
         self._answer(self._get)
 
     def do_POST(self) -> None:
-        """Something to do."""
+        """Does something in the book."""
         self._answer(self._post)
 
     def log_message(self, format: str, *arguments: Any) -> None:
-        """Nothing: what is searched for is in the address."""
+        """Logs nothing: addresses contain what the user searches for."""
 
     def _answer(self, what: Callable[[str, dict[str, str]], None]) -> None:
         parts = urlsplit(self.path)
@@ -154,14 +154,14 @@ class Answering(BaseHTTPRequestHandler):
         if path == "/api/news":
             self._stream()
         elif path == "/favicon.ico":
-            self._send(204, "text/plain", b"")  # the page has no icon; browsers ask for one
+            self._send(204, "text/plain", b"")  # The page has no icon, but browsers request one.
         elif (file := self.server.files.get(path.removeprefix("/") or "index.html")) is not None:
             self._send(200, TYPES[file.suffix], file.read_bytes())
         else:
             self._json({"error": "There is no such page."}, 404)
 
     def _stream(self) -> None:
-        """Server-sent events: a line whenever there is something new to show."""
+        """Sends server-sent events: a line whenever there is something new to show."""
         self.close_connection = True
         self.send_response(200)
         for name, value in (("content-type", "text/event-stream"), ("connection", "close"), *self.server.headers):
@@ -187,7 +187,7 @@ class Answering(BaseHTTPRequestHandler):
 
 
 class Handler(Answering):
-    """One request of a device's page."""
+    """A request of a device's page."""
 
     def _get(self, path: str, query: dict[str, str]) -> None:
         book = self.server.book
@@ -213,12 +213,12 @@ class Handler(Answering):
         return _do(self.server.book, what, given)
 
 
-#: What the page may choose.
+#: The choices that the page offers.
 _CHOICES: dict[Any, llvs.Choice] = {"newer": "newer", "older": "older", "result": "result"}
 
 
 def _do(book: Book, what: str, given: dict[str, Any]) -> Optional[dict[str, Any]]:
-    """Does what the page asks for. Raises one of `NEVER_ASKED` for what it never asks."""
+    """Does what the page requests. Raises one of `NEVER_ASKED` for a request that the page never makes."""
     if what == "save":
         id, at = given.get("id"), given.get("at")
         card, picture, confirmed = _contact(given["card"]), _photo(given.get("picture")), given.get("confirmed")

@@ -1,4 +1,4 @@
-"""What the page gets to show, as JSON."""
+"""The data that the page shows, as JSON."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from llvs.tools.differing import sentence, words
 from book import Book, mark_of
 from models import CONTACTS, WORDS, Contact, Phone
 
-#: Why a merge had to decide, in words.
+#: Why a merge had to decide, in a sentence.
 _WHY = {
     llvs.ConflictKind.PICK: "Both devices changed the {what} while they were apart.",
     llvs.ConflictKind.DELETE_EDIT: "One device deleted this while the other one changed it.",
     llvs.ConflictKind.OVERLAP: "Both devices rewrote the same words of the {what}.",
 }
-#: What the ids of values begin with that the library keeps: rules and indexes.
+#: The prefix of the ids of the library's own values: rules and indexes.
 LIBRARY = "__llvs_"
 _ELSE = "The two devices disagree about the {what}."
 
 
 def book(book: Book, wanted: str, group: str, tag: str, then: Optional[str] = None) -> dict[str, Any]:
-    """The list of contacts that are wanted, and all that is around it. then: the version at which; the current one unless given."""
+    """Returns the contacts that match, and the data around the list. then: the version to show; the current one unless given."""
     at = then or book.notes.current_version.id
     people, unreadable = book.people.at(at).read_all()
     groups, _ = book.groups.at(at).read_all()
@@ -62,7 +62,7 @@ def book(book: Book, wanted: str, group: str, tag: str, then: Optional[str] = No
 
 
 def _id(value_id: str) -> str:
-    """The id of a contact, of that of its value."""
+    """Returns the id of a contact from the id of its value."""
     return value_id.removeprefix(CONTACTS)
 
 
@@ -71,7 +71,7 @@ def _about(contact: Contact) -> str:
 
 
 def _has(contact: Contact, sought: list[str]) -> bool:
-    """Whether all words are somewhere in a contact."""
+    """Returns whether a contact contains all words."""
     parts = [contact.name, contact.company, contact.town, contact.email, contact.notes, *contact.tags]
     parts += [phone.number for phone in contact.phones] + [phone.number.replace(" ", "") for phone in contact.phones]
     text = folded("\n".join(parts))
@@ -79,7 +79,7 @@ def _has(contact: Contact, sought: list[str]) -> bool:
 
 
 def folded(text: str) -> str:
-    """A text as it is searched: neither case nor accents count."""
+    """Returns a text in the form in which it is searched: without case and accents."""
     return "".join(one for one in unicodedata.normalize("NFKD", text).casefold() if not unicodedata.combining(one))
 
 
@@ -88,7 +88,7 @@ def _deleted(book: Book, people: Mapping[str, Contact]) -> list[str]:
 
 
 def deleted(book: Book) -> list[dict[str, Any]]:
-    """The contacts that were deleted, as they were last, with who deleted them and when: the last deleted first."""
+    """Returns the deleted contacts as they were last, with who deleted them and when; the last deleted one is first."""
     found = []
     for id in _deleted(book, {}):
         past = list(book.people.history(id))
@@ -103,7 +103,7 @@ def deleted(book: Book) -> list[dict[str, Any]]:
 
 
 def card(contact: Contact) -> dict[str, Any]:
-    """All that a contact says."""
+    """Returns all members of a contact."""
     return {
         **{name: getattr(contact, name) for name in ("name", "company", "town", "email", "notes", "photo")},
         "phones": [{"id": phone.id, "label": phone.label, "number": phone.number} for phone in contact.phones],
@@ -112,10 +112,10 @@ def card(contact: Contact) -> dict[str, Any]:
 
 
 def contact(book: Book, id: str, then: Optional[str] = None) -> dict[str, Any]:
-    """One contact with its groups and what merges had to decide. `card` is None where it was deleted or cannot be read.
+    """Returns one contact with its groups and conflicts. `card` is None if it was deleted or cannot be read.
 
-    then: the version at which; the current one unless given.
-    `problem` is None unless it cannot be read; then it is what a programmer wants to know.
+    then: the version to show; the current one unless given.
+    `problem` is None unless the contact cannot be read; then it is the reason, for a programmer.
     """
     at = then or book.notes.current_version.id
     found, problem = None, None
@@ -135,20 +135,20 @@ def contact(book: Book, id: str, then: Optional[str] = None) -> dict[str, Any]:
 
 
 def moments(book: Book) -> list[dict[str, Any]]:
-    """The versions of the book, the oldest first: when, by whom, and what they did."""
+    """Returns the versions of the book, the oldest first: when, by whom, and what they did."""
     return [{"version": one.id, "time": one.made_at, "by": by(book.notes.store, one), "what": what(book.notes.store, one)}
             for one in book.moments()]
 
 
 def by(store: llvs.Store, version: llvs.Version) -> str:
-    """The device that made a version; both devices for a merge."""
+    """Returns the device that made a version; both devices for a merge."""
     if len(version.predecessors) < 2:
         return who(version)
     return " and ".join(sorted({who(store[before]) for before in version.predecessors}))
 
 
 def what(store: llvs.Store, version: llvs.Version, kind: Optional[llvs.ChangeKind] = None) -> str:
-    """What a version did. kind: what became of the contact that this is about."""
+    """Returns what a version did. kind: what it did to the contact in question."""
     if len(version.predecessors) == 2:
         return "Merged"
     if version.description:
@@ -161,7 +161,7 @@ def what(store: llvs.Store, version: llvs.Version, kind: Optional[llvs.ChangeKin
 
 
 def conflicts(book: Book) -> list[dict[str, Any]]:
-    """What merges had to decide, and nobody has looked at since."""
+    """Returns the open conflicts of all contacts."""
     people, unreadable = book.people.read_all()
     found = []
     for id, records in book.conflicts().items():
@@ -175,7 +175,7 @@ _Question = Sequence[llvs.ObjectConflict]
 
 
 def _questions(records: Sequence[llvs.ObjectConflict]) -> list[_Question]:
-    """Conflicts as they are asked: a phone is one question, whether its number, its label or both are in question."""
+    """Groups conflicts into questions: a phone is one question, whether its number, its label or both are in conflict."""
     found: dict[Any, list[llvs.ObjectConflict]] = {}
     for one in records:
         is_phone = len(one.path) == 3 and one.path[0] == "phones" and one.kind is llvs.ConflictKind.PICK
@@ -184,7 +184,7 @@ def _questions(records: Sequence[llvs.ObjectConflict]) -> list[_Question]:
 
 
 def conflict(book: Book, question: _Question) -> dict[str, Any]:
-    """A question in words: what is at stake, what each side has, who wrote it and when, and which stands."""
+    """Returns a question for people: its subject, the content of each side with author and time, and which side prevails."""
     found, store = question[0], book.notes.store
     member = str(found.path[0]) if found.path else ""
     what = "phone" if member == "phones" and len(found.path) > 1 else WORDS.get(member, member) if member else "contact"
@@ -211,7 +211,7 @@ def conflict(book: Book, question: _Question) -> dict[str, Any]:
 
 
 def _side(book: Book, question: _Question, at: str, value: Any) -> dict[str, Any]:
-    """What a side of a question has: the whole of what it is about, and not only the part that differs."""
+    """Returns the content of a side of a question: the whole part in question, and not only where it differs."""
     found, member = question[0], question[0].path[0] if question[0].path else None
     try:
         contact = book.people.at(at).get(found.id)
@@ -230,14 +230,14 @@ def _side(book: Book, question: _Question, at: str, value: Any) -> dict[str, Any
 
 
 def _changed(base: Optional[Contact], now: Optional[Contact]) -> Optional[dict[str, Any]]:
-    """What an edit made of a contact that the other side deleted: the card, and which members it changed."""
+    """Returns how an edit changed a contact that the other side deleted: the card, and the members that it changed."""
     if now is None:
         return None
     return {"card": card(now), "members": [name for name in WORDS if base is None or getattr(base, name) != getattr(now, name)]}
 
 
 def _value(value: Any) -> Optional[str]:
-    """What a side has, in words; None where it has nothing."""
+    """Returns a value in words; None if it is absent."""
     if value is None:
         return None
     if isinstance(value, Phone):
@@ -248,16 +248,16 @@ def _value(value: Any) -> Optional[str]:
 
 
 def who(version: Optional[llvs.Version]) -> str:
-    """The device that made a version."""
+    """Returns the device that made a version."""
     return (version.device if version else None) or "another program"
 
 
-#: What became of a contact in a version that does not describe it.
+#: What a version without a description did to a contact.
 _KINDS = {llvs.ChangeKind.INSERT: "Added by another program", llvs.ChangeKind.REMOVE: "Deleted by another program"}
 
 
 def history(book: Book, id: str) -> list[dict[str, Any]]:
-    """What became of a contact, newest first: when, by whom, what it was then, and what changed."""
+    """Returns the history of a contact, newest first: when, by whom, the contact at that version, and what changed."""
     found, was = [], None
     for one in reversed(list(book.people.history(id))):
         found.append({
@@ -271,13 +271,13 @@ def history(book: Book, id: str) -> list[dict[str, Any]]:
 
 
 def _place(url: str) -> str:
-    """A place as people write it: a folder by its path, and a server by its URL."""
+    """Returns a place for people: the path of a folder, the URL of a server."""
     parts = urlsplit(url)
     return url2pathname(parts.path) if parts.scheme == "file" else url
 
 
 def light(book: Book) -> dict[str, Any]:
-    """What was synced, and when."""
+    """Returns what was synced, and when."""
     status = book.syncer.status
     error = next((place.error for place in status.places if place.error is not None), None) or status.merge_error
     return {

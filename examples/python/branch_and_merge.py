@@ -1,4 +1,4 @@
-"""Two versions of one note, made apart; an arbiter in Python joins what conflicts."""
+"""Makes two versions of one note independently; an arbiter in Python merges them."""
 
 from typing import Optional
 
@@ -8,8 +8,8 @@ import llvs
 def join_lines(merge: llvs.Merge, store: llvs.Store) -> list[llvs.Change]:
     """Keeps the lines of both sides, the older side's first.
 
-    It compares with no ancestor: an arbiter that does must look at all of `fork.ancestors`, since versions that were merged across each
-    other have several (docs/python.md).
+    It does not compare with an ancestor. An arbiter that does must look at all of `fork.ancestors`: there are several if versions were
+    merged with one another both ways (docs/python.md).
     """
     resolved = []
     for id, fork in merge.forks.conflicting.items():
@@ -33,10 +33,10 @@ with llvs.Store(storage="memory") as store:
     print(store.at(merged)["list"].decode())
     assert store.at(merged)["list"] == b"milk\nbread\neggs"
 
-    # What the newer one says goes, when nobody looks:
+    # Or let the newer change win:
     assert store.at(store.merge(ann, bob, arbiter=llvs.MostRecentChange()))["list"] == b"milk\neggs"
 
-    # Undo, without losing what came since: a value that was changed again stays, and where nothing is left to undo, nothing is stored.
+    # Undo does not lose later changes: a value that was changed again stays. If nothing is left to undo, nothing is stored.
     nothing = store.revert(bob, at=merged)
     assert nothing.version is None and nothing.superseded == ("list",)
     undone = store.revert(merged, at=merged).version

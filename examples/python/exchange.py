@@ -1,4 +1,4 @@
-"""Two devices share a folder: each saves for itself, then they sync, and end up equal."""
+"""Two devices share a folder: each saves on its own, then both sync, and have equal states."""
 
 import llvs
 
@@ -7,7 +7,7 @@ with llvs.Coordinator("phone.llvs", exchange="shared") as phone, llvs.Coordinato
     laptop.save(update={"note/2": b"from the laptop"})
 
     for device in (phone, laptop, phone):
-        # A whole round: exchanges, merges what came, and exchanges again when that changed something.
+        # Syncs: exchanges, merges what arrived, and exchanges again if the merge changed something.
         result = device.sync()
         for problem in result.problems:
             print(f"not exchanged: {problem.name!r}: {problem.reason!r}")

@@ -1,4 +1,4 @@
-"""Open a store, save, read any value at any version, look at what changed."""
+"""Opens a store, saves, reads values at any version, and looks at the changes."""
 
 import llvs
 
@@ -17,7 +17,7 @@ with llvs.Store("notes.llvs") as store:
     for id, data in store.at(v2).prefix("note/").items():
         print("  ", id, data)
 
-# All is there when the store is opened again.
+# Everything is there when the store is opened again.
 with llvs.Store("notes.llvs") as store:
     assert store.most_recent_head == v2
     for version in store.history():

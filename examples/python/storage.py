@@ -1,4 +1,4 @@
-"""A storage of your own: keeps a store's records in a `shelve`, so that the store is part of a file the application has anyway."""
+"""A storage of your own: stores records in a `shelve`, so that the store is a part of a file that the application has anyway."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import llvs
 
 
 class ShelfStorage(llvs.Storage):
-    """Record number n is under the key "n"."""
+    """Stores record number n under the key "n"."""
 
     name = "shelf"
 

@@ -1,7 +1,7 @@
-"""Two stores in step over a WebSocket: how a program carries a direct connection over what it has. Needs wsproto.
+"""Two stores in sync over a WebSocket: how a program carries a direct connection over a transport of its own. Needs wsproto.
 
-`llvs.Peer` takes the bytes that came and gives those to be sent; whoever carries them may be anything. Here it is a WebSocket, each
-message of which is a piece of that stream, of any size. What goes through a relay is encrypted from end to end.
+`llvs.Peer` receives incoming bytes and returns bytes to send; the program may carry them in any way. Here it uses a WebSocket: each
+message is a piece of the stream, of any size. The bytes are encrypted from end to end, also through a relay.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class WebSocket:
 
     @staticmethod
     async def connect(host: str, port: int) -> WebSocket:
-        """The side that asks."""
+        """Opens a connection, as the client."""
         socket = WebSocket(*await asyncio.open_connection(host, port), ConnectionType.CLIENT)
         socket.writer.write(socket.protocol.send(Request(host=f"{host}:{port}", target="/notes")))
         if not isinstance(await socket.event(), AcceptConnection):
@@ -33,7 +33,7 @@ class WebSocket:
 
     @staticmethod
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> WebSocket:
-        """The side that is asked."""
+        """Accepts a connection, as the server."""
         socket = WebSocket(reader, writer, ConnectionType.SERVER)
         if not isinstance(await socket.event(), Request):
             raise ConnectionError("it does not ask for a WebSocket")
@@ -51,7 +51,7 @@ class WebSocket:
         await self.writer.drain()
 
     async def receive(self) -> bytes:
-        """What comes next; b"" when nothing does any more."""
+        """Returns the next message; b"" at the end."""
         while True:
             event = await self.event()
             if isinstance(event, BytesMessage) and event.data:
@@ -66,7 +66,7 @@ class WebSocket:
 
 
 async def carry(peer: llvs.Peer, socket: WebSocket, store: llvs.Store, done: asyncio.Event) -> None:
-    """Keeps a store in step over a WebSocket, until both sides said goodbye."""
+    """Keeps a store in sync over a WebSocket, until both sides have ended the session."""
     saved: llvs.aio.Events[None] = llvs.aio.Events()
     sending = asyncio.Lock()
 
@@ -114,7 +114,7 @@ async def main() -> None:
                 link = asyncio.create_task(carry(peer, await WebSocket.connect(*server.sockets[0].getsockname()), phone, done))
                 while phone.most_recent_head is None:
                     await asyncio.sleep(0.01)
-                # What is saved on either side goes to the other.
+                # A save on either side reaches the other side.
                 answer = phone.make_version(phone.most_recent_head, update={"greeting": b"good day"})
                 while laptop.version(answer) is None:
                     await asyncio.sleep(0.01)

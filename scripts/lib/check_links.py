@@ -1,8 +1,8 @@
-"""Looks whether relative links in Markdown documents lead somewhere: to a file that is there, and to a heading that is in it. Files of the
-engine that are named with their folders (`Merge/MergePlan.swift`) have to be in Sources/LLVS, in Sources or where the path says.
+"""Checks that relative links in Markdown documents lead somewhere: to an existing file, and to a heading in it. Files of the engine that
+are named with their folders (`Merge/MergePlan.swift`) have to be in Sources/LLVS, in Sources or at that path.
 
     check_links.py <document.md>...
-    check_links.py --self-test          looks whether planted broken links are found
+    check_links.py --self-test          checks that planted broken links are found
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def without_code(text: str) -> str:
 
 
 def anchors(document: Path) -> set[str]:
-    """What a link can have behind its `#`, as GitHub makes it of headings."""
+    """Returns what a link may have after its `#`, as GitHub derives it from headings."""
     found: set[str] = set()
     for heading in re.findall(r"^#+ +(.*?) *$", without_code(document.read_text()), re.MULTILINE):
         text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
@@ -35,7 +35,7 @@ def anchors(document: Path) -> set[str]:
 
 
 def broken(document: Path) -> list[str]:
-    """A line for each link of the document that leads nowhere, and for each file of the engine that is not where it says."""
+    """Returns a line for each broken link of the document, and for each file of the engine that does not exist."""
     found = []
     for name in re.findall(r"`([\w+./]+/[\w+]+\.swift)`", without_code(document.read_text())):
         if not any((root / name).exists() for root in (ROOT, ROOT / "Sources", ROOT / "Sources/LLVS")):

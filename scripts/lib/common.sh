@@ -1,7 +1,7 @@
-# For all scripts: where things are, and how they speak. Source it; it changes into the root of the tree.
+# Paths and messages of all scripts. Source it; it changes into the root of the tree.
 set -euo pipefail
 
-# Each process that imports the package or a test would compile it again.
+# Otherwise each process that imports the package or a test would compile it again.
 unset PYTHONDONTWRITEBYTECODE
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
@@ -18,7 +18,7 @@ die() { printf '%s\n' "$*" >&2; exit 1; }
 
 jobs() { nproc 2>/dev/null || echo 2; }
 
-# run_logged <name> <command>...: the output goes to a log, and to the terminal only when the command fails.
+# run_logged <name> <command>...: writes the output to a log, and to the terminal only if the command fails.
 run_logged() {
     local log="$logs/$1.log"
     shift

@@ -1,7 +1,7 @@
 """Counts tests in JUnit result files: prints "<passed> <failed>".
 
-With --cmocka, each test case is a program; its cmocka lines say how many tests it ran. A program that
-prints none of those counts as one test, and one that failed without saying which counts as one failure.
+With --cmocka, each test case is a program that prints in cmocka's lines how many tests it ran. A program without such lines counts as one
+test, and one that failed without naming a test counts as one failure.
 """
 
 from __future__ import annotations

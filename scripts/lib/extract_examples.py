@@ -1,11 +1,11 @@
-"""Writes the examples of documents to files of their own, to be built and run.
+"""Writes the examples of documents to separate files, to be built and run.
 
     extract_examples.py <folder> <document.md>...       fenced blocks marked c, cpp, python, swift or cmake
     extract_examples.py --header <folder> <header.h>    the indented example in the header's first comment
 
-Files are named <document>-<number>.<suffix>, the document's folders included. A block marked `c prelude` or `cpp prelude` is no program:
-it stands before every later block of that language in its document. A C or C++ block without a main is put into one. A Python block
-that does not begin with an import is a fragment, and left out.
+Files are named <document>-<number>.<suffix>, the document's folders included. A block marked `c prelude` or `cpp prelude` is not a program:
+it is prepended to every later block of that language in its document. A C or C++ block without a main is put into one. A Python block that
+does not begin with an import is a fragment, and left out.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ HEADERS = {"c": "#include <llvs.h>\n#include <stdio.h>\n", "cpp": "#include <llv
 
 
 def fenced_blocks(text: str) -> list[tuple[str, bool, str]]:
-    """The language of each block, whether it is a prelude, and its lines."""
+    """Returns the language of each block, whether it is a prelude, and its lines."""
     found = re.findall(rf"^```({'|'.join(SUFFIXES)})( prelude)?\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     return [(language, bool(prelude), code) for language, prelude, code in found]
 
@@ -33,7 +33,7 @@ def header_example(text: str) -> str:
 
 
 def program(language: str, prelude: str, code: str) -> str:
-    """A whole program in C or C++; other languages need nothing around a block."""
+    """Returns a complete program in C or C++; blocks in other languages are complete already."""
     if language not in HEADERS:
         return code
     if "int main" not in code:

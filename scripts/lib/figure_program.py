@@ -1,4 +1,4 @@
-"""Prints what a store of 20,000 versions takes, each of one value of 100 bytes under a UUID, as lines of a name and a number.
+"""Measures a store of 20,000 versions, each of one value of 100 bytes under a UUID. Prints lines of a name and a number.
 
 Needs LLVS_LIBRARY and the package on PYTHONPATH; scripts/lib/figures.py runs it.
 """

@@ -1,5 +1,5 @@
-"""The figures that documents name, and who knows each: the headers, the code, the tables of scripts/bench, the logs of scripts/test, or the
-program scripts/lib/figure_program.py. scripts/check_figures.py compares.
+"""The figures that documents name, and their sources: the headers, the code, the tables of scripts/bench, the logs of scripts/test, or the
+program scripts/lib/figure_program.py. scripts/check_figures.py compares them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BUILD = Path(os.environ.get("LLVS_BUILD", ROOT / "build"))
 
 @dataclass(frozen=True)
 class Figure:
-    """A number, or None where nobody can tell it now. `about`: how far apart two runs may be, as a part of it."""
+    """A number, or None if its source is missing. `about`: the relative difference that two runs may have."""
 
     value: Callable[[], float | None]
     about: float = 0
@@ -32,12 +32,12 @@ def number(text: str) -> float:
 
 
 def constant(name: str) -> Figure:
-    """Of the headers."""
+    """A constant of the headers."""
     return Figure(lambda: float(read_header().constants[name]))
 
 
 def code(path: str, pattern: str, times: int = 1) -> Figure:
-    """A number in a file of the sources, behind a pattern. A name without a folder is looked for in the engine."""
+    """A number in a source file, after a pattern. A file without a folder is searched in the engine."""
 
     def value() -> float:
         file = ROOT / path if "/" in path else next((ROOT / "Sources/LLVS").rglob(path))
@@ -58,7 +58,7 @@ KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
 
 def requests_of_a_send(pattern: str) -> Figure:
-    """The listing, and what publishing takes: what the test of packed remotes asserts of a kind of place."""
+    """The requests of a send, listing included, as the test of packed remotes asserts them for a kind of place."""
     return Figure(lambda: 1 + (code("Tests/Network/places.py", pattern).value() or 0))
 
 
@@ -74,7 +74,7 @@ def log(name: str, pattern: str, about: float = 0) -> Figure:
 
 
 def nth(name: str, index: int, pattern: str, about: float = 0) -> Figure:
-    """The first number, second number, ... in a log that a pattern finds."""
+    """The n-th number in a log that a pattern finds."""
 
     def value() -> float | None:
         path = BUILD / "logs" / name
@@ -101,12 +101,12 @@ def total(program: str, what: str, about: float = 0.25) -> Figure:
 
 
 def passed(suite: str, about: float = 0.5) -> Figure:
-    """The tests of a suite that passed when it was run last. They become more with every day."""
+    """The number of tests of a suite that passed in its last run. It grows with new tests."""
     return log(f"{suite}.result", r"^(\d+)", about)
 
 
 def passed_in_all() -> Figure:
-    """Of the suites that scripts/test runs before the one that asks, 90-figures."""
+    """The tests of all suites that scripts/test runs before 90-figures, which compares this number."""
 
     def value() -> float | None:
         suites = [path.name for path in (ROOT / "scripts/suites").iterdir()
@@ -118,7 +118,7 @@ def passed_in_all() -> Figure:
 
 
 def row(label: str, values: str, column: int) -> Figure:
-    """A row of the table in docs/performance.md: 0 is ours, 1 the yardstick's. values: "any" where the table has the worst of several."""
+    """A row of the table in docs/performance.md: 0 is ours, 1 the yardstick's. values: "any" if the table has the worst of several."""
 
     def value() -> float:
         for line in (ROOT / "docs/performance.md").read_text().splitlines():
@@ -132,7 +132,7 @@ def row(label: str, values: str, column: int) -> Figure:
 
 @functools.cache
 def printed() -> dict[str, float]:
-    """What the program prints; nothing where the library has not been built."""
+    """Returns the output of the program; nothing if the library is not built."""
     library = BUILD / "lib/libllvs.so"
     if not library.exists():
         return {}

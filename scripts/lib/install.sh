@@ -1,6 +1,6 @@
-# Installs what the build and the tests need, as far as it is missing. See docs/dependencies.md for why each.
+# Installs missing packages that the build and the tests need. docs/dependencies.md has the reason for each.
 
-# Debian package, and a command or a file that shows that it is there already.
+# A Debian package, and a command or a file by which it is recognised as installed.
 debian_packages=(
     cmake make gcc g++ pkg-config libc6-dev
     libsqlite3-dev zlib1g-dev libssl-dev libcurl4-openssl-dev libexpat1-dev libcmocka-dev libdeflate0
@@ -9,15 +9,15 @@ debian_packages=(
 
 has_package() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
 
-# What a toolchain from swift.org needs of the system (https://www.swift.org/install/linux), by names that Debian and Ubuntu share over the
-# years: packages with headers, which bring the libraries along.
+# What a toolchain from swift.org needs from the system (https://www.swift.org/install/linux), by names that Debian and Ubuntu have had for
+# years: packages with headers, which depend on the libraries.
 swift_packages=(
     binutils gcc g++ git libc6-dev libcurl4-openssl-dev libedit-dev libncurses-dev libpython3-dev libsqlite3-dev libxml2-dev libz3-dev
     tzdata unzip zlib1g-dev
 )
 
-# Fails unless the Swift on PATH starts. A toolchain that was only unpacked lacks libraries of the system: they are installed where apt-get
-# is there, and named otherwise.
+# Fails unless the Swift on PATH starts. A toolchain that was only unpacked may lack libraries of the system: they are installed if apt-get
+# exists, and named otherwise.
 require_swift() {
     command -v swift >/dev/null || die "A Swift toolchain (6.1 or later) is needed to build the library, and \`swift\` is not on PATH.
 Install one from https://www.swift.org/install/linux and put its usr/bin on PATH. (Using the built library needs none.)"
@@ -35,7 +35,7 @@ missing_libraries() {
 install_missing() {
     require_swift
     if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
-        # Not a Debian: nothing is installed here, only looked for.
+        # On systems other than Debian nothing is installed, only checked.
         local missing=()
         for tool in cmake make cc c++ pkg-config python3 strip nm age; do
             command -v "$tool" >/dev/null || missing+=("$tool")
@@ -72,7 +72,7 @@ install_packages() {
         command -v sudo >/dev/null || die "Please run as root: apt-get install $*"
         as_root=(sudo)
     fi
-    # Suites that run side by side install one after another.
+    # Suites that run at the same time install one after another.
     local log="$logs/apt.log"
     (
         flock 9
@@ -82,7 +82,7 @@ install_packages() {
     ) 9>"$logs/apt.lock"
 }
 
-# A virtual environment with the tools of the Python tests, made anew when their list changes.
+# A virtual environment with the tools of the Python tests, rebuilt when their list changes.
 make_venv() {
     local wanted="$root/scripts/requirements.txt"
     if ! cmp -s "$wanted" "$venv/requirements.txt"; then

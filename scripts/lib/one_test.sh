@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs single tests against what is built, for `scripts/test --one`: a path in Tests/ (pytest), a program of Tests/C (ctest), or else a
+# Runs single tests against existing builds, for `scripts/test --one`: a path in Tests/ (pytest), a program of Tests/C (ctest), or a
 # function of the Swift tests.
 source "$(dirname "$0")/common.sh"
 source scripts/lib/build.sh

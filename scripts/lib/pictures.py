@@ -1,4 +1,4 @@
-"""Takes the pictures of the documents: pictures.py [FOLDER], docs/pictures unless given. Look at each before it is committed."""
+"""Takes the pictures of the documents: pictures.py [FOLDER], docs/pictures by default. Look at each before you commit it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from book import Book  # noqa: E402
 
 WIDE, HIGH, SCALE = 1200, 750, 1.5
 HOUR = 3600.0
-#: A merge of the demo store with something to decide, and how many pixels above it the history begins.
+#: A merge of the demo store with a conflict, and how many pixels above it the picture begins.
 MERGE, BEFORE = "A466EAEE", 80
 
 
 def take(driver: Any, path: Path) -> None:
-    """The page as it is, light and dark."""
+    """Takes a picture of the page, light and dark."""
     for scheme in ("light", "dark"):
         features = [{"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": "reduce"}]
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
@@ -34,7 +34,7 @@ def take(driver: Any, path: Path) -> None:
 
 
 def started(*command: str, line: int = 0) -> tuple[subprocess.Popen[str], str]:
-    """Starts a program. Returns it with the address in one of its first lines."""
+    """Starts a program, and returns it with the address in one of its first lines."""
     running = subprocess.Popen([sys.executable, *command, "--no-open"], stdout=subprocess.PIPE, text=True)
     assert running.stdout is not None
     for _ in range(line):
@@ -53,7 +53,7 @@ def waited(driver: Any, script: str) -> None:
 
 
 def inspector(driver: Any, folder: Path, out: Path) -> None:
-    """A month of the demo store, and how a merge in it was decided."""
+    """A month of the demo store, and the decisions of a merge in it."""
     store = folder / "club.llvs"
     subprocess.run([sys.executable, "-m", "llvs.tools", "demo-store", str(store)], check=True, stdout=subprocess.DEVNULL)
     with llvs.Store(store, read_only=True) as opened:
@@ -73,7 +73,7 @@ def inspector(driver: Any, folder: Path, out: Path) -> None:
 
 
 def loco(driver: Any, folder: Path, out: Path) -> None:
-    """Ada, whose town two devices changed apart."""
+    """A contact whose town both devices changed."""
     values = {}
     seed = Book(str(folder / "seed.llvs"), str(folder / "seed-shared"), "Laptop", lambda: None)
     examples.add(seed)
@@ -108,7 +108,7 @@ def loco(driver: Any, folder: Path, out: Path) -> None:
 
 
 def post(driver: Any, what: str, given: dict[str, Any]) -> None:
-    """Has the page that is shown ask its server for something, as its buttons do."""
+    """Makes the page send a request to its server, as its buttons do."""
     driver.execute_async_script(
         "const [what, given, done] = arguments; import('/api.js').then((api) => api.post(what, given)).then(() => done(), done)",
         what, given)
@@ -117,7 +117,7 @@ def post(driver: Any, what: str, given: dict[str, Any]) -> None:
 def cable(driver: Any, folder: Path, out: Path) -> None:
     """Both devices in one window with the cable pulled out, each with a change that the other one lacks."""
     def within(device: int, script: str) -> None:
-        """Goes into the page of a device, and waits there until a script is true."""
+        """Switches to the page of a device, and waits until a script is true there."""
         driver.switch_to.default_content()
         driver.switch_to.frame(driver.find_elements("css selector", "iframe")[device])
         waited(driver, script)
@@ -149,7 +149,7 @@ def cable(driver: Any, folder: Path, out: Path) -> None:
 
 
 def another_time(driver: Any, folder: Path, out: Path) -> None:
-    """The whole book as it was before a group and two contacts were deleted."""
+    """The whole book at a time before a group and two contacts were deleted."""
     running, address = started(str(ROOT / "examples" / "loco"), str(folder / "time"), "--device", "Laptop")
     try:
         driver.get(address)
@@ -172,7 +172,7 @@ def another_time(driver: Any, folder: Path, out: Path) -> None:
 
 
 def main() -> None:
-    """Takes all of them."""
+    """Takes all pictures."""
     out = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "pictures"
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name:

@@ -1,9 +1,9 @@
 # For test programs that count themselves and end with "<number> passed, <number> failed" (Tests/Faults, Tests/Damage, Tests/Concurrency).
-# `scripts/test` runs a sample of what they draw, and all of it with LLVS_DEEP.
+# `scripts/test` runs a sample of their random cases, and all of them with LLVS_DEEP.
 programs_passed=0 programs_failed=0
 
-# run_program <program> [option...]: runs it, and adds up what it counted. The log of a run with --planted has a name of its own, and so has
-# that of a deep one.
+# run_program <program> [option...]: runs it, and adds its counts. The log of a run with --planted has a name of its own, and so has
+# that of a deep run.
 run_program() {
     local program="$1" name output last; shift
     name="$(basename "$program")"
@@ -21,20 +21,20 @@ run_program() {
     fi
 }
 
-# run_programs <folder of the build> [option...]: each test_* there with these options.
+# run_programs <folder of the build> [option...]: runs each test_* there with these options.
 run_programs() {
     local folder="$1" program; shift
     for program in "$build/$folder"/test_*; do run_program "$program" "$@"; done
 }
 
-# soak_programs <folder of the build>: the same for LLVS_SOAK_MINUTES in all, from LLVS_SOAK_SEED on; then the report.
+# soak_programs <folder of the build>: the same for LLVS_SOAK_MINUTES in all, from LLVS_SOAK_SEED on; then reports.
 soak_programs() {
     local programs=("$build/$1"/test_*)
     run_programs "$1" --minutes "$(awk -v m="$LLVS_SOAK_MINUTES" -v n="${#programs[@]}" 'BEGIN { print m / n }')" --seed "$LLVS_SOAK_SEED"
     report "$programs_passed" "$programs_failed"
 }
 
-# temporary_files_in_memory: where TMPDIR says nothing else, and there is room for them.
+# temporary_files_in_memory: puts temporary files in memory, unless TMPDIR is set or there is no room.
 temporary_files_in_memory() {
     if [ -z "${TMPDIR:-}" ] && [ -d /dev/shm ] && [ -w /dev/shm ] &&
         [ "$(df --output=avail -k /dev/shm | tail -n 1)" -gt $((2 << 20)) ]; then

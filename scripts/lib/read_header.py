@@ -1,8 +1,8 @@
-"""Reads the headers of include as far as scripts/generate_bindings and the tests need it: functions, callbacks,
-structs, constants.
+"""Reads the headers of include as far as scripts/generate_bindings and the tests need it: functions, callbacks, structs,
+constants.
 
-The headers keep to a plain style (one declaration after the other, tags before pointer parameters), so
-that a few regular expressions do; what does not fit them fails loudly here.
+The headers have a plain style (one declaration after the other, tags before pointer parameters), so a few regular expressions are enough.
+A declaration that does not match them is an error here.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Function:
     name: str
     result: str
     parameters: tuple[Parameter, ...]
-    #: Whether the compiler warns when nobody looks at its result.
+    #: Whether the compiler warns if its result is not used.
     checked: bool = False
 
 
@@ -83,7 +83,7 @@ def _parameters(text: str) -> tuple[Parameter, ...]:
 
 
 def read_header() -> Header:
-    """Parses the headers, as one."""
+    """Parses the headers, and returns their declarations together."""
     text = _without_comments("\n".join(path.read_text(encoding="utf-8") for path in HEADERS))
     text = re.sub(r"static inline.*?\n}", " ", text, flags=re.S)
 

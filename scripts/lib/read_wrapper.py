@@ -1,7 +1,7 @@
-"""Reads the wrapper for C++ (bindings/c/llvs/*.hpp) as far as scripts/reference needs it: what is public, with its words, and which
-functions of the C interface it calls.
+"""Reads the wrapper for C++ (bindings/c/llvs/*.hpp) as far as scripts/reference needs it: public declarations with their comments, and the
+functions of the C interface that they call.
 
-The wrapper keeps to a plain style: words in `///` lines right before what they are about, and nothing public in macros.
+The wrapper has a plain style: comments in `///` lines directly before the declaration, and nothing public in macros.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SCOPE = re.compile(r"^(?:template\s*<.*>\s*)?(namespace|class|struct|enum(?: cl
 
 @dataclass(frozen=True)
 class Declaration:
-    """Something public: a class (`owner` empty), a function, or a member of a class."""
+    """A public declaration: a class (`owner` empty), a function, or a member of a class."""
 
     owner: str
     text: str
@@ -32,7 +32,7 @@ class Declaration:
 
     @property
     def name(self) -> str:
-        """What it is called, for messages."""
+        """Returns its name for messages."""
         found = re.search(r"(?!noexcept)\b([~\w]+|operator\W+?)\s*\(", self.text) or re.search(r"(\w+)\s*(?:=.*)?$", self.text)
         name = found[1] if found and not self.is_class else self.text.split(":")[0].split()[-1]
         return f"{self.owner}::{name}" if self.owner else name
@@ -45,7 +45,7 @@ class Declaration:
 
 @dataclass
 class _Scope:
-    """A pair of braces that declarations stand in."""
+    """A pair of braces that contains declarations."""
 
     kind: str
     name: str
@@ -54,16 +54,16 @@ class _Scope:
     words: list[str] = field(default_factory=list)
 
     def take(self) -> tuple[str, str]:
-        """The declaration that has been read, and its words."""
+        """Returns the declaration that has been read, and its comment."""
         text, words = " ".join("".join(self.pending).split()), "\n".join(self.words)
         self.pending, self.words = [], []
         return text, words
 
 
 def declarations(text: str) -> Iterator[Declaration]:
-    """What is public in a header of the wrapper, in order; nothing of the namespace `detail`."""
+    """Yields the public declarations in a header of the wrapper, in order; none of the namespace `detail`."""
     scopes = [_Scope("file", "", True)]
-    #: Braces within what is no scope, and what stands in them.
+    #: The depth of braces that are not scopes, and their content.
     depth, body = 0, ""
     for match in _TOKEN.finditer(text):
         token, scope = match[0], scopes[-1]
@@ -82,7 +82,7 @@ def declarations(text: str) -> Iterator[Declaration]:
             scope.is_public = token.startswith("public")
             scope.take()
         elif token in "{}" and "".join(scope.pending).count("(") > "".join(scope.pending).count(")"):
-            # The value of a parameter that is not given.
+            # The default of a parameter.
             scope.pending.append(token)
         elif token == "{":
             head = " ".join("".join(scope.pending).split())
@@ -107,7 +107,7 @@ def declarations(text: str) -> Iterator[Declaration]:
 
 
 def _is_initialiser(pending: list[str]) -> bool:
-    """Whether braces behind this belong to a value: a `;` follows them."""
+    """Returns whether braces after this belong to a value; a `;` follows them."""
     head = " ".join("".join(pending).split())
     return "(" not in head or bool(re.search(r"=\s*$", head)) or head.startswith("enum")
 
@@ -116,7 +116,7 @@ def _found(scope: _Scope, body: str) -> Iterator[Declaration]:
     text, words = scope.take()
     if not text or not scope.is_public or scope.kind in ("file", "hidden") or text.startswith(("friend ", "static_assert")):
         return
-    # Of a constructor what it makes of its members is nobody's business.
+    # A constructor is shown without its member initialisers.
     text = re.sub(r"\)\s*(noexcept)?\s*:(?!:).*$", lambda end: ")" + (f" {end[1]}" if end[1] else ""), text)
     named = re.findall(r"\b(llvs_\w+)\s*\(", body) + re.findall(r"\b(llvs_(?:coordinator|store|exchange)_\w+),", body)
     calls = tuple(name for name in dict.fromkeys(named) if not name.endswith(("_dispose", "_free", "llvs_str")))
@@ -125,7 +125,7 @@ def _found(scope: _Scope, body: str) -> Iterator[Declaration]:
 
 
 def undocumented(path: Path, text: str) -> list[str]:
-    """Classes without words, and functions that have none and call nothing whose words would do."""
+    """Returns classes without a comment, and functions that have none and call no function of the C interface."""
     found = []
     for each in declarations(text):
         is_made_by_itself = re.search(r"=\s*(default|delete)$", each.text) or re.match(r"(static )?llvs_\w+_options options\(", each.text)
@@ -137,7 +137,7 @@ def undocumented(path: Path, text: str) -> list[str]:
 
 
 def page(folder: Path) -> str:
-    """All headers of the wrapper, one after the other."""
+    """Returns a page with all headers of the wrapper."""
     lines = [
         "# llvs.hpp", "", "Made by scripts/reference from the wrapper's headers. What a member calls is explained in c.md.", ""
     ]

@@ -1,14 +1,14 @@
-"""Runs suites beside each other on the cores of this machine, and says what failed. scripts/test calls it; see there for its words.
+"""Runs suites at the same time on the cores of this machine, and reports what failed. scripts/test calls it, and explains its options.
 
-Each suite (scripts/suites) says in its first comment lines what it needs and how much of the machine it keeps busy:
+The first comment lines of a suite (scripts/suites) declare what it needs and how many cores it uses:
 
     # needs: debug        nothing (the default), release, debug, both, or all: every other suite has ended
-    # busy: 2             cores that it keeps busy: 1 is the default, 0 is for suites that mostly wait, and for those that need no build
+    # busy: 2             cores that it uses: 1 is the default, 0 is for suites that mostly wait, and for those that need no build
     # order: 10           suites with a smaller number begin first; the default is 50
 
-The two builds are tasks like suites. A task begins as soon as what it needs is there and a core is free for it. Builds run on one core for
-long: what needs none begins beside them. A long suite of one process begins before those that share all cores among their tests, and short
-ones come last, so that all cores are busy until the end.
+The two builds are tasks like suites. A task begins as soon as its needs are fulfilled and a core is free for it. Builds use one core for a
+long time, so suites that need none begin beside them. A long suite of one process begins before those that distribute their tests over all
+cores, and short ones come last, so that all cores are used until the end.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ BUILD = Path(os.environ.get("LLVS_BUILD", ROOT / "build"))
 LOGS = BUILD / "logs"
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 2
 BUILDS = {"release": "build-release", "debug": "build-debug"}
-#: What a suite's log says of a test that failed: Swift Testing, cmocka, pytest, `check`, scripts/lib/strict.sh, ctest.
+#: How logs report a failed test: Swift Testing, cmocka, pytest, `check`, scripts/lib/strict.sh, ctest.
 FAILURES = re.compile(
     r"^(?:✘ Test (?!run)(?P<swift>.+?) (?:failed after|recorded an issue(?: at (?P<place>.*))?)"
     r"|\[  FAILED  \] (?P<cmocka>\w+)$"
@@ -40,7 +40,7 @@ FAILURES = re.compile(
     r"|(?P<folder>another implementation cannot read: .+)"
     r"|(?P<ctest>\s*\d+ - \w+ \((?:Failed|Timeout|SEGFAULT|.*Exception).*))", re.M)
 SEEDS = re.compile(r"^(?!◇).*(?:\bseed\b|reproduce_failure|Falsifying example).*$", re.M | re.I)
-#: Signals that a crash ends with; SIGTERM and the like come from outside.
+#: Signals that end a process that crashes; SIGTERM and the like come from outside.
 CRASHES = {signal.SIGILL, signal.SIGTRAP, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGSEGV}
 
 
@@ -60,7 +60,7 @@ class Task:
 
 @dataclass
 class Outcome:
-    """What came of a task: tests counted, seconds by the clock and of the processors, and its log."""
+    """The result of a task: tests counted, seconds by the clock and of the processors, and its log."""
 
     task: Task
     passed: int
@@ -72,7 +72,7 @@ class Outcome:
 
 
 def settings(path: Path) -> dict[str, str]:
-    """The `# name: value` lines in the comment that a suite begins with."""
+    """Returns the `# name: value` lines in the comment with which a suite begins."""
     found = {}
     for line in path.read_text().splitlines()[1:]:
         if not line.startswith("#"):
@@ -93,7 +93,7 @@ def suite_task(name: str) -> Task:
 
 
 def crash_of(status: int, log: str) -> str:
-    """How a suite was ended by a signal, in words; empty when it was not."""
+    """Describes the signal that ended a suite; "" if none did."""
     number = -status if status < 0 else 0
     if match := re.search(r"(?:Exited with unexpected signal code|unexpected signal code) (\d+)", log):
         number = int(match[1])
@@ -139,14 +139,14 @@ def run(task: Task, extra: dict[str, str]) -> Outcome:
 
 
 def failures(outcome: Outcome) -> Iterator[str]:
-    """The tests that failed in an outcome, each with how to run it alone."""
+    """Yields the failed tests of an outcome, each with the command that runs it alone."""
     text = outcome.log.read_text(errors="replace")
     seen = set()
     for match in FAILURES.finditer(text):
         kind, name = next((kind, name) for kind, name in match.groupdict().items() if name)
         name = name.strip()
         if name == "«unknown»":
-            # It was found on a thread that the test started, which Swift Testing knows nothing of.
+            # It failed on a thread that the test started, which Swift Testing cannot assign to a test.
             kind, name = "thread", f"on a thread of a test, {match['place']}"
         if kind == "swift":
             name = re.sub(r"\(.*", "", name.strip('"'))
@@ -164,7 +164,7 @@ def failures(outcome: Outcome) -> Iterator[str]:
 
 
 class Runner:
-    """Starts tasks in the order of their numbers as cores become free. Used by one thread; each task runs in one of its own."""
+    """Starts tasks in the order of their numbers as cores become free. One thread uses it; each task runs in a thread of its own."""
 
     def __init__(self, tasks: list[Task], extra: dict[str, str] | None = None) -> None:
         self.waiting = sorted(tasks, key=lambda task: (task.order, task.name))
@@ -181,7 +181,7 @@ class Runner:
         if not task.needs <= self.built:
             return False
         taken = sum(each.busy for each in self.running.values())
-        # A suite that waits takes no core, but not all of them at once: their servers need memory.
+        # A suite that waits uses no core, but only a few run at once: their servers need memory.
         if task.busy == 0:
             return sum(each.busy == 0 for each in self.running.values()) < 3
         return taken == 0 or taken + task.busy <= CORES
@@ -223,7 +223,7 @@ class Runner:
                         threading.Thread(target=self.perform, args=(task,), daemon=True).start()
                         begun = True
                     elif task.busy and task.needs <= self.built:
-                        # Smaller suites behind it would take its cores for ever.
+                        # Do not begin smaller suites after it: they would use its cores again and again.
                         is_full = True
                 if not begun and self.running and reported == len(self.outcomes):
                     self.changed.wait()
@@ -231,7 +231,7 @@ class Runner:
 
 
 def report(outcome: Outcome) -> None:
-    """What came of one task, as one piece; of a failed one the end of its log."""
+    """Prints the result of one task at once; of a failed one also the end of its log."""
     print(f"\n== {outcome.task.name}" + (f", run {outcome.task.run}" if outcome.task.run else ""))
     if outcome.failed:
         print("\n".join(outcome.log.read_text(errors="replace").splitlines()[-80:]))
@@ -258,7 +258,7 @@ def summary(outcomes: list[Outcome], begun: float) -> int:
 
 
 def build_tasks(suites: list[Task]) -> list[Task]:
-    """The builds that these suites need. Most suites wait for the release build, so the other one gives way to it."""
+    """Returns the builds that these suites need. Most suites wait for the release build, so the debug build has a lower priority."""
     needed = set().union(*(suite.needs for suite in suites)) if suites else set()
     if "all" in needed:
         needed |= {"release"}
@@ -271,7 +271,7 @@ def busy_processes(count: int) -> list[subprocess.Popen[bytes]]:
 
 
 def repeat(suites: list[Task], times: int, load: int, begun: float) -> int:
-    """Each suite so often, the second half of its runs beside busy processes. One after another: a run is to be like any other."""
+    """Runs each suite `times` times, the second half of its runs beside busy processes. One run at a time, so that all are alike."""
     outcomes = Runner(build_tasks(suites)).all(report)
     if any(each.failed for each in outcomes):
         return summary(outcomes, begun)

@@ -1,4 +1,4 @@
-# For suites whose tests write exchange folders: all of those must be readable for the other implementation (Tests/Python/strict_reader.py).
+# For suites whose tests write exchange folders: the other implementation must be able to read all of them (Tests/Python/strict_reader.py).
 #
 #   watch_folders <name>                     before the tests; they then call strict_folder before they remove a folder
 #   judge_folders [<test that damages a folder>]...   after them; sets strict_passed and strict_failed
@@ -12,7 +12,7 @@ watch_folders() {
 judge_folders() {
     local excepted
     excepted="$(printf '%s\n' "$@" '-')"
-    # The first word of a line is the test.
+    # The first word of a line is the name of the test.
     awk 'NR == FNR { excepted[$1] = 1; next } !($1 in excepted)' <(echo "$excepted") "$LLVS_STRICT_LOG" >"$LLVS_STRICT_LOG.judged"
     strict_passed="$(grep -c ': [0-9]* versions *$' "$LLVS_STRICT_LOG.judged" || true)"
     strict_failed="$(grep -vc ': [0-9]* versions *$' "$LLVS_STRICT_LOG.judged" || true)"

@@ -1,4 +1,4 @@
-# module_maps <folder of the build>: sets `maps` to what the compiler needs to read modules of that build.
+# module_maps <folder of the build>: sets `maps` to the options with which the compiler can read modules of that build.
 module_maps() {
     local map
     maps=()
@@ -7,7 +7,8 @@ module_maps() {
     done
 }
 
-# symbol_graph <folder of the build> <module> <folder>: what is public in a Swift module, with its words, and in which it extends others.
+# symbol_graph <folder of the build> <module> <folder>: writes the public declarations and extensions of a Swift module, with their
+# comments.
 symbol_graph() {
     local maps
     module_maps "$1"

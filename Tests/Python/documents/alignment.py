@@ -15,9 +15,9 @@ from typing import Hashable, Sequence
 
 from .sequences import increasing
 
-#: The most edits of one part.
+#: The limit of edits of one part.
 MAX_DISTANCE = 1024
-#: The most steps of one value.
+#: The limit of steps of one value.
 MAX_STEPS = 1 << 26
 
 Pair = tuple[int, int]
@@ -25,7 +25,7 @@ Tokens = Sequence[Hashable]
 
 
 class Budget:
-    """The steps that the merge of one value takes, and whether an alignment met a limit."""
+    """The steps that the merge of one value may use, and whether an alignment reached a limit."""
 
     def __init__(self, steps: int = 0) -> None:
         self.steps = steps
@@ -33,13 +33,13 @@ class Budget:
 
     @property
     def left(self) -> int:
-        """The steps that are left."""
+        """The number of steps that are left."""
         return MAX_STEPS - self.steps
 
 
 @dataclass(frozen=True)
 class Hunk:
-    """A longest place between kept tokens: tokens [start, end) of the base, and [first, last) of the side."""
+    """A maximal range between kept tokens: tokens [start, end) of the base, and [first, last) of the side."""
 
     start: int
     end: int
@@ -76,7 +76,7 @@ def hunks(pairs: list[Pair], base: Pair, side: Pair) -> list[Hunk]:
 
 
 def _parts(a: Tokens, b: Tokens, budget: Budget) -> list[Pair]:
-    """Trims, keeps what is unique in both, and does the same in each part between, first part first."""
+    """Trims common ends, keeps tokens that are unique in both, and repeats this for each part between them, first part first."""
     pairs: list[Pair] = []
     todo = [(0, len(a), 0, len(b))]
     while todo:
@@ -100,7 +100,7 @@ def _parts(a: Tokens, b: Tokens, budget: Budget) -> list[Pair]:
 
 
 def _unique(a: Tokens, b: Tokens, a0: int, a1: int, b0: int, b1: int) -> list[Pair]:
-    """The longest increasing subsequence of the tokens that are there once in both parts."""
+    """Returns the longest increasing subsequence of the tokens that occur once in both parts."""
     in_a, in_b = Counter(a[a0:a1]), Counter(b[b0:b1])
     place = {a[index]: index for index in range(a0, a1) if in_a[a[index]] == 1}
     unique = [index for index in range(b0, b1) if in_b[b[index]] == 1 and b[index] in place]
@@ -137,11 +137,11 @@ def _shortest(a: Tokens, b: Tokens, a0: int, b0: int, budget: Budget) -> list[Pa
 
 
 def _walk(a: Tokens, b: Tokens, reach: list[dict[int, int]]) -> list[Pair]:
-    """Of the shortest scripts the one that keeps a token as soon as it can, else removes, else inserts."""
+    """Takes from the shortest scripts the one that keeps a token as soon as it can, else removes, else inserts."""
     n, m, left = len(a), len(b), len(reach) - 1
 
     def within(i: int, k: int, d: int) -> bool:
-        """Whether at most d edits lead from there to the end."""
+        """Returns whether at most d edits lead from there to the end."""
         return i <= n and k <= m and d >= 0 and any(found.get(i - k, n + 1) <= i for found in reach[d::-2])
 
     pairs, i, k = [], 0, 0
@@ -158,8 +158,8 @@ def _walk(a: Tokens, b: Tokens, reach: list[dict[int, int]]) -> list[Pair]:
 
 
 def _slide(a: Tokens, b: Tokens, pairs: list[Pair]) -> None:
-    """From the end: a hunk that only inserts or only removes slides right while its first token equals the kept token behind it, and joins
-    what it meets.
+    """From the end: moves a hunk that only inserts or only removes to the right while its first token equals the kept token after it, and
+    joins it with adjacent hunks.
     """
     for number in range(len(pairs) - 1, -1, -1):
         i, k = pairs[number - 1] if number else (-1, -1)

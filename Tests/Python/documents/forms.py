@@ -1,18 +1,18 @@
-"""The forms of values: bringing those of earlier forms into the latest by renaming members.
+"""The forms of values: brings values of earlier forms into the latest one by renaming members.
 
 Readings of the specification where it leaves a choice:
-- The form of a value is the number at `at`, down through objects; a value without one is of the earliest form.
+- The form of a value is the number at `at`, down through objects; a value without one has the earliest form.
 - A value of an earlier form than the latest of the three gets the renames of the forms above its own, up to the latest, in the order of
-  their `to` and then as they are given; then the number of the latest form. A member moves only where its new place is free; objects that
-  are missing on the way are made; where something on the way is no object, nothing is moved.
-- If one of the three is of the form of a rename, or of a later one, and has something under the old name, an upgrade left it there: then
-  lifting leaves it as well.
-- What would come out too deep or too large stays as it is. What is lifted is written as computed values are.
-- Where no renames are given, nothing is lifted, and the side of the later form is `x`, but for a save and for swapped roles.
-- What the bytes of the three decide (one side is the base, or both are equal) is decided before.
-- An edit that brought a value into a later form is undone in that form: what was before it is lifted, and gets the members at the top that
-  the edited value has and it has not, but for such as are counters or texts, and the number of the form, unless something on the way there
-  is no object.
+  their `to` and then in the given order; then it gets the number of the latest form. A member moves only if its new place is free. Missing
+  objects on the path are made. If something on the path is not an object, nothing is moved.
+- If one of the three has the form of a rename, or a later one, and has a member under the old name, an upgrade left it there. Then lifting
+  leaves that member as well.
+- A value that would become too deep or too large stays as it is. A lifted value is written as computed values are.
+- If no renames are given, nothing is lifted, and the side of the later form is `x`, except in saves and in swapped roles.
+- Decisions that follow from the bytes of the three values (one side is the base, or both are equal) come before.
+- An edit that brought a value into a later form is undone in that form. The value before the edit is lifted. Then it gets the number of the
+  form, and the members at the top that the edited value has and it lacks, except counters and texts; unless something on the path there is
+  not an object.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from .rules import Forms, Pointer, RuleSet
 
 
 def form(value: Any, forms: Forms) -> Optional[j.Decimal]:
-    """The number of a value's form."""
+    """Returns the number of a value's form."""
     found = get(value, forms.at)
     return found.value if isinstance(found, j.Number) else None
 
 
 def is_later(a: Any, b: Any, forms: Forms) -> bool:
-    """Whether `a` is of a later form than `b`."""
+    """Returns whether `a` has a later form than `b`."""
     return _above(form(a, forms), form(b, forms))
 
 
@@ -39,14 +39,14 @@ def _above(a: Optional[j.Decimal], b: Optional[j.Decimal]) -> bool:
 
 
 def get(value: Any, path: Pointer) -> Optional[j.Node]:
-    """The member at a path of names."""
+    """Returns the member at a path of names."""
     for name in path:
         value = value.get(name) if isinstance(value, j.Object) else None
     return value
 
 
 def put(value: j.Object, path: Pointer, new: Optional[j.Node]) -> Optional[j.Object]:
-    """With another member there, or without one; None where something on the way is no object."""
+    """Returns the tree with another member at a path, or without it; None if something on the path is not an object."""
     name, rest = path[0], path[1:]
     child: Optional[j.Node] = new
     if rest:
@@ -60,7 +60,7 @@ def put(value: j.Object, path: Pointer, new: Optional[j.Node]) -> Optional[j.Obj
 
 
 def lift_all(values: list[Any], forms: Forms) -> list[Any]:
-    """The three values, those of earlier forms in the latest."""
+    """Returns the three values; those of earlier forms are brought into the latest."""
     found = [form(value, forms) for value in values]
     latest: Optional[j.Decimal] = None
     for number in found:
@@ -74,7 +74,7 @@ def lift_all(values: list[Any], forms: Forms) -> list[Any]:
 
 
 def kept(before: Any, edited: Any, rules: RuleSet) -> tuple[Any, bool]:
-    """What undoing an edit comes to, and whether it has members that the edit added."""
+    """Returns the result of undoing an edit, and whether it has members that the edit added."""
     forms = rules.forms
     old, new = (form(value, forms) if forms else None for value in (before, edited))
     if forms is None or new is None or not _above(new, old) or not isinstance(before, j.Object):
@@ -89,11 +89,11 @@ def kept(before: Any, edited: Any, rules: RuleSet) -> tuple[Any, bool]:
 
 
 def lift(value: j.Object, own: Optional[j.Decimal], latest: j.Decimal, forms: Forms, others: list[Any]) -> j.Object:
-    """One of them. If one of the others is of the form of a rename and has kept the old name, lifting leaves that, too."""
+    """Lifts one of them. If another one has the form of a rename and has kept the old name, lifting leaves that member, too."""
     made = value
     ordered: list[Any] = []
     for rename in forms.renames or ():
-        # Behind those of its form and of earlier ones.
+        # The renames after those of its own form and earlier ones.
         place = next((index for index, other in enumerate(ordered) if other.to.compare(rename.to) > 0), len(ordered))
         ordered.insert(place, rename)
     for rename in ordered:
@@ -108,7 +108,7 @@ def lift(value: j.Object, own: Optional[j.Decimal], latest: j.Decimal, forms: Fo
 
 
 def _is_too_much(value: j.Object) -> bool:
-    """Whether it is too deep or too large to be merged."""
+    """Returns whether a value is too deep or too large to be merged."""
     try:
         j.parse(j.canonical(value))
     except j.NotMergeable:

@@ -1,11 +1,11 @@
-"""JSON texts as trees that keep how numbers were spelled; equality, order and canonical output."""
+"""JSON texts as trees that preserve the spelling of numbers; equality, order and canonical output."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Iterator, Optional, Union
 
-#: What belongs to merge semantics 1 and cannot be configured.
+#: Constants of merge semantics 1, which cannot be configured.
 MAX_SIZE = 64 << 20
 MAX_DEPTH = 128
 MAX_DIGITS = 400
@@ -13,19 +13,19 @@ MAX_EXPONENT = 9999
 
 
 class NotMergeable(Exception):
-    """The bytes are not mergeable JSON; the message says why."""
+    """The bytes are not mergeable JSON; the message has the reason."""
 
 
 @dataclass(frozen=True)
 class Decimal:
-    """An exact decimal, `coefficient * 10 ** exponent`, with no zeros at the end of the coefficient; zero is (0, 0)."""
+    """An exact decimal, `coefficient * 10 ** exponent`, without zeros at the end of the coefficient; zero is (0, 0)."""
 
     coefficient: int
     exponent: int
 
     @staticmethod
     def of(coefficient: int, exponent: int) -> Decimal:
-        """The same number in its one form."""
+        """Returns the number in this unique form."""
         if coefficient == 0:
             return Decimal(0, 0)
         while coefficient % 10 == 0:
@@ -34,28 +34,29 @@ class Decimal:
         return Decimal(coefficient, exponent)
 
     def aligned(self, exponent: int) -> int:
-        """The number in units of `10 ** exponent`, which is not above its own."""
+        """Returns the number in units of `10 ** exponent`, which is not above its own exponent."""
         return self.coefficient * 10 ** (self.exponent - exponent)
 
     def plus(self, other: Decimal, sign: int = 1) -> Decimal:
-        """The exact sum, or with sign -1 the difference."""
+        """Returns the exact sum, or with sign -1 the difference."""
         exponent = min(self.exponent, other.exponent)
         return Decimal.of(self.aligned(exponent) + sign * other.aligned(exponent), exponent)
 
     def compare(self, other: Decimal) -> int:
-        """Below, at or above zero, as this number is below, equal to or above the other."""
+        """Returns a number below, at or above zero, as this one is below, equal to or above the other."""
         difference = self.plus(other, -1).coefficient
         return (difference > 0) - (difference < 0)
 
     @property
     def fits(self) -> bool:
-        """Whether it can be merged: at most 400 digits from the first to the last that is no zero, and a power of ten of the first digit
-        of at most 9999 either way."""
+        """Returns whether it can be merged: it has at most 400 digits from the first to the last one that is not zero, and the power of
+        ten of its first digit is between -9999 and 9999.
+        """
         digits = len(str(abs(self.coefficient))) if abs(self.coefficient) < 10**MAX_DIGITS else MAX_DIGITS + 1
         return digits <= MAX_DIGITS and (self.coefficient == 0 or abs(self.exponent + digits - 1) <= MAX_EXPONENT)
 
     def text(self) -> str:
-        """The shortest plain decimal; beyond 21 digits the exponent form of RFC 8785 (ECMAScript's Number::toString)."""
+        """Returns the shortest plain decimal; beyond 21 digits the exponent form of RFC 8785 (ECMAScript's Number::toString)."""
         if self.coefficient == 0:
             return "0"
         sign = "-" if self.coefficient < 0 else ""
@@ -73,7 +74,7 @@ class Decimal:
 
 @dataclass(frozen=True)
 class Number:
-    """A number: how it was spelled, and what it is."""
+    """A number: its spelling, and its value."""
 
     lexeme: str
     value: Decimal
@@ -95,12 +96,12 @@ class Array:
 
 @dataclass(frozen=True)
 class Object:
-    """An object; no name twice."""
+    """An object; names are unique."""
 
     members: tuple[tuple[str, Node], ...]
 
     def get(self, name: str) -> Optional[Node]:
-        """The member of that name."""
+        """Returns the member with a name."""
         return next((value for key, value in self.members if key == name), None)
 
 
@@ -117,7 +118,7 @@ NULL, FALSE, TRUE = Literal(None), Literal(False), Literal(True)
 
 
 def number(lexeme: str) -> Number:
-    """The number of a lexeme that the grammar takes; NotMergeable beyond the limits."""
+    """Returns the number of a lexeme that the grammar accepts; NotMergeable beyond the limits."""
     mantissa, _, written = lexeme.lower().partition("e")
     exponent = written.lstrip("+-").lstrip("0") or "0"
     if len(exponent) > 4:
@@ -138,7 +139,7 @@ _SPACE = " \t\n\r"
 
 
 class _Parser:
-    """One text of RFC 8259."""
+    """Parses one text of RFC 8259."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -274,7 +275,7 @@ class _Parser:
 
 
 def parse(data: bytes, *, scalar: bool = False) -> Node:
-    """The tree of mergeable JSON. A top level that is no object or array needs `scalar`."""
+    """Returns the tree of mergeable JSON. `scalar` allows a top level that is neither an object nor an array."""
     if len(data) > MAX_SIZE:
         raise NotMergeable("more than 64 MiB")
     if data.startswith(b"\xef\xbb\xbf"):
@@ -290,14 +291,14 @@ def parse(data: bytes, *, scalar: bool = False) -> Node:
 
 
 def rank(node: Node) -> int:
-    """The place of the type: null, bool, number, string, array, object."""
+    """Returns the rank of the type: null, bool, number, string, array, object."""
     if isinstance(node, Literal):
         return 0 if node.value is None else 1
     return {Number: 2, String: 3, Array: 4, Object: 5}[type(node)]
 
 
 def compare(a: Node, b: Node) -> int:
-    """Below, at or above zero. Zero is equality as JSON values: numbers by value, objects as maps."""
+    """Returns a number below, at or above zero. Zero is equality as JSON values: numbers by value, objects as maps."""
     if rank(a) != rank(b):
         return rank(a) - rank(b)
     if isinstance(a, Number) and isinstance(b, Number):
@@ -322,14 +323,14 @@ def compare(a: Node, b: Node) -> int:
 
 
 def equal(a: Optional[Node], b: Optional[Node]) -> bool:
-    """Equality as JSON values; two absent ones are equal."""
+    """Returns equality as JSON values; two absent values are equal."""
     if a is None or b is None:
         return a is b
     return compare(a, b) == 0
 
 
 def by_name(node: Object) -> list[tuple[str, Node]]:
-    """The members in the order of their names' bytes."""
+    """Returns the members in the byte order of their names."""
     return sorted(node.members, key=lambda member: member[0].encode())
 
 
@@ -354,22 +355,22 @@ def _write(node: Node, plain: bool) -> str:
 
 
 def canonical(node: Node) -> bytes:
-    """The output form: no white space, members sorted, only the escapes that must be, numbers as they were spelled."""
+    """Returns the output form: no white space, members sorted, only necessary escapes, numbers in their spelling."""
     return _write(node, False).encode()
 
 
 def identity(node: Node) -> bytes:
-    """Canonical bytes in which equal numbers are spelled alike: equal exactly for equal values."""
+    """Returns canonical bytes in which equal numbers have one spelling. Two values have the same ones exactly if they are equal."""
     return _write(node, True).encode()
 
 
 def sort_by_identity(nodes: list[Node]) -> list[Node]:
-    """In the order of their canonical bytes."""
+    """Sorts by canonical bytes."""
     return sorted(nodes, key=identity)
 
 
 def resolve(node: Optional[Node], pointer: tuple[str, ...]) -> Optional[Node]:
-    """What an RFC 6901 pointer names; None where there is nothing."""
+    """Returns what an RFC 6901 pointer names; None if there is nothing."""
     for segment in pointer:
         if isinstance(node, Object):
             node = node.get(segment)

@@ -3,25 +3,27 @@
 `o` is the base, `x` the side whose value is the more recent, `y` the other; None is absent.
 
 Readings of the specification where it leaves a choice:
-- A pick or a delete-edit of the whole value gives the bytes of that side as they are.
-- `max` and `min` prefer a side in which their pointer finds something; ties go to the newer. Where a side is no JSON the newer stands.
-- A counter whose base is no number is picked, with one record of kind `type`.
-- A counter that one side removed is set to what it begins with: what the other side added since counts, with a record `delete-edit`.
-  Likewise in swapped roles a counter that the base has not got, in an object that it has, is what it begins with.
-- Where bases disagreed, a side may hold a value that they were merged from, and the other side none: then the first left alone what it had,
-  and a pick gives the second.
-- An element in a record's path is {"key": ...} (one declared pointer: its value; several: an array), and for elements that are known by
-  their value {"index": n}, counted in the base.
-- Records of one value that come to more than 4 times the inputs and 1 MiB are one of the kind `limit`: each counts its path, its values and
-  its rule as they are written, and 64 bytes. A written result of more than 8 times the inputs and 64 KiB gives way to a side.
-- Values that are no JSON stand in records as {"sha256": ..., "size": ...}.
-- Contested values are looked for once, at the end: at their path in both outer sides. An element is told there by what it is known by in
-  what the inner merge made, which is the outer base; one that is known by all it is may have been replaced in a side, and then stands for
-  it what is in its place, as far as between two elements that stayed as many were replaced, one for one. Of a text, what was contested is
-  a part of the outer base's text, and a side's is what stands between the lines around it that the side kept, written as the part is.
-- A row (an array of plain values that is an element of a list of plain values) is one value: if both sides changed it, each otherwise, it
-  is picked, as example L9 of texts.md has it, unless a rule is given for it or for what is in it, or an app saves it. "M for each key"
-  alone would merge [2,4,6], [2,4], [4,6] to [4] without a record.
+- A pick or a delete-edit of the whole value gives the bytes of that side unchanged.
+- `max` and `min` prefer a side in which their pointer finds something; ties go to the newer side. If a side is not JSON, the newer one
+  wins.
+- A counter whose base is not a number is picked, with one record of kind `type`.
+- A counter that one side removed is set to its initial value plus what the other side has added since, with a record `delete-edit`. In
+  swapped roles, a counter that is absent in the base, in an object that is not, counts as its initial value.
+- If bases disagreed, one side may have a value from which they were merged, and the other side none. Then the first side did not change
+  that value, and a pick gives the second.
+- An element in a record's path is {"key": ...} (one declared pointer: its value; several: an array). An element that is identified by its
+  value is {"index": n}, its index in the base.
+- If the records of one value exceed 4 times the inputs and 1 MiB, there is one of the kind `limit` instead: each counts its path, its
+  values and its rule as they are written, and 64 bytes. If the written result exceeds 8 times the inputs and 64 KiB, a side wins.
+- Values that are not JSON are {"sha256": ..., "size": ...} in records.
+- Contested values are looked up once, at the end: at their path in both outer sides. An element there is identified by its key in the
+  result of the inner merge, which is the outer base. An element that is identified by its whole value may have been replaced in a side.
+  Then the element in its place corresponds to it, if as many elements were replaced, one for one, between two elements that stayed. In a
+  text, the contested value is a part of the outer base's text. A side's value is the text between the lines around the part that the side
+  kept, written in the style of the part.
+- A row (an array of plain values that is an element of a list of plain values) is one value: if both sides changed it differently, it is
+  picked, as in example L9 of texts.md, unless there is a rule for it or for its contents, or an app saves it. "M for each key" alone would
+  merge [2,4,6], [2,4], [4,6] to [4] without a record.
 """
 
 from __future__ import annotations
@@ -41,19 +43,19 @@ from .text import lines_of_part, merge_text, part_in, told_part
 
 @dataclass(frozen=True)
 class Raw:
-    """Bytes that are no mergeable JSON, or shall not be looked into."""
+    """Bytes that are not mergeable JSON, or that are treated as opaque."""
 
     data: bytes
 
 
 Value = Union[j.Node, Raw]
-#: Where both sides moved more elements of a list to different places, that is one record, of the list.
+#: If both sides moved more elements of a list to different places than this, there is one record, of the list.
 MOST_MOVES = 64
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a text: where in it, and how long; the last step of a path."""
+    """A part of a text: its offset and length. It is the last step of a path."""
 
     start: int
     count: int
@@ -62,13 +64,13 @@ class Part:
 #: A name, a key of an element, the index of a tuple's slot, or a part of a text.
 PathStep = Union[str, Key, int, Part]
 Path = tuple[PathStep, ...]
-#: path: the identities of the values between which an inner merge picked.
+#: path: the identities of the values between which an inner merge chose.
 Contested = dict[Path, set[bytes]]
 
 
 @dataclass(frozen=True)
 class Record:
-    """A conflict that was decided: where, how, between what, and by which rule."""
+    """A conflict that was decided: its place, its kind, the values, and the rule."""
 
     path: tuple[Union[str, j.Node], ...]
     kind: str
@@ -80,7 +82,7 @@ class Record:
     inner: Path = ()
 
     def with_key(self, depth: int, named: dict[Key, Key]) -> Record:
-        """The same with another key of an element in `inner`: what that is known by in what came out."""
+        """Returns the record with another key for an element in `inner`: its key in the result."""
         step = self.inner[depth] if depth < len(self.inner) else None
         if not isinstance(step, tuple) or step not in named:
             return self
@@ -88,12 +90,12 @@ class Record:
 
     @property
     def size(self) -> int:
-        """What it counts for in the budget of all records."""
+        """Returns its size in the budget of all records."""
         parts = [found for found in map(self.node().get, ("path", "o", "x", "y", "result")) if found is not None]
         return 64 + sum(len(j.canonical(part)) for part in parts) + sum(len(text.encode()) for text in self.rule or ())
 
     def node(self, value_id: str = "") -> j.Object:
-        """As JSON; absent values are left out."""
+        """Returns it as JSON; absent values are left out."""
         members: list[tuple[str, j.Node]] = [
             ("id", j.String(value_id)),
             ("path", j.Array(tuple(j.String(step) if isinstance(step, str) else step for step in self.path))),
@@ -112,13 +114,13 @@ class Record:
 
 @dataclass(frozen=True)
 class Merged:
-    """What a merge of one value gives: its bytes (None: absent) and the records."""
+    """The result of merging one value: its bytes (None: absent) and the records."""
 
     data: Optional[bytes]
     records: tuple[Record, ...] = ()
 
 
-#: (path, base, newer, older) to the value that stands, for rules with "pick": "arbiter".
+#: Returns the winner for (path, base, newer, older), for rules with "pick": "arbiter".
 Arbiter = Callable[[Path, Optional[Value], Value, Value], Value]
 
 
@@ -130,7 +132,7 @@ class _Merge:
     undone: bool = False
     arbiter: Optional[Arbiter] = None
     contested: Contested = field(default_factory=dict)
-    #: The objects that the base has not got.
+    #: The objects that the base lacks.
     new: set[Path] = field(default_factory=set)
     records: list[Record] = field(default_factory=list)
     budget: Budget = field(default_factory=Budget)
@@ -145,7 +147,7 @@ class _Merge:
         if missing and rule.absent is None:
             return None
         if rule.absent is not None and not missing:
-            # Where one side left all as it was, nothing has to stand for what is missing.
+            # If one side left everything as it was, nothing has to replace missing members.
             if same(x, o):
                 return y
             if same(y, o) and not self.saves_objects(x, y, rule):
@@ -166,7 +168,7 @@ class _Merge:
         if same(x, y) and not self.rules.has_counter(steps(path)):
             return x
         if self.swapped and rule.kind == "counter" and y is None and isinstance(o, j.Number) and isinstance(x, j.Number):
-            # Undone, a counter that was not there before is what others made of it since.
+            # An undo of a counter that was new leaves what others have added to it since.
             total = x.value.plus(rule.start).plus(o.value, -1)
             if total.fits:
                 return self.counted(total, o, x, None, rule, path, where)
@@ -174,7 +176,7 @@ class _Merge:
             result = self.given_back(o, x, path, where)
             return self.record("delete-edit", o, x, y, result, rule, path, where)
         if self.undone and x is None:
-            # What was removed after what is undone stays removed.
+            # Members that were removed after the undone change stay removed.
             return self.record("delete-edit", o, x, y, None, rule, path, where)
         if x is None or y is None:
             there = x if y is None else y
@@ -215,18 +217,18 @@ class _Merge:
         return self.pick("pick" if j.rank(x) == j.rank(y) else "type", o, x, y, rule, path, where)
 
     def saves_objects(self, x: Optional[Value], y: Optional[Value], rule: Rule) -> bool:
-        """Whether to go into two objects of which one side alone changed its own: a save keeps how unchanged numbers in them are
-        written.
+        """Returns whether to merge inside two objects of which only one side changed its own: a save preserves the spelling of unchanged
+        numbers in them.
         """
         return self.app_wins and rule.kind in ("auto", "register") and isinstance(x, j.Object) and isinstance(y, j.Object)
 
     def gives_back(self, o: Optional[Value], x: Optional[Value], rule: Rule, path: Path) -> bool:
-        """Whether both are objects with counters in them."""
+        """Returns whether both are objects with counters in them."""
         objects = isinstance(o, j.Object) and isinstance(x, j.Object)
         return objects and rule.kind == "auto" and self.rules.has_counter(steps(path))
 
     def given_back(self, o: Optional[Value], x: Optional[Value], path: Path, where: tuple[Union[str, j.Node], ...]) -> j.Object:
-        """An object that came with what is undone, as others changed it since: but for what its counters began with."""
+        """Returns an object that the undone change added, as others changed it since, but with counters reduced by their initial values."""
         assert isinstance(o, j.Object) and isinstance(x, j.Object)
         members: list[tuple[str, j.Node]] = []
         for name, value in sorted(x.members, key=lambda member: member[0].encode()):
@@ -258,7 +260,7 @@ class _Merge:
             return self.record("arbiter", o, x, y, self.arbiter(path, o, x, y) if self.arbiter else x, rule, path, where)
         known = self.contested.get(path, set()) if rule.pick in ("newer", "older") else set()
         if (identity(x) in known) != (identity(y) in known):
-            # One side holds what inner merges chose between; what the other has was made of it.
+            # One side has the values between which inner merges chose; the other side's value was made from their result.
             return self.record(kind, o, x, y, y if identity(x) in known else x, rule, path, where)
         return self.record(kind, o, x, y, x if newer_stands(rule, x, y) else y, rule, path, where)
 
@@ -284,7 +286,7 @@ class _Merge:
         return result
 
     def begun_anew(self, o: Optional[Value], there: Optional[Value], rule: Rule) -> Optional[j.Decimal]:
-        """What a counter comes to that one side removed: it is set to what it begins with, and what the other added since counts."""
+        """Returns a counter that one side removed: its initial value, and what the other side has added since."""
         if self.app_wins or self.swapped or rule.kind != "counter" or rule.delete != "edit":
             return None
         if not isinstance(o, j.Number) or not isinstance(there, j.Number):
@@ -379,7 +381,7 @@ class _Merge:
         return {key: node(value) for key, value in merged.items() if value is not None}
 
     def is_picked_row(self, o: Optional[j.Node], x: j.Node, y: j.Node, path: Path) -> bool:
-        """Whether an element is an array of plain values that both sides changed, each otherwise, and no rule is given for it."""
+        """Returns whether an element is an array of plain values that both sides changed differently, and for which there is no rule."""
         if self.app_wins or self.rules.has_any(steps(path)) or same(x, o) or same(y, o) or same(x, y):
             return False
         return all(isinstance(row, j.Array) and is_plain(keys_of(row.items, None)) for row in (o, x, y))
@@ -414,19 +416,19 @@ def merge_values(
 ) -> Merged:
     """Merges one value. Never raises, whatever the bytes are.
 
-    `swapped`: for undoing and picking. The base is no common ancestor, and what it has not got may be on both sides for one cause.
-    `undone`: for undoing, in swapped roles. What the newer side has not got any more was removed since.
+    `swapped`: for undoing and picking. The base is not a common ancestor, and both sides may have members that it lacks, for the same
+    reason. `undone`: for undoing, in swapped roles. Members that the newer side lacks were removed since.
     """
     merge = _Merge(rules, app_wins, swapped, undone, arbiter, contested or {})
     kind = rules.top.kind
-    # The side that changed nothing, byte for byte, gives way before anything is read: law L1.
+    # If a side equals the base byte for byte, the other side wins before anything is parsed: law L1.
     unchanged = o is not None and x is not None and y is not None and o in (x, y)
     if unchanged and not contested:
         return Merged(y if x == o else x)
     given = o, x, y
     total = sum(len(data) for data in given if data is not None)
     parsed = [None if data is None else read(data, kind) for data in given]
-    # What bytes alone decide is not brought into other forms.
+    # Values that the bytes alone decide are not brought into other forms.
     if rules.forms and x != o and y != o and (x != y or rules.has_counter(())):
         lifted = lift_all(parsed, rules.forms)
         o, x, y = (data if value is before else j.canonical(node(value)) for data, value, before in zip((o, x, y), lifted, parsed))
@@ -445,7 +447,7 @@ def merge_values(
             again.append(Record(place, "contested", base, mine, theirs, stands, rules.rule(steps(path)).given, path))
     merge.records += sorted(again, key=lambda record: (path_bytes(record), j.canonical(record.node())))
     def limited(data: Optional[bytes], values: list[Optional[Value]], result: Optional[Value]) -> Merged:
-        """With one record of the whole instead of all that there are."""
+        """Returns the result with one record of the whole instead of all records."""
         return Merged(data, (Record((), "limit", values[0], values[1], values[2], result, None),))
 
     def told(data: Optional[bytes]) -> Merged:
@@ -454,13 +456,13 @@ def merge_values(
         whole = [None if value is None else read(value, kind) for value in (*given, data)]
         return limited(data, whole[:3], whole[3])
 
-    # A side's value as a whole is that side's bytes; the newer's where both are the same object.
+    # If a side wins as a whole, the result is its bytes; the newer's if both are the same object.
     for value, data in ((parsed[1], x), (parsed[2], y)):
         if result is value and value is not None:
             return told(data)
     data = None if result is None else write(result, kind)
     is_written = result is not None and not isinstance(result, Raw) and kind != "text"
-    # Too deep, or too large, to be merged once more; or too long for what was given.
+    # Too deep, or too large, to be merged once more; or too long for the inputs.
     is_too_much = data is not None and result is not rules.top.absent and isinstance(read(data, kind), Raw)
     if data is not None and is_written and (is_too_much or len(data) > 8 * total + (1 << 16)):
         whole = [None if value is None else read(value, kind) for value in given]
@@ -469,7 +471,7 @@ def merge_values(
 
 
 def read(data: bytes, kind: str) -> Value:
-    """The value of bytes, as the kind of the whole value wants it."""
+    """Returns the value of bytes, as the kind of the whole value requires."""
     if kind == "bytes":
         return Raw(data)
     if kind == "text":
@@ -485,7 +487,7 @@ def read(data: bytes, kind: str) -> Value:
 
 
 def write(value: Value, kind: str) -> bytes:
-    """The bytes of what was computed."""
+    """Returns the bytes of a computed value."""
     if isinstance(value, Raw):
         return value.data
     if kind == "text" and isinstance(value, j.String):
@@ -494,25 +496,25 @@ def write(value: Value, kind: str) -> bytes:
 
 
 def same(a: Optional[Value], b: Optional[Value]) -> bool:
-    """Equality: JSON as JSON, other bytes as bytes."""
+    """Returns equality: JSON as JSON, other bytes as bytes."""
     if a is None or b is None or isinstance(a, Raw) or isinstance(b, Raw):
         return a == b
     return j.equal(a, b)
 
 
 def identity(value: Value) -> bytes:
-    """Equal for equal values only."""
+    """Returns a key that is equal for equal values only."""
     return b"bytes:" + value.data if isinstance(value, Raw) else b"json:" + j.identity(value)
 
 
 def node(value: Value) -> j.Node:
-    """What is inside a container is JSON."""
+    """Returns a value inside a container as JSON."""
     assert not isinstance(value, Raw)
     return value
 
 
 def would_add_up(x: Value, y: Value, rule: Rule) -> bool:
-    """Whether two values over an empty base would come to both of them, though one was made of the other."""
+    """Returns whether merging two values over an empty base would add them up, although one was made from the other."""
     if rule.kind == "counter":
         return not isinstance(x, Raw) and not isinstance(y, Raw)
     if rule.kind == "text":
@@ -524,7 +526,7 @@ def would_add_up(x: Value, y: Value, rule: Rule) -> bool:
 
 
 def as_made(o: j.Array, y: j.Array) -> dict[bytes, bytes]:
-    """What an app made of elements of a set, where as many are on one of two sides only: it knows a part of them."""
+    """Maps elements of a set to what an app made of them, if as many are only in `o` as only in `y`. (It knows a part of each.)"""
     of_o, of_y = ({j.identity(item): item for item in distinct(array)} for array in (o, y))
     made, sources = [name for name in of_o if name not in of_y], [name for name in of_y if name not in of_o]
     if len(made) != len(sources) or any(j.rank(of_o[a]) != j.rank(of_y[b]) for a, b in zip(made, sources)):
@@ -533,7 +535,7 @@ def as_made(o: j.Array, y: j.Array) -> dict[bytes, bytes]:
 
 
 def newer_stands(rule: Rule, x: Value, y: Value) -> bool:
-    """What `pick` decides."""
+    """Returns the decision of `pick`."""
     if rule.pick in ("newer", "older") or isinstance(x, Raw) or isinstance(y, Raw):
         return rule.pick != "older"
     mine, theirs = j.resolve(x, rule.pick_pointer), j.resolve(y, rule.pick_pointer)
@@ -544,17 +546,17 @@ def newer_stands(rule: Rule, x: Value, y: Value) -> bool:
 
 
 def steps(path: Path) -> tuple[Step, ...]:
-    """The path as patterns see it: a part of a text is no step of it."""
+    """Returns the path as patterns match it: without a part of a text."""
     return tuple(ELEMENT if isinstance(step, tuple) else str(step) for step in path if not isinstance(step, Part))
 
 
 def by_key(items: Iterable[j.Node], keys: list[Key]) -> dict[Key, j.Node]:
-    """The elements by their keys."""
+    """Returns the elements by key."""
     return dict(zip(keys, items))
 
 
 def distinct(array: j.Array) -> list[j.Node]:
-    """The elements, equal ones once: where and as the first of them is."""
+    """Returns the elements without duplicates: the first of equal ones stays."""
     found: dict[bytes, j.Node] = {}
     for item in array.items:
         found.setdefault(j.identity(item), item)
@@ -562,12 +564,12 @@ def distinct(array: j.Array) -> list[j.Node]:
 
 
 def index_step(index: int) -> j.Node:
-    """An element in a record's path, by its place."""
+    """Returns an element in a record's path, by index."""
     return j.Object((("index", j.number(str(index))),))
 
 
 def element_step(key: Key, place: dict[Key, int], rule: Rule) -> j.Node:
-    """An element in a record's path: by its key, or where that is its value by its place in the base."""
+    """Returns an element in a record's path: by key, or by its index in the base if its key is its value."""
     source, name, occurrence = key
     if source == "value":
         return index_step(place.get(key, 0))
@@ -581,7 +583,7 @@ def element_step(key: Key, place: dict[Key, int], rule: Rule) -> j.Node:
 def find_contested(
     path: Path, sides: list[Optional[Value]], rules: RuleSet, values: set[bytes]
 ) -> Optional[tuple[tuple[Union[str, j.Node], ...], list[Optional[Value]]]]:
-    """What is at a contested path in the base, the newer and the older side and in what came of them; and the path as records show it."""
+    """Returns what is at a contested path in the base, the newer and the older side and in the result; and the path as records show it."""
     shown: list[Union[str, j.Node]] = []
     for depth, step in enumerate(path):
         rule = rules.rule(steps(path[:depth]))
@@ -605,12 +607,12 @@ def find_contested(
 
 
 def index_of(keys: list[Key], key: Key) -> Optional[int]:
-    """Where a key is."""
+    """Returns the index of a key."""
     return keys.index(key) if key in keys else None
 
 
 def in_place(base: list[Key], side: list[Key], index: int) -> Optional[int]:
-    """Which element of a side stands for one of the base's: that of its key, or what replaced it."""
+    """Returns the element of a side that corresponds to one of the base: the one with its key, or the one that replaced it."""
     if base[index] in side:
         return side.index(base[index])
     place = {key: at for at, key in enumerate(base)}
@@ -627,7 +629,7 @@ def in_place(base: list[Key], side: list[Key], index: int) -> Optional[int]:
 
 
 def find_part(part: Part, sides: list[Optional[Value]], values: set[bytes]) -> Optional[list[Optional[Value]]]:
-    """A part of the base's text, if it is one that merges chose, and what the others have in its place."""
+    """Returns a part of the base's text, if merges chose it, and the parts of the other texts in its place."""
     texts = [value.text if isinstance(value, j.String) else None for value in sides]
     base = texts[0]
     if base is None or texts[1] is None or texts[2] is None or lines_of_part(base, part.start, part.count) is None:
@@ -640,14 +642,14 @@ def find_part(part: Part, sides: list[Optional[Value]], values: set[bytes]) -> O
 
 
 def path_bytes(record: Record) -> bytes:
-    """The path of a record, as JSON."""
+    """Returns the path of a record, as JSON."""
     return j.canonical(j.Array(tuple(j.String(step) if isinstance(step, str) else step for step in record.path)))
 
 
 def save(read_bytes: bytes, decoded: bytes, new: bytes, rules: RuleSet = RuleSet()) -> bytes:
-    """The save of a typed model: what the app does not know of the bytes that it read is kept.
+    """Returns the save of a typed model. It preserves what the app does not know of the bytes that it read.
 
-    `decoded` is what the app makes of what it read, unchanged: encode(decode(read_bytes)).
+    `decoded` is the unchanged value as the app writes it: encode(decode(read_bytes)).
     """
     merged = merge_values(decoded, new, read_bytes, rules, app_wins=True)
     assert merged.data is not None
@@ -655,5 +657,5 @@ def save(read_bytes: bytes, decoded: bytes, new: bytes, rules: RuleSet = RuleSet
 
 
 def conflicts_digest(records: Iterable[tuple[str, Record]]) -> str:
-    """SHA-256 of the records as canonical JSON, in hexadecimal."""
+    """Returns SHA-256 of the records as canonical JSON, in hexadecimal."""
     return hashlib.sha256(j.canonical(j.Array(tuple(record.node(value_id) for value_id, record in records)))).hexdigest()

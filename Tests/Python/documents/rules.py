@@ -1,8 +1,8 @@
-"""The value `__llvs_schema`: what is valid, and which rule holds for a path.
+"""The value `__llvs_schema`: validation, and the rule that applies to a path.
 
 Readings of the specification where it leaves a choice:
 - Unknown members beside `merge`, `ids`, `indexes` and `models` are ignored; unknown members of a rule are invalid.
-- An object under a prefix whose members are all patterns ("" or beginning with "/") is a map of patterns; any other is a rule.
+- An object under a prefix whose members are all patterns ("" or beginning with "/") is a map of patterns; any other one is a rule.
 - A list or set element is matched by `*` alone; a slot of a tuple by `*` or by its index.
 """
 
@@ -15,14 +15,14 @@ from . import json_model as j
 
 KINDS = ("auto", "register", "counter", "set", "list", "tuple", "text", "bytes")
 PICKS = ("newer", "older", "max", "min", "arbiter")
-#: The one value id that holds the rules.
+#: The value id of the rules.
 SCHEMA_ID = "__llvs_schema"
 
 Pointer = tuple[str, ...]
 
 
 class Star:
-    """The segment of an element of a list or set: `*` matches it, no name does."""
+    """The segment of an element of a list or set: it is matched by `*`, and not by any name."""
 
 
 ELEMENT = Star()
@@ -30,7 +30,7 @@ Step = str | Star
 
 
 class InvalidSchema(Exception):
-    """The rules are not valid: where (a JSON pointer) and why."""
+    """The rules are not valid: the place (a JSON pointer) and the reason."""
 
     def __init__(self, where: str, why: str) -> None:
         super().__init__(f"{where or '(the whole)'}: {why}")
@@ -38,12 +38,12 @@ class InvalidSchema(Exception):
 
 
 class UnknownMerge(InvalidSchema):
-    """The rules are of merge semantics that this does not know; nothing is merged by them."""
+    """The rules have merge semantics that this version does not know; nothing is merged by them."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """How what is at a path merges."""
+    """How the value at a path is merged."""
 
     kind: str = "auto"
     key: Optional[tuple[Pointer, ...]] = None
@@ -56,7 +56,7 @@ class Rule:
     most: Optional[j.Decimal] = None
     identity: tuple[Pointer, ...] = ()
     unit: str = "word"
-    #: The prefix and the pattern it was given under; None where nothing was given.
+    #: The prefix and the pattern under which it was given; None for a default.
     given: Optional[tuple[str, str]] = None
 
 
@@ -71,7 +71,7 @@ class Rename:
 
 @dataclass(frozen=True)
 class Forms:
-    """How the forms of values follow each other: where the number of the form stands, and the renames, if they are given."""
+    """The order of the forms of values: where the number of the form is, and the renames, if they are given."""
 
     at: Pointer
     renames: Optional[tuple[Rename, ...]] = None
@@ -89,26 +89,26 @@ class RuleSet:
     forms: Optional[Forms] = None
 
     def rule(self, path: tuple[Step, ...]) -> Rule:
-        """The rule of the most specific pattern that matches: segment by segment, a name before `*`."""
+        """Returns the rule of the most specific pattern that matches: segment by segment, a name precedes `*`."""
         found = [pattern for pattern in self.patterns if len(pattern) == len(path) and _matches(pattern, path)]
         if not found:
             return Rule()
         return self.patterns[min(found, key=lambda pattern: tuple(segment is None for segment in pattern))]
 
     def has_counter(self, path: tuple[Step, ...]) -> bool:
-        """Whether a counter may be at the path or below it."""
+        """Returns whether a counter may be at the path or below it."""
         return any(
             rule.kind == "counter" and len(pattern) >= len(path) and _matches(pattern[: len(path)], path)
             for pattern, rule in self.patterns.items()
         )
 
     def has_any(self, path: tuple[Step, ...]) -> bool:
-        """Whether a rule is given for the path or for what is below it."""
+        """Returns whether a rule is given for the path or for a place below it."""
         return any(len(pattern) >= len(path) and _matches(pattern[: len(path)], path) for pattern in self.patterns)
 
     @property
     def top(self) -> Rule:
-        """The rule of the whole value."""
+        """Returns the rule of the whole value."""
         return self.rule(())
 
 
@@ -118,18 +118,18 @@ def _matches(pattern: Pattern, path: tuple[Step, ...]) -> bool:
 
 @dataclass(frozen=True)
 class Schema:
-    """Rules for value ids by prefixes."""
+    """Rules for value ids, by prefix."""
 
     prefixes: dict[str, RuleSet] = field(default_factory=dict)
 
     def rules(self, value_id: str) -> RuleSet:
-        """The rules of the longest prefix; nothing falls through to shorter ones."""
+        """Returns the rules of the longest prefix; shorter ones do not apply."""
         found = [prefix for prefix in self.prefixes if value_id.encode().startswith(prefix.encode())]
         return self.prefixes[max(found, key=lambda prefix: len(prefix.encode()))] if found else RuleSet()
 
 
 def pointer(text: str, where: str) -> Pointer:
-    """The segments of an RFC 6901 pointer."""
+    """Returns the segments of an RFC 6901 pointer."""
     if text == "":
         return ()
     if not text.startswith("/"):
@@ -138,7 +138,7 @@ def pointer(text: str, where: str) -> Pointer:
 
 
 def pattern(text: str, where: str) -> Pattern:
-    """The segments of a pattern: a pointer in which `*` stands for any member or element, and `~2` for a star."""
+    """Returns the segments of a pattern: a pointer in which `*` stands for any member or element, and `~2` for a star."""
     if text == "":
         return ()
     if not text.startswith("/"):
@@ -160,7 +160,7 @@ def _below(where: str, name: str) -> str:
 
 
 def parse_schema(data: bytes) -> Schema:
-    """The rules of a value `__llvs_schema`. InvalidSchema; UnknownMerge for another number of merge semantics."""
+    """Returns the rules of a value `__llvs_schema`. InvalidSchema; UnknownMerge for another number of merge semantics."""
     try:
         node = j.parse(data)
     except j.NotMergeable as why:
@@ -179,7 +179,7 @@ def parse_schema(data: bytes) -> Schema:
 
 
 def is_patterns(node: j.Node) -> bool:
-    """Whether what stands under a prefix is a map of patterns, not a rule."""
+    """Returns whether the value under a prefix is a map of patterns, and not a rule."""
     return isinstance(node, j.Object) and all(name in ("", "schema") or name.startswith("/") for name, _ in node.members)
 
 
@@ -205,7 +205,7 @@ def _rule_set(prefix: str, node: j.Node, where: str) -> RuleSet:
     return RuleSet(patterns, forms)
 
 
-#: Of the pointers of forms, and of the renames of one prefix.
+#: Limits on the pointers of forms, and on the renames of one prefix.
 MAX_SEGMENTS = 16
 MAX_RENAMES = 64
 

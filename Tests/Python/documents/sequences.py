@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 def keys_of(items: Sequence[j.Node], declared: Optional[tuple[Pointer, ...]]) -> list[Key]:
-    """The key of each element, unique by counting equal ones."""
+    """Returns the key of each element; the occurrence makes keys of equal elements unique."""
     seen: dict[tuple[str, bytes], int] = {}
     keys: list[Key] = []
     for item in items:
@@ -39,7 +39,7 @@ def keys_of(items: Sequence[j.Node], declared: Optional[tuple[Pointer, ...]]) ->
 
 
 def plain_key(item: j.Node, declared: Optional[tuple[Pointer, ...]]) -> tuple[str, bytes]:
-    """The key of an element by itself."""
+    """Returns the key of a single element."""
     if declared is not None:
         found = [j.resolve(item, pointer) for pointer in declared]
         if all(node is not None and not isinstance(node, (j.Array, j.Object)) for node in found):
@@ -52,7 +52,7 @@ def plain_key(item: j.Node, declared: Optional[tuple[Pointer, ...]]) -> tuple[st
 
 
 def increasing(positions: Sequence[int]) -> list[int]:
-    """Indexes of the longest increasing subsequence: scanning from the left, the first element that can be a part of one.
+    """Returns the indices of the longest increasing subsequence: scanning from the left, the first element that can be a part of one.
 
     `longest[i]` is the length of the longest increasing subsequence that starts at i (patience sorting from the right).
     """
@@ -72,17 +72,17 @@ def increasing(positions: Sequence[int]) -> list[int]:
 
 @dataclass
 class Side:
-    """One side of a list beside its base: which elements are anchors, which moved, and the runs in each gap."""
+    """One side of a list, compared with its base: which elements are anchors, which moved, and the runs in each gap."""
 
     keys: list[Key]
     anchors: set[Key]
     moved: set[Key]
-    #: gap: the keys of the elements there that are no anchors, in order. Gap g is before base element g.
+    #: By gap, the keys of the elements there that are not anchors, in order. Gap g is before base element g.
     runs: dict[int, list[Key]]
 
 
 def side_of(keys: list[Key], place: dict[Key, int]) -> Side:
-    """A side, beside the base whose keys have these places."""
+    """Returns a side. `places` are the indices of the keys in the base."""
     known = [key for key in keys if key in place]
     anchors = {known[index] for index in increasing([place[key] for key in known])}
     runs: dict[int, list[Key]] = {}
@@ -96,7 +96,7 @@ def side_of(keys: list[Key], place: dict[Key, int]) -> Side:
 
 
 def pair(base: list[Key], newer: list[Key], older: list[Key]) -> tuple[list[Key], list[Key]]:
-    """The keys of both sides after pairing: where both replaced elements one for one, they are edits of those elements."""
+    """Returns the keys of both sides after pairing: if both replaced elements one for one, these are edits of those elements."""
     place = {key: index for index, key in enumerate(base)}
     x, y = side_of(newer, place), side_of(older, place)
     moved = x.moved | y.moved
@@ -130,8 +130,8 @@ def pair(base: list[Key], newer: list[Key], older: list[Key]) -> tuple[list[Key]
 
 
 def pair_saved(base: list[Key], newer: list[Key], older: list[Key]) -> Optional[tuple[list[Key], list[Key]]]:
-    """The keys of both sides of a save, whose base is what an app makes of the older side: that has as many elements in the same order.
-    Where the app replaced elements one for one, these are edits. None where it cannot be so, since the older side was changed.
+    """Returns the keys of both sides of a save. Its base is what an app makes of the older side: it has as many elements in the same order.
+    Elements that the app replaced one for one are edits. None if the older side was changed, so that this cannot be.
     """
     if not base or len(base) != len(older):
         return None
@@ -153,8 +153,8 @@ def pair_saved(base: list[Key], newer: list[Key], older: list[Key]) -> Optional[
 
 
 def emit(base: list[Key], newer: list[Key], older: list[Key], survivors: set[Key]) -> tuple[list[Key], list[Key]]:
-    """The order of the survivors, and the keys of moves that are told: of those that both sides moved to different places, and of those
-    that one side moved behind an element which the other one moved away (8.1 d).
+    """Returns the order of the survivors, and the keys of moves for records: elements that both sides moved to different places, and
+    elements that one side moved behind an element which the other side moved away (8.1 d).
     """
     place = {key: index for index, key in enumerate(base)}
     x, y = side_of(newer, place), side_of(older, place)

@@ -1,25 +1,25 @@
 """The three-way merge of texts by lines: sections 4 and 6 of the specification of texts (texts.md). Rules are named by number.
 
 Readings of the specification where it leaves a choice:
-- 4.2: A line "that stands in the place on both sides" is a line of a side that the other side has too, anywhere in the place. With
-  o `a b`, x `a c` + `a b d`, y `a c` + `q`, x's `a c` weighs 2, as `a b d` does, and comes first. So it is the pair of `a b`.
+- 4.2: A line "that stands in the place on both sides" is a line of a side that the other side has too, anywhere in the place. With o `a b`,
+  x `a c` + `a b d`, y `a c` + `q`, x's `a c` weighs 2, as `a b d` does, and comes first. So it is the pair of `a b`.
 - 4.2: The words and lines that are counted are those of the hunk. A hunk that stays unpaired because of its cost takes no steps and makes
-  no record `limit`: what comes of it is an overlap or a cluster, which is recorded.
+  no record `limit`: its result is an overlap or a cluster, which is recorded.
 - 4.3: A pair of 4.2 may be of equal lines (if an alignment kept another one, or none). On one side alone it is a kept line.
-- 4.4: What one side inserts is left out only if what the other wrote there stands: the result of the cluster of the touching lines has to
-  begin or end with it too. With o `s` + `t`, x `p` + `s` + `T u v`, y `p` + `q` (in the place of both), the cluster is an overlap that x
-  wins, so x's `p` is written.
+- 4.4: An insertion of one side is left out only if the other side's text at that place is in the result: the result of the cluster of the
+  touching lines has to begin or end with it too. With o `s` + `t`, x `p` + `s` + `T u v`, y `p` + `q` (in the place of both), the cluster
+  is an overlap that x wins, so x's `p` is written.
 - 4.5: The code point order of two insertions is that of their texts. With `pick: older` it is still Y's lines and then X's.
-- 4.6: The lines without a word of O right behind a hunk end where the cluster ends, or where the next hunk of that side begins.
-- 4.7: A line of O is paired if it is kept or paired by 4.2, on either side. The record has what is left after the shared lines are taken.
+- 4.6: The lines without a word of O directly after a hunk end where the cluster ends, or where the next hunk of that side begins.
+- 4.7: A line of O is paired if it is kept or paired by 4.2, on either side. The record has the lines that are left without the shared ones.
 - 6: An empty part is the empty string, not an absent value.
-- 6: If the result of a record ends where a text without last end ends, all four parts are told without that end, unless one of them is a
-  blank line alone; then all are told with it.
-- 6: A record that is told with an end that the text has not is about the part with that end: its range ends behind the text.
+- 6: If the result of a record ends where a text without last end ends, all four parts are written without that end. If one of them is a
+  blank line alone, all are written with it.
+- 6: If a record has a line end that the text lacks, it is about the part with that end: its range ends after the text.
 - 6, choose: The texts are compared as they are merged (line ends converted if each has one kind, each line with an end). The text keeps its
-  own style and last end. The lines of the part are replaced, and what was added beside them since is not: made `a` + `R` + `b`, now `a` +
-  `new` + `R` + `b`. If the part is told without its end, a line with an end is that part too.
-- 7: Steps are taken in the order of the text: pairing X, pairing Y of a place; then its lines and insertions as they come.
+  own style and last end. The lines of the part are replaced, but not lines that were added beside them since: merged `a` + `R` + `b`, now
+  `a` + `new` + `R` + `b`. If the part is written without its end, a line with an end is that part too.
+- 7: Steps are used in the order of the text: pairing X, pairing Y of a place; then its lines and insertions in order.
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ Lines = list[str]
 
 @dataclass
 class Conflict:
-    """A part of a text that both sides changed: its kind, what each has, and what stands now."""
+    """A part of a text that both sides changed: its kind, the text of each side, and the text in the result."""
 
     kind: str
     base: str
     newer: str
     older: str
     result: str
-    #: Where in the text that came out the result begins.
+    #: Where the part begins in the merged text.
     start: int = 0
 
 
 @dataclass
 class MergedText:
-    """What the merge of a text gives."""
+    """The result of merging a text."""
 
     text: str
     conflicts: list[Conflict]
-    #: Whether both sides changed the line ends, each otherwise.
+    #: Whether both sides changed the line ends differently.
     picked_style: bool
     #: Whether an alignment met a limit.
     limited: bool
@@ -68,7 +68,7 @@ def merge_text(
 ) -> MergedText:
     """Merges three texts.
 
-    `newer_wins`: which side's lines stand if both wrote. `budget` is that of the whole value, however many texts are in it.
+    `newer_wins`: which side's lines win if both wrote. `budget` is that of the whole value, however many texts it contains.
     `undone`: lines that the newer side only removed stay removed.
     """
     budget = budget or Budget()
@@ -99,7 +99,7 @@ def _without_last_end(text: str) -> str:
 
 
 def _told(one: Conflict, made: str, has_end: bool) -> Conflict:
-    """At the end of a text without last end the parts are told without it."""
+    """Removes the last end from the parts, if the text ends without one there."""
     parts = [one.base, one.newer, one.older, one.result]
     shorter = [_without_last_end(part) for part in parts]
     if has_end or one.start + len(one.result) < len(made) or any(part and not short for part, short in zip(parts, shorter)):
@@ -137,7 +137,7 @@ def pair_hunk(base: Lines, side: Lines, both: set[str], budget: Budget) -> list[
 
 
 def _weight(base: list[str], side: list[str]) -> int:
-    """The number of words that both have if they are alike, else 0."""
+    """Returns the number of words that both have if they are alike, else 0."""
     common = sum((Counter(base) & Counter(side)).values())
     return common if 2 * common >= len(base) and 3 * common >= len(side) else 0
 
@@ -156,12 +156,12 @@ class _SideHunk:
 
 @dataclass
 class _Cluster:
-    """Hunks that are merged together, of one side or of both, and what comes of them."""
+    """Hunks that are merged together, of one side or of both, and their result."""
 
     hunks: list[_SideHunk]
     result: Lines = field(default_factory=list)
     conflict: Optional[Conflict] = None
-    #: How many lines of the result stand before those that the conflict is about.
+    #: How many lines of the result come before those that the conflict is about.
     before: int = 0
 
     @property
@@ -179,7 +179,7 @@ class _Cluster:
         return all(one.hunk.removes for one in self.of_side(is_newer))
 
     def lines(self, is_newer: bool, base: Lines) -> Lines:
-        """What the side has in the range of the cluster: its hunks, and the lines that it kept."""
+        """Returns the side's text in the range of the cluster: its hunks, and the lines that it kept."""
         found: Lines = []
         at = self.start
         for one in self.of_side(is_newer):
@@ -207,7 +207,7 @@ def _meet(one: _SideHunk, other: _SideHunk) -> bool:
 
 
 def insertions(newer: Lines, older: Lines, budget: Budget) -> tuple[Lines, bool]:
-    """Returns what stands if both inserted at one place, and whether that is an overlap (4.5)."""
+    """Returns the result of two insertions at one place, and whether that is an overlap (4.5)."""
     smaller, larger = sorted((newer, older), key="".join)
     pairs = align(smaller, larger, budget)
     if len(pairs) == len(older):
@@ -228,7 +228,7 @@ def insertions(newer: Lines, older: Lines, budget: Budget) -> tuple[Lines, bool]
 
 
 def shared(base: Lines, newer: Lines, older: Lines) -> Pair:
-    """Returns how many first and last lines with words both wrote, no more in all than the base has lines (4.7)."""
+    """Returns how many first and last lines with words both wrote: in total at most as many as the base has lines (4.7)."""
     most = min(map(len, (base, newer, older)))
     first = 0
     while first < most and newer[first] == older[first] and has_word(newer[first]):
@@ -292,7 +292,7 @@ class _Lines:
             start, first_x, first_y = end + 1, last_x + 1, last_y + 1
 
     def paired(self, o: Lines, side: Lines, kept: list[Pair], both: set[str]) -> list[Pair]:
-        """The lines of a place that are kept, and those that are paired in its hunks."""
+        """Returns the kept lines of a place, and the paired ones in its hunks."""
         pairs = list(kept)
         for hunk in hunks(kept, (0, len(o)), (0, len(side))):
             found = pair_hunk(o[hunk.start : hunk.end], side[hunk.first : hunk.last], both, self.budget)
@@ -360,7 +360,7 @@ class _Section:
         return False
 
     def resolve(self, cluster: _Cluster) -> None:
-        """What stands in the place of a cluster."""
+        """Writes the result of a cluster."""
         if len(cluster.hunks) == 1:
             cluster.result = list(cluster.hunks[0].lines)
             return
@@ -382,7 +382,7 @@ class _Section:
             self.record(cluster, "overlap", [], x, y)
 
     def delete_or_edit(self, cluster: _Cluster, o: Lines, x: Lines, y: Lines) -> None:
-        """4.6: the new lines of the side that edited stand, and the lines without a word behind each of its hunks."""
+        """4.6: takes the new lines of the side that edited, and the lines without a word after each of its hunks."""
         if cluster.only_removes(True) and cluster.only_removes(False):
             return
         if self.merge_of.undone and cluster.only_removes(True):
@@ -426,7 +426,7 @@ class _Section:
 
 @dataclass
 class _Compared:
-    """Two texts as they are merged: their lines, and which of them are the same."""
+    """Two texts in the form in which they are merged: their lines, and the lines that are equal."""
 
     before: Lines
     now: Lines
@@ -441,15 +441,15 @@ class _Compared:
         return _Compared(a, b, dict(align(a, b, Budget())))
 
     def region(self, part: Pair) -> Pair:
-        """The lines that stand now between the lines around a part that were kept."""
+        """Returns the lines that are now between the kept lines around a part."""
         before = [k for index, k in self.pairs.items() if index < part[0]]
         behind = [k for index, k in self.pairs.items() if index >= part[1]]
         return max(before) + 1 if before else 0, min(behind) if behind else len(self.now)
 
 
 def lines_of_part(text: str, start: int, count: int) -> Optional[Pair]:
-    """Returns which lines of a text a part of it is; None if it is not of whole lines. A part may be told without its end, or with an end
-    that the text has not.
+    """Returns which lines of a text a part of it covers; None if it does not cover whole lines. A part may lack its line end, or have one
+    that the text lacks.
     """
     places = [0]
     for line in lines(text):
@@ -463,12 +463,12 @@ def lines_of_part(text: str, start: int, count: int) -> Optional[Pair]:
 
 
 def told_part(text: str, start: int, count: int) -> str:
-    """Returns a part as it is told."""
+    """Returns a part in the form in which records have it."""
     return text[start : start + count] + ((style(text) or "\n") if start + count > len(text) else "")
 
 
 def part_in(base: str, side: str, start: int, end: int) -> Optional[str]:
-    """Returns what a side has in the place of a part of its base, written as the part is; None if the part is not of whole lines."""
+    """Returns a side's text in the place of a part of its base, in the form of the part; None if the part does not cover whole lines."""
     part = lines_of_part(base, start, end - start)
     if part is None:
         return None
@@ -481,7 +481,7 @@ def part_in(base: str, side: str, start: int, end: int) -> Optional[str]:
 
 
 def choose(made: str, start: int, count: int, chosen: str, now: str) -> Optional[str]:
-    """Returns a later text with other lines in the place of the result of a record; None if that does not stand there once."""
+    """Returns a later text in which other lines replace the result of a record; None unless that occurs exactly once."""
     part = lines_of_part(made, start, count)
     if part is None or part[0] == part[1]:
         return None

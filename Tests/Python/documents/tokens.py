@@ -140,7 +140,7 @@ def is_space(token: str) -> bool:
 
 
 def tokens(body: str) -> list[str]:
-    """Returns the tokens of a line without its end. Put together they are the line."""
+    """Returns the tokens of a line without its end. Joined they are the line."""
     found: list[str] = []
     before = ""  # the kind of the last token
     for letter in body:

@@ -1,9 +1,9 @@
-"""Merging values over a graph of versions: who is newer, virtual bases, contested values.
+"""Merges values over a graph of versions: who is newer, virtual bases, contested values.
 
 Readings of the specification where it leaves a choice:
-- Of two values of one recency that are not the same (a merged value and the side that it got its recency from) the one with the
-  larger bytes is `x`, so that everybody agrees.
-- Contested values of inner merges are handed on to the outer ones.
+- Two different values may have one recency (a merged value and the side from which it has its recency). Then the one with the larger bytes
+  is `x`, so that all replicas agree.
+- Contested values of inner merges are passed to the outer ones.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Recency = tuple[float, str]
 
 @dataclass(frozen=True)
 class Held:
-    """A value as it prevails somewhere: its bytes, its reference (None: computed for a virtual base), its recency."""
+    """A value that prevails somewhere: its bytes, its reference (None: computed for a virtual base), its recency."""
 
     data: bytes
     recency: Recency
@@ -29,7 +29,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What merging one value of two versions gives; `same_as` is the side whose reference is preserved."""
+    """The result of merging one value of two versions; `same_as` is the side whose reference is preserved."""
 
     held: Optional[Held]
     records: tuple[Record, ...]
@@ -38,7 +38,7 @@ class Outcome:
 
 @dataclass
 class Graph:
-    """Versions with their predecessors and what prevails at each."""
+    """Versions with their predecessors and the values that prevail at each."""
 
     times: dict[str, float] = field(default_factory=dict)
     parents: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class Graph:
     above: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def add(self, version: str, time: float, parents: tuple[str, ...], state: dict[str, Held]) -> None:
-        """Adds a version behind its predecessors."""
+        """Adds a version after its predecessors."""
         self.times[version], self.parents[version], self.states[version] = time, parents, state
         self.above[version] = frozenset({version}.union(*(self.above[parent] for parent in parents)))
 
@@ -55,13 +55,13 @@ class Graph:
         return self.times[version], version
 
     def best_common(self, a: frozenset[str], b: frozenset[str]) -> list[str]:
-        """The maximal common ancestors of two sets that are closed under ancestors, oldest first."""
+        """Returns the maximal common ancestors of two sets that are closed under ancestors, oldest first."""
         common = a & b
         covered = {ancestor for version in common for parent in self.parents[version] for ancestor in self.above[parent]}
         return sorted(common - covered, key=self.order)
 
     def base(self, value_id: str, a: frozenset[str], b: frozenset[str], rules: RuleSet) -> tuple[Optional[Held], Contested]:
-        """The content-level virtual base of one value."""
+        """Returns the virtual base of one value."""
         bases = self.best_common(a, b)
         if not bases:
             return None, {}
@@ -69,7 +69,7 @@ class Graph:
         for version in bases[1:]:
             other = self.states[version].get(value_id)
             if held is not None and other is not None and held.stored is not None and held.stored == other.stored:
-                # One event, and nothing new.
+                # Both are the same event, so nothing is new.
                 ancestors |= self.above[version]
                 continue
             inner, inner_contested = self.base(value_id, ancestors, self.above[version], rules)
@@ -92,7 +92,7 @@ class Graph:
 
 
 def merge_held(base: Optional[Held], a: Optional[Held], b: Optional[Held], rules: RuleSet, contested: Contested) -> Outcome:
-    """Merges two values with roles by recency; what comes out as a side's bytes is that side's value, of its recency."""
+    """Merges two values with roles by recency; if the result has a side's bytes, it is that side's value, with its recency."""
     sides = sorted((side for side in (a, b) if side is not None), key=lambda side: (side.recency, side.data), reverse=True)
     if not sides:
         return Outcome(None, ())

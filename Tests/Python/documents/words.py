@@ -27,14 +27,14 @@ from .tokens import is_space, split_end, tokens
 
 @dataclass(frozen=True)
 class _Token:
-    """A token of the result, and where it stands in each side that has it there."""
+    """A token of the result, and its index in each side that has it."""
 
     text: str
     newer: Optional[int]
     older: Optional[int]
 
     def stands_before(self, other: _Token) -> bool:
-        """Whether both are side by side on one side."""
+        """Returns whether both are adjacent on one side."""
         return _follows(self.newer, other.newer) or _follows(self.older, other.older)
 
 
@@ -43,7 +43,7 @@ def _follows(one: Optional[int], other: Optional[int]) -> bool:
 
 
 def three_way(base: str, newer: str, older: str) -> Optional[str]:
-    """Returns what stands if not both sides changed it, each otherwise; else None."""
+    """Returns the result if at most one side changed it, or both equally; otherwise None."""
     if newer == base:
         return older
     return newer if older in (base, newer) else None
@@ -92,7 +92,7 @@ def _within(pairs: list[Pair], start: int, end: int) -> list[Pair]:
 
 @dataclass(frozen=True)
 class _Place:
-    """A place between tokens that both sides kept: the tokens of all, and the ranges."""
+    """A place between tokens that both sides kept: all tokens, and the ranges."""
 
     o: list[str]
     x: list[str]
@@ -135,7 +135,7 @@ class _Place:
         return [_Token(self.y[n], None, n) for n in range(first, last)]
 
     def dropped(self, newer: Hunk, older: Hunk) -> Optional[set[tuple[bool, Hunk]]]:
-        """Returns which of two hunks is not written, since the other one stands for it; None if they are not clean together."""
+        """Returns which of two hunks is not written because the other one includes it; None if they are not clean together."""
         mine, other = self.x[newer.first : newer.last], self.y[older.first : older.last]
         if newer.inserts and older.inserts:
             return self.of_insertions(newer, older, mine, other) if newer.start == older.start else set()

@@ -1,4 +1,4 @@
-"""The definition of an index: validation, and the keys that a value has in it."""
+"""The definition of an index: validation, and the keys of a value in it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from .encoding import Part, Tuple, encoded, whole
 
 MOST_PARTS = 8
 MOST_KEYS = 10_000
-#: The room of keys that stars multiply: bytes in any case, for each byte of the value and its id, and beside each key and its id.
+#: The bound on keys that stars multiply, in bytes: a constant part, a part for each byte of the value and its id, and an addition for each
+#: key.
 LEAST_ROOM, ROOM_FOR_EACH_BYTE, KEY_OVERHEAD = 16_384, 64, 32
 MOST_SEGMENTS = 128
 MOST_NAME = 128
@@ -21,7 +22,7 @@ RESERVED = b"__llvs_"
 
 
 class Invalid(Exception):
-    """A definition that is not valid: where, as a pointer from its own top, and why."""
+    """A definition that is not valid: the place, as a pointer in the definition, and the reason."""
 
     def __init__(self, pointer: str, why: str) -> None:
         super().__init__(f"{pointer}: {why}")
@@ -43,7 +44,7 @@ Path = tuple[Segment, ...]
 
 @dataclass(frozen=True)
 class Present:
-    """A condition: whether there is anything."""
+    """A condition: whether the place exists."""
 
     wanted: bool
 
@@ -52,7 +53,7 @@ Condition = Union[j.Literal, j.Number, j.String, Present]
 
 
 def path(text: str, where: str) -> Path:
-    """A pointer of a definition. `~2` writes a member's name `*` where that is a whole segment."""
+    """Returns a pointer of a definition. A whole segment `~2` is a member with the name `*`."""
     if text and not text.startswith("/"):
         raise Invalid(where, "a pointer is empty or begins with '/'")
     segments: list[Segment] = []
@@ -72,13 +73,13 @@ def path(text: str, where: str) -> Path:
 
 
 def pointer(name: str) -> str:
-    """One segment of a pointer."""
+    """Returns one segment of a pointer."""
     return "/" + name.replace("~", "~0").replace("/", "~1")
 
 
 @dataclass(frozen=True)
 class Definition:
-    """What is in an index, and under which keys."""
+    """The values in an index, and their keys."""
 
     prefix: bytes
     on: tuple[Path, ...]
@@ -88,24 +89,24 @@ class Definition:
 
     @property
     def digest(self) -> bytes:
-        """The identity of a definition: equal for two that mean the same."""
+        """Returns the identity of a definition: two with the same meaning have the same one."""
         return hashlib.sha256(b"llvs-index 1\n" + self.text).digest()
 
     def why_not(self, value_id: bytes, data: bytes) -> Optional[str]:
-        """Why a value has no key; None when it has one."""
+        """Returns why a value has no key; None if it has one."""
         reason, _ = self._tuples(value_id, data)
         return reason
 
     def tuples(self, value_id: bytes, data: bytes) -> list[Tuple]:
-        """The tuples of a value, some perhaps twice."""
+        """Returns the tuples of a value, perhaps with duplicates."""
         return self._tuples(value_id, data)[1]
 
     def keys(self, value_id: bytes, data: bytes) -> list[bytes]:
-        """The keys of a value, in order, each once."""
+        """Returns the keys of a value, in order, without duplicates."""
         return sorted({encoded(parts, self.folds) for parts in self.tuples(value_id, data)})
 
     def whole_keys(self, value_id: bytes, data: bytes) -> set[bytes]:
-        """The same before anything is cut off."""
+        """Returns the keys before they are cut."""
         return {whole(parts, self.folds) for parts in self.tuples(value_id, data)}
 
     def _tuples(self, value_id: bytes, data: bytes) -> tuple[Optional[str], list[Tuple]]:
@@ -132,7 +133,7 @@ class Definition:
         return (None, found) if found else ("no-first-part", [])
 
     def _all(self, document: j.Node) -> Iterator[Tuple]:
-        """One tuple for each way to choose an element for each `*`; pointers that are equal up to a `*` choose the same."""
+        """Yields one tuple for each choice of an element for each `*`; pointers that are equal up to a `*` choose the same element."""
         stars: list[Path] = []
         for on in self.on:
             for i, segment in enumerate(on):
@@ -175,7 +176,7 @@ def _holds(node: Optional[j.Node], condition: Condition) -> bool:
 
 
 def definition(node: j.Node) -> Definition:
-    """The definition that JSON gives. Invalid with the place otherwise."""
+    """Returns the definition in JSON. Raises Invalid with the place."""
     if not isinstance(node, j.Object):
         raise Invalid("", "an index is an object")
     for name, _ in node.members:
@@ -223,7 +224,7 @@ def _condition(value: j.Node, place: str) -> Condition:
 
 
 def declared(schema: j.Node) -> tuple[dict[str, Definition], list[Invalid]]:
-    """The indexes that a schema declares, by name, and what is wrong with the others: one that is not valid takes no other with it."""
+    """Returns the indexes in a schema, by name, and the errors of the others: an invalid one does not affect the others."""
     section = schema.get("indexes") if isinstance(schema, j.Object) else None
     if section is None:
         return {}, []

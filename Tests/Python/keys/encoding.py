@@ -1,4 +1,4 @@
-"""Tuples of JSON scalars as bytes whose order is theirs, and back."""
+"""Tuples of JSON scalars as bytes with the same order, and back."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from documents import json_model as j
 
 from .folding import fold
 
-#: A part of a key: null, false, true, a number, a string; None where it is missing.
+#: A part of a key: null, false, true, a number, a string; None for an absent one.
 Part = Union[j.Literal, j.Number, j.String, None]
 Tuple = tuple[Part, ...]
 
@@ -22,16 +22,16 @@ _bias = 10_000
 
 
 class NoKey(Exception):
-    """The bytes are no key; the message says why."""
+    """The bytes are not a key; the message has the reason."""
 
 
 def escaped(data: bytes) -> bytes:
-    """The bytes of a string, without 00: 00 and 01 become two bytes each."""
+    """Returns the bytes of a string, without 00: 00 and 01 become two bytes each."""
     return data.replace(b"\x01", b"\x01\x02").replace(b"\x00", b"\x01\x01")
 
 
 def encoded_number(value: j.Decimal) -> bytes:
-    """A number: its sign, its exponent, its digits two by two."""
+    """Returns a number: its sign, its exponent, its digits in pairs."""
     if value.coefficient == 0:
         return bytes([ZERO])
     digits = str(abs(value.coefficient))
@@ -46,7 +46,7 @@ def encoded_number(value: j.Decimal) -> bytes:
 
 
 def encoded_part(part: Part, folds: bool) -> bytes:
-    """One part. No part's bytes begin with another's."""
+    """Returns one part. The bytes of no part begin with those of another."""
     if part is None:
         return bytes([MISSING])
     if isinstance(part, j.Literal):
@@ -58,34 +58,34 @@ def encoded_part(part: Part, folds: bool) -> bytes:
 
 
 def encoded_parts(parts: Sequence[Part], folds: bool) -> bytes:
-    """The parts alone: what a question compares with."""
+    """Returns the parts alone: what a query compares with."""
     return b"".join(encoded_part(part, folds) for part in parts)
 
 
 def encoded_prefix(parts: Sequence[Part], begin: str, folds: bool) -> bytes:
-    """The parts, and the beginning of a string behind them."""
+    """Returns the parts, and the beginning of a string after them."""
     return encoded_parts(parts, folds) + bytes([STRING]) + escaped((fold(begin) if folds else begin).encode())
 
 
 def whole(parts: Sequence[Part], folds: bool) -> bytes:
-    """The key before anything is cut off."""
+    """Returns the key before it is cut."""
     spellings = b"".join(escaped(part.text.encode()) + bytes([END]) for part in parts if isinstance(part, j.String)) if folds else b""
     return encoded_parts(parts, folds) + spellings + bytes([END])
 
 
 def cut(key: bytes) -> bytes:
-    """The key as it is kept: at most 1,024 bytes."""
+    """Returns the key as it is stored: at most 1,024 bytes."""
     return key if len(key) <= LIMIT else key[: LIMIT - 1] + bytes([CUT])
 
 
 def encoded(parts: Sequence[Part], folds: bool) -> bytes:
-    """The key of a tuple."""
+    """Returns the key of a tuple."""
     return cut(whole(parts, folds))
 
 
 @dataclass(frozen=True)
 class Decoded:
-    """What a key tells: its parts, with strings as they were spelled; None for a key that was cut. And its size in bytes."""
+    """The contents of a key: its parts, with strings in their spelling (None for a key that was cut), and its size in bytes."""
 
     parts: Optional[Tuple]
     size: int
@@ -153,7 +153,7 @@ class _Cut(Exception):
 
 
 def decode(data: bytes, count: int, folds: bool) -> Decoded:
-    """Reads the key that bytes begin with; a value id may follow. NoKey for anything that `encoded` would not have written."""
+    """Reads the key at the beginning of bytes; a value id may follow. Raises NoKey for bytes that `encoded` would not have written."""
     reader = _Reader(data)
     try:
         parts = [reader.part() for _ in range(count)]
@@ -173,7 +173,7 @@ def decode(data: bytes, count: int, folds: bool) -> Decoded:
 
 
 def compare(a: Sequence[Part], b: Sequence[Part], folds: bool) -> int:
-    """The order of tuples of one length as the page says it, without any key."""
+    """Returns the order of tuples of one length as the page defines it, without keys."""
     for left, right in zip(a, b):
         if order := compare_parts(left, right, folds):
             return order
@@ -185,7 +185,7 @@ def compare(a: Sequence[Part], b: Sequence[Part], folds: bool) -> int:
 
 
 def compare_parts(a: Part, b: Part, folds: bool) -> int:
-    """The order of two parts; two strings that fold alike are equal when strings are folded."""
+    """Returns the order of two parts. If strings are folded, two strings that fold alike are equal."""
     if a is None or b is None:
         return (a is not None) - (b is not None)
     if folds and isinstance(a, j.String) and isinstance(b, j.String):

@@ -8,7 +8,7 @@ TABLE = Path(__file__).resolve().parents[2] / "Vectors" / "index-folding.txt"
 
 
 def read(path: Path) -> dict[int, str]:
-    """What each scalar folds to; those that are not there stay as they are. A line: a scalar or a range, and what it becomes."""
+    """Returns what each scalar folds to; others stay as they are. Each line has a scalar or a range, and its replacement."""
     table: dict[int, str] = {}
     for line in path.read_text(encoding="ascii").splitlines():
         if line.startswith("#"):
@@ -25,7 +25,7 @@ _table = read(TABLE)
 
 
 def fold(text: str) -> str:
-    """The string without case and diacritics."""
+    """Returns the string without case and diacritics."""
     return "".join(_one(char) for char in text)
 
 

@@ -1,4 +1,4 @@
-"""Questions to an index: equality, ranges, prefixes, both orders, pages."""
+"""Queries of an index: equality, ranges, prefixes, both orders, pages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .folding import fold
 
 
 class Entry(NamedTuple):
-    """A key and the value that has it. Sorted as they are: by key, then by id."""
+    """A key and the value that has it. Entries are sorted by key, then by id."""
 
     key: bytes
     id: bytes
@@ -21,7 +21,7 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True)
 class Question:
-    """What is looked for: keys that begin with `equal`, and of what follows that part, those in a range or with a beginning."""
+    """A query: keys that begin with `equal`, and whose next part is in a range or begins with a text."""
 
     equal: Tuple = ()
     begin: Optional[str] = None
@@ -31,7 +31,7 @@ class Question:
     high_open: bool = False
 
     def bounds(self, folds: bool) -> tuple[bytes, Optional[bytes]]:
-        """The first bytes that are meant, and the first behind them that are not; None: all that follow."""
+        """Returns the first bytes that match, and the first ones after them that do not; None: all that follow match."""
         if self.begin is not None:
             first = encoded_prefix(self.equal, self.begin, folds)
             return first, behind(first)
@@ -47,13 +47,13 @@ class Question:
 
 
 def behind(data: bytes) -> Optional[bytes]:
-    """The least bytes that are behind all that begin with these; None when there are none."""
+    """Returns the least bytes after all those that begin with these; None if there are none."""
     kept = data.rstrip(b"\xff")
     return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
 
 
 def is_within(key: bytes, low: bytes, high: Optional[bytes]) -> Optional[bool]:
-    """Whether a key is meant; None when it was cut before that shows."""
+    """Returns whether a key matches; None if it was cut before that can be decided."""
     if len(key) < LIMIT or key[-1] != CUT:
         return key >= low and (high is None or key < high)
     kept = key[:-1]
@@ -74,7 +74,7 @@ class Index:
     def find(
         self, question: Question, reverse: bool = False, after: Optional[Entry] = None, limit: Optional[int] = None
     ) -> list[Entry]:
-        """One page: entries behind `after` in the order that is asked for."""
+        """Returns one page: entries after `after` in the requested order."""
         low, high = question.bounds(self.definition.folds)
         found: list[Entry] = []
         for entry in reversed(self.entries) if reverse else self.entries:
@@ -96,7 +96,7 @@ class Index:
 
 
 def scan(definition: Definition, values: Mapping[bytes, bytes], question: Question) -> set[bytes]:
-    """The ids that a question finds, without any key or index."""
+    """Returns the ids that a query finds, without any key or index."""
     found = set()
     for value_id, data in values.items():
         if any(_is_asked(question, parts, definition.folds) for parts in definition.tuples(value_id, data)):
@@ -119,5 +119,5 @@ def _is_asked(question: Question, parts: Tuple, folds: bool) -> bool:
 
 
 def _order(parts: Tuple, others: Tuple, folds: bool) -> int:
-    """The order of as many parts as the second has, their spelling aside."""
+    """Returns the order of tuples, up to the length of the second one, without regard to spelling."""
     return next((order for a, b in zip(parts, others) if (order := compare_parts(a, b, folds))), 0)

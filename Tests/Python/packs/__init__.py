@@ -1,1 +1,1 @@
-"""The packed layout in plain Python, made from docs/pack-format.md alone: what the library is held against."""
+"""The packed layout in plain Python, written from docs/pack-format.md alone. Tests compare the library with it."""

@@ -1,4 +1,4 @@
-"""What all readers of packs need: limits, errors, a cursor."""
+"""Parts of all readers of packs: limits, errors, a cursor."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ PARTS_LIMIT, PART_SIZE = {VERSION: 512, 0: 128}, 8 * MIB
 
 
 class NotThere(Exception):
-    """It may still be on its way: cut short, or bytes that are not those of the name."""
+    """The file may not have arrived yet: it is cut short, or its bytes are not those of its name."""
 
 
 class Damaged(Exception):
-    """It is what its name says, and breaks a rule."""
+    """The file matches its name, and breaks a rule."""
 
 
 class Newer(Exception):
-    """A newer library made it."""
+    """A newer library wrote it."""
 
 
 class TooLarge(Exception):
@@ -37,10 +37,10 @@ class OtherStore(Exception):
 
 
 class Cursor(engine.Cursor):
-    """As the engine's, but varints have the shortest form."""
+    """As the engine's, but requires the shortest form of varints."""
 
     def varint(self) -> int:
-        """One integer."""
+        """Reads one integer."""
         before = self.at
         value = super().varint()
         if self.at - before != max(1, (value.bit_length() + 6) // 7):
@@ -48,7 +48,7 @@ class Cursor(engine.Cursor):
         return value
 
     def entries(self, size: int, limit: int) -> int:
-        """A count of things of at least so many bytes."""
+        """Reads the count of entries of at least this many bytes."""
         count = self.varint()
         if count > limit:
             raise TooLarge(f"{count} entries")
@@ -58,6 +58,6 @@ class Cursor(engine.Cursor):
 
 
 def in_order(items: list[bytes]) -> None:
-    """Refuses what is not sorted, or is there twice."""
+    """Refuses entries that are not sorted, or that have a duplicate."""
     if any(one >= two for one, two in zip(items, items[1:])):
         raise Damaged("out of order")

@@ -1,7 +1,7 @@
 """A device that exchanges with a remote as docs/pack-format.md says, over a model of a store.
 
-Each method that makes requests is a generator, which stops before and after each: a device may die there. What `self` holds is what is
-synced; what a generator holds is lost with it.
+Each method that makes requests is a generator, which stops before and after each request: a device may die there. State in `self` is
+synced; local state of a generator is lost with it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Attempt:
 
 @dataclass
 class Known:
-    """A pack that was read, or made."""
+    """A pack that was read, or written."""
 
     owner: bytes
     base: bool
@@ -58,7 +58,7 @@ class Device:
 
     remote: Remote
     random: Random
-    #: Every version that exists in the world, as it is written into packs.
+    #: All versions that exist, as packs contain them.
     world: dict[str, Made]
     stores: list[bytes]
     #: Called with the versions that are now known to be at the remote.
@@ -68,16 +68,16 @@ class Device:
     writer: bytes = b""
     next: int = 1
     attempts: dict[str, Attempt] = field(default_factory=dict)
-    #: Numbers whose pack turned out not to be there.
+    #: Numbers whose pack turned out to be missing.
     holes: set[int] = field(default_factory=set)
-    #: Inputs of an adoption under way, which has the next number.
+    #: Inputs of an adoption that is under way, which has the next number.
     adopting: tuple[str, ...] = ()
     there: set[str] = field(default_factory=set)
     read: set[str] = field(default_factory=set)
     known: dict[str, Known] = field(default_factory=dict)
     covered: dict[bytes, set[int]] = field(default_factory=dict)
     based: Optional[int] = None
-    #: What was in base/ when it was last listed: what of it is not read yet is tried again.
+    #: The contents of base/ at the last listing; those that are not read yet are tried again.
     wanted: dict[str, int] = field(default_factory=dict)
     doomed: dict[str, tuple[int, int]] = field(default_factory=dict)
     missing: dict[str, int] = field(default_factory=dict)
@@ -91,7 +91,7 @@ class Device:
     # The store
 
     def here(self) -> set[str]:
-        """The versions whose ancestry is complete."""
+        """Returns the versions with complete ancestry."""
         done: set[str] = set()
         left = set(self.versions)
         while True:
@@ -102,7 +102,7 @@ class Device:
             left -= more
 
     def heads(self) -> list[str]:
-        """Those of `here` without successors."""
+        """Returns the heads among `here`."""
         here = self.here()
         return sorted(here - {predecessor for id in here for predecessor in self.world[id].predecessors})
 
@@ -117,7 +117,7 @@ class Device:
     # One exchange
 
     def exchange(self) -> Steps[None]:
-        """Reads, deletes what is due, sends, folds."""
+        """Retrieves, deletes files that are due, sends, and merges packs."""
         self.exchanges += 1
         logs = yield from self._ask(lambda: self.remote.list("log/"))
         self._look_at_own(logs)
@@ -154,7 +154,7 @@ class Device:
             name = parse(text)
             assert name is not None
             if name.owner != self.writer:
-                if text in self.known and self.known[text].size != size:  # sent as a former writer, and cut short
+                if text in self.known and self.known[text].size != size:  # It was sent under an earlier writer number, and was cut short.
                     self.there -= self.known.pop(text).ids
                     self.read.discard(text)
                 continue

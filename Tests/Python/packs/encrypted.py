@@ -1,4 +1,4 @@
-"""Opens what lies at an encrypted remote, from docs/encryption.md and the age specification alone: files of age, rings, packs."""
+"""Opens files of an encrypted remote, from docs/encryption.md and the age specification alone: files of age, rings, packs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _unseal(key: bytes, nonce: bytes, sealed: bytes) -> bytes:
 
 
 def secret_of(text: str) -> bytes:
-    """The 32 bytes of an AGE-SECRET-KEY-1..."""
+    """Returns the 32 bytes of an AGE-SECRET-KEY-1..."""
     digits = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
     number = 0
     for digit in text.lower().rpartition("1")[2][:-6]:
@@ -59,7 +59,7 @@ def recipient_of(secret: bytes) -> str:
 
 
 def open_age(data: bytes, secrets: Collection[bytes] = (), passphrase: bytes = b"") -> bytes:
-    """The plaintext of a file of age."""
+    """Returns the plaintext of a file of age."""
     end = data.index(b"\n---") + 4
     mac_end = data.index(b"\n", end)
     lines = data[:end].decode("ascii").split("\n")
@@ -97,7 +97,7 @@ def _segments(key: bytes, data: bytes) -> bytes:
 
 
 def open_ring(data: bytes, secrets: Collection[bytes]) -> tuple[dict[str, object], list[Epoch]]:
-    """What a ring says, and its epochs, whose tags are right."""
+    """Returns the contents of a ring, and its epochs, after their tags are checked."""
     first, *tags = open_age(data, secrets).rstrip(b"\n").split(b"\n")
     said = json.loads(first)
     epochs = [Epoch(one["number"], secret_of(one["identity"])) for one in said["epochs"]]
@@ -108,7 +108,7 @@ def open_ring(data: bytes, secrets: Collection[bytes]) -> tuple[dict[str, object
 
 
 def _plain(name: str, data: bytes, epochs: Collection[Epoch]) -> tuple[str, bytes]:
-    """A pack without its tag, which is right, under the name that it would have in clear."""
+    """Returns a pack without its tag, after that is checked, and the name that the pack would have unencrypted."""
     parsed = parse(name)
     assert parsed is not None and sha256(data).digest()[:16] == parsed.id, "not the bytes of the name"
     for epoch in epochs:
@@ -133,5 +133,5 @@ def read_encrypted_root(name: str, data: bytes, epochs: Collection[Epoch]) -> tu
 
 
 def blob_digest(value: bytes, epoch: Epoch) -> bytes:
-    """How the parts of a large value are named."""
+    """Returns the name for the parts of a large value."""
     return hmac.digest(epoch.name_key, sha256(value).digest(), "sha256")[:16]

@@ -17,12 +17,12 @@ _PATTERNS = {
 
 
 class Name(NamedTuple):
-    """What the name of a file says."""
+    """The fields in the name of a file."""
 
     kind: int
-    #: The writer of a log or base pack, the digest of a blob, nothing of a root.
+    #: The writer of a log or base pack, the digest of a blob, empty for a root.
     owner: bytes
-    #: `first` and `last` of a base pack, twice the number of a log pack, twice the part of a blob.
+    #: `first` and `last` of a base pack; for a log pack its number, and for a blob its part, both twice.
     first: int
     last: int
     id: bytes
@@ -40,7 +40,7 @@ class Name(NamedTuple):
 
 
 def encode(data: bytes) -> str:
-    """A field of a name."""
+    """Encodes a field of a name."""
     return base64.b32encode(data).decode().rstrip("=").lower()
 
 
@@ -49,13 +49,13 @@ def _number(number: int, size: int) -> str:
 
 
 def decode(field: str) -> Optional[bytes]:
-    """The bytes of a field; nothing where bits are left over that are not zero."""
+    """Returns the bytes of a field; None if bits are left over that are not zero."""
     data = base64.b32decode(field.upper() + "=" * (-len(field) % 8))
     return data if encode(data) == field else None
 
 
 def parse(name: str) -> Optional[Name]:
-    """What a name says, nothing where it is none of the layout."""
+    """Returns the fields of a name; None if it is not a name of the layout."""
     for kind, pattern in _PATTERNS.items():
         match = pattern.fullmatch(name)
         if match is None:

@@ -57,14 +57,14 @@ class Pack:
     replaces: tuple[str, ...] = ()
     covers: tuple[tuple[bytes, int, int], ...] = ()
     notices: list[tuple[int, bytes]] = field(default_factory=list)
-    #: Versions that are not taken, and why; the others are.
+    #: Versions that are refused, with the reason. They do not affect the others.
     problems: dict[str, Exception] = field(default_factory=dict)
     #: The bytes of a root or of a part of a blob.
     content: bytes = b""
 
 
 def read_index(name: Name, size: int, tail: bytes, stores: Collection[bytes], header: Optional[bytes] = None) -> Optional[Index]:
-    """The index of a file of `size` bytes from its last ones; nothing where more of them are needed."""
+    """Returns the index of a file of `size` bytes from its last ones; None if more of them are needed."""
     if size > FILE_LIMIT[name.kind]:
         raise TooLarge(f"{size} bytes")
     if size < HEADER + TRAILER or tail[-8:] != END or len(tail) < TRAILER:
@@ -163,7 +163,7 @@ def _parse_index(name: Name, header: bytes, data: bytes, end: int, count: int, r
 
 
 def inflate(block: Block, data: bytes) -> bytes:
-    """The raw bytes of a block, from its header and stored bytes."""
+    """Returns the raw bytes of a block, from its header and stored bytes."""
     if len(data) != 9 + block.stored:
         raise NotThere("a block that is cut short")
     codec, stored, raw = struct.unpack_from("<BII", data)
@@ -186,7 +186,7 @@ def inflate(block: Block, data: bytes) -> bytes:
 
 
 def read_pack(name: str, data: bytes, stores: Collection[bytes], size: Optional[int] = None) -> Pack:
-    """A whole file of any kind."""
+    """Reads a whole file of any kind."""
     parsed = parse(name)
     if parsed is None:
         raise ValueError("no name of the layout")
@@ -240,7 +240,7 @@ def read_pack(name: str, data: bytes, stores: Collection[bytes], size: Optional[
 
 
 def read_services(pack: Pack, raws: list[bytes]) -> None:
-    """Everything but versions; `raws` by number of the block."""
+    """Reads all records except versions; `raws` by number of the block."""
     for place in pack.index.services:
         data = payload(place, raws[place.block])
         cursor = Cursor(data)
@@ -280,13 +280,13 @@ def read_services(pack: Pack, raws: list[bytes]) -> None:
 
 
 def replaced_bytes(name: Name) -> bytes:
-    """A name as *replaces* has it."""
+    """Returns a name as *replaces* contains it."""
     numbers = struct.pack("<I", name.last) if name.kind == LOG else struct.pack("<II", name.first, name.last)
     return bytes([name.kind]) + name.owner + numbers + name.id
 
 
 def read_root(name: str, data: bytes) -> tuple[bytes, str]:
-    """The store id and the layout of a root."""
+    """Returns the store id and the layout in a root."""
     pack = read_pack(name, data, [])
     if pack.index.name.kind != ROOT:
         raise Damaged("no root")

@@ -1,4 +1,4 @@
-"""What a reader concludes from listings and from the packs that it has read: docs/pack-format.md, section 7."""
+"""What a reader derives from listings and from the packs that it has read: docs/pack-format.md, section 7."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Ranges = list[tuple[bytes, int, int]]
 
 
 def covered(packs: Iterable[Pack]) -> Ranges:
-    """The numbers that the packs stand for, as ranges: what a pack says may be all numbers that there are."""
+    """Returns the numbers that the packs cover, as ranges."""
     ranges: Ranges = []
     for pack in packs:
         replaced = [name for name in map(parse, pack.replaces) if name is not None]
@@ -22,7 +22,7 @@ def covered(packs: Iterable[Pack]) -> Ranges:
 
 
 def done(numbers: Ranges) -> dict[bytes, int]:
-    """For each writer the largest n of which 1 to n are all covered."""
+    """Returns for each writer the largest n for which all of 1 to n are covered."""
     return {owner: last for owner, first, last in numbers if first == 1}
 
 
@@ -31,7 +31,7 @@ def _parsed(listing: Iterable[str], kind: int) -> dict[str, Name]:
 
 
 def gap(logs: Iterable[str], until: Mapping[bytes, int]) -> bool:
-    """Whether some number between `done` and the largest in log/ has no name there."""
+    """Returns whether log/ lacks a name for some number between `until` and the largest one."""
     listed: dict[bytes, set[int]] = {}
     for name in _parsed(logs, LOG).values():
         listed.setdefault(name.owner, set()).add(name.last)
@@ -39,7 +39,7 @@ def gap(logs: Iterable[str], until: Mapping[bytes, int]) -> bool:
 
 
 def unread(logs: Iterable[str], bases: Iterable[str], packs: Iterable[Pack]) -> list[str]:
-    """The names to read, smallest number first."""
+    """Returns the names to read, smallest number first."""
     packs = list(packs)
     read = {str(pack.index.name) for pack in packs} | {name for pack in packs for name in pack.replaces}
     found = {**_parsed(logs, LOG), **_parsed(bases, BASE)}

@@ -1,4 +1,4 @@
-"""Makes versions as packs hold them: records of the engine, from docs/format.md, with blobs where values are large."""
+"""Makes versions as packs contain them: records of the engine, from docs/format.md, with blobs for large values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .versions import Bases
 
 
 def varint(number: int) -> bytes:
-    """The shortest form."""
+    """Returns the shortest form."""
     out = b""
     while number > 127:
         out += bytes([number & 127 | 128])
@@ -25,7 +25,7 @@ def varint(number: int) -> bytes:
 
 
 def version_id(id: str) -> bytes:
-    """An id as records and indexes hold it."""
+    """Returns an id as records and indexes contain it."""
     digits = id.replace("-", "")
     if len(id) == 36 and id == id.upper() and [len(part) for part in id.split("-")] == [8, 4, 4, 4, 12]:
         try:
@@ -46,7 +46,7 @@ class Made:
 
 
 class Difference(NamedTuple):
-    """A value of `size` bytes as the stored bytes of its difference."""
+    """A value of `size` bytes that is stored as a difference."""
 
     size: int
     stored: bytes
@@ -54,7 +54,7 @@ class Difference(NamedTuple):
 
 
 def deflated(id: str, size: int, values: int) -> bytes:
-    """A record whose values are so many zeros each, deflated within it: writers make none, readers refuse it."""
+    """Returns a record with `values` values of zeros that are deflated within it: writers make none, readers refuse it."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     stored = packer.compress(bytes(size)) + packer.flush()
     digest = hashlib.sha256(bytes(size)).digest()
@@ -82,7 +82,7 @@ def record(
     blobs: Mapping[bytes, BlobReference] = {},
     differences: Mapping[bytes, Difference] = {},
 ) -> bytes:
-    """A record whose values are as they are; those of `blobs` lie elsewhere. At most 64 changes."""
+    """Returns a record with uncompressed values; those of `blobs` are in other files. At most 64 changes."""
     changes = sorted([*((key, 1) for key in [*inserts, *blobs]), *((key, 2) for key in differences), *((key, 3) for key in removes)])
     assert len(changes) <= 64
     entries = bodies = b""
@@ -124,7 +124,7 @@ def record(
 
 
 def reference(data: bytes, parts: Sequence[bytes]) -> BlobReference:
-    """How a version names what lies in blob files with these pack ids."""
+    """Returns the reference with which a version names data in blob files with these pack ids."""
     sha = hashlib.sha256(data).digest()
     return BlobReference(sha[:16], len(data), sha, tuple(parts))
 
@@ -134,7 +134,7 @@ def _reference_bytes(blob: BlobReference) -> bytes:
 
 
 def made(data: bytes, blobs: Sequence[BlobReference] = (), bases: Bases = {}, identity8: Optional[bytes] = None) -> Made:
-    """A version of form 0 from its record. `identity8`: what the index is to say, if not what the record is."""
+    """Returns a version of form 0 from its record. `identity8`: the digest in the index, if it is not to match the record."""
     version = engine.read_record(data)
     payload = b"\0" + varint(len(data)) + data + varint(len(blobs))
     payload += b"".join(_reference_bytes(blob) for blob in sorted(blobs, key=lambda blob: blob.digest))
@@ -142,11 +142,11 @@ def made(data: bytes, blobs: Sequence[BlobReference] = (), bases: Bases = {}, id
 
 
 def outside(version: Made, parts: Sequence[bytes]) -> Made:
-    """The same version in form 1: its form 0 lies in blob files with these pack ids."""
+    """Returns the same version in form 1: its form 0 is in blob files with these pack ids."""
     blob = reference(version.payload, parts)
     return Made(version.id, version.predecessors, version.identity8, b"\1" + _reference_bytes(blob))
 
 
 def simple(id: str, predecessors: Sequence[str] = (), value: Optional[bytes] = None) -> Made:
-    """A small version for tests."""
+    """Returns a small version for tests."""
     return made(record(id, predecessors, 1.5, {} if value is None else {b"key": value}))

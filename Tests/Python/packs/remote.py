@@ -1,16 +1,16 @@
-"""A model of a place that keeps files: listings that are behind, answers that are lost, uploads that are torn."""
+"""A model of a place with files: listings that lag, answers that are lost, uploads that are cut short."""
 
 from __future__ import annotations
 
 from random import Random
 from typing import Optional
 
-#: For how many steps a listing may be behind.
+#: By how many steps a listing may lag.
 STALE = 60
 
 
 class Lost(Exception):
-    """A request of which the outcome is not known."""
+    """A request with an unknown result."""
 
 
 class Remote:
@@ -35,7 +35,7 @@ class Remote:
             raise Lost("before")
 
     def list(self, directory: str) -> dict[str, int]:
-        """Names and sizes; new ones may be missing, deleted ones still there."""
+        """Returns names and sizes; new files may be missing, and deleted ones may still be listed."""
         self._step()
         prefix = f"pack1/{directory}"
         found = {}
@@ -48,7 +48,7 @@ class Remote:
         return found
 
     def get(self, name: str) -> Optional[bytes]:
-        """The bytes, or nothing."""
+        """Returns the bytes; None if there is no such file."""
         self._step()
         if name in self.files and self.clock - self.born[name] < STALE and self._chance(0.1):
             return None
@@ -56,7 +56,7 @@ class Remote:
         return data[: self.random.randrange(len(data) + 1)] if data is not None and self._chance(0.02) else data
 
     def put(self, name: str, data: bytes) -> None:
-        """Writes a file, wholly or not, and says so or not."""
+        """Writes a file, whole or in part, and reports success or not."""
         self._step()
         torn = self._chance(0.08)
         self.files[name] = data[: self.random.randrange(len(data))] if torn else data
@@ -65,7 +65,7 @@ class Remote:
             raise Lost("after")
 
     def delete(self, name: str) -> None:
-        """Removes a file; one that is not there is no error."""
+        """Deletes a file; it is no error if there is none."""
         self._step()
         data = self.files.pop(name, None)
         if data is not None:

@@ -14,7 +14,7 @@ MAGIC = b"LLVSPKS\n"
 
 
 def write(store: bytes, files: Iterable[File]) -> bytes:
-    """A stream of files, in this order: blobs before the pack that names them."""
+    """Returns a stream of files, in this order: blobs before the pack that names them."""
     out, ids = MAGIC + b"\1" + bytes(7) + store, []
     for name, data in files:
         parsed = parse(name)
@@ -25,7 +25,7 @@ def write(store: bytes, files: Iterable[File]) -> bytes:
 
 
 def read(data: bytes) -> Iterator[tuple[Name, bytes]]:
-    """The names and bytes of the files of a whole stream."""
+    """Yields the names and bytes of the files in a whole stream."""
     if data[:8] != MAGIC:
         raise reader.Damaged("no stream")
     if data[8] > 1:
@@ -46,7 +46,7 @@ def read(data: bytes) -> Iterator[tuple[Name, bytes]]:
 
 
 def packs(data: bytes) -> Iterator[tuple[reader.Pack, dict[tuple[bytes, int], reader.Pack]]]:
-    """Each pack, with the parts of the blobs that stand before it, by digest and number."""
+    """Yields each pack, with the parts of the blobs before it, by digest and number."""
     store, parts, link, number = data[16:32], {}, bytes(16), 0
     for name, file in read(data):
         pack = reader.read_pack(str(name), file, [store], len(file))
@@ -61,7 +61,7 @@ def packs(data: bytes) -> Iterator[tuple[reader.Pack, dict[tuple[bytes, int], re
 
 
 def content(blob: reader.BlobReference, parts: dict[tuple[bytes, int], reader.Pack]) -> bytes:
-    """The bytes of a blob."""
+    """Returns the bytes of a blob."""
     found: list[bytes] = []
     for number, id in enumerate(blob.parts):
         part: Optional[reader.Pack] = parts.get((blob.digest, number))

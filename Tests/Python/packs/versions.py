@@ -1,4 +1,4 @@
-"""Reads versions out of packs. Their records are read by `format_reader`."""
+"""Reads versions from packs. `format_reader` reads their records."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .basics import PART_SIZE, PARTS_LIMIT, VERSION, Cursor, Damaged, Newer, Too
 Bases = Mapping[str, engine.Version]
 
 
-#: The most bytes of the values of a version that are differences, and of those of a pack.
+#: The largest total of values of a version that are differences, in bytes, and of those of a pack.
 VERSION_DIFFERENCES, PACK_DIFFERENCES = 64 << 20, 4 << 30
 
 
 class Place(NamedTuple):
-    """Where a record is; `digest` is that of the version's identity."""
+    """The location of a record; `digest` is that of the version's identity."""
 
     type: int
     block: int
@@ -40,7 +40,7 @@ class BlobReference(NamedTuple):
 
 @dataclass
 class Version:
-    """A version as it lies in a pack: its record, or (form 1) the blob in which that is."""
+    """A version in a pack: its record, or (form 1) the blob that contains the record."""
 
     id: str
     identity8: bytes
@@ -50,7 +50,7 @@ class Version:
 
 
 def payload(place: Place, raw: bytes) -> bytes:
-    """What a record holds behind its type."""
+    """Returns the bytes of a record after its type."""
     cursor = Cursor(raw[place.offset : place.offset + place.length])
     if cursor.varint() != cursor.left or cursor.u8() != place.type:
         raise Damaged("a record that is not what the index says")
@@ -66,7 +66,7 @@ def _reference(cursor: Cursor, parts_limit: int) -> BlobReference:
 
 
 def read_version(id: str, place: Place, raw: bytes, bases: Bases = {}) -> Version:
-    """One version of a block."""
+    """Reads one version of a block."""
     data = payload(place, raw)
     if data[:1] == b"\1":
         cursor = Cursor(data[1:])
@@ -77,7 +77,7 @@ def read_version(id: str, place: Place, raw: bytes, bases: Bases = {}) -> Versio
 
 
 def read_form0(id: str, identity8: bytes, data: bytes, bases: Bases = {}) -> Version:
-    """A version of form 0, from a pack or out of a blob."""
+    """Reads a version of form 0, from a pack or from a blob."""
     cursor = Cursor(data)
     if cursor.u8() != 0:
         raise Damaged("no such form")
@@ -104,7 +104,7 @@ def read_form0(id: str, identity8: bytes, data: bytes, bases: Bases = {}) -> Ver
 
 
 def value(record: engine.Version, change: engine.Change, bases: Bases = {}) -> bytes:
-    """The bytes of an insert or update that is not a blob."""
+    """Returns the bytes of an insert or update that is not a blob."""
     expected, size = struct.unpack_from("<II", record.bodies, change.offset)
     stored = record.bodies[change.offset + 8 : change.offset + 8 + change.stored_size]
     field = change.stored_size | change.is_difference << 31
@@ -125,7 +125,7 @@ def value(record: engine.Version, change: engine.Change, bases: Bases = {}) -> b
 
 
 def _made(record: engine.Version, change: engine.Change, stored: bytes, bases: Bases) -> bytes:
-    """A value from its difference. It is kept, since others may stand on it."""
+    """Returns a value from its difference. It is cached, since it may be the base of others."""
     if change.id not in record.values:
         difference = value_differences.parse(stored, change.size)
         if stored[0] != 0:
@@ -142,7 +142,7 @@ def _made(record: engine.Version, change: engine.Change, stored: bytes, bases: B
 
 
 def identity(record: engine.Version, bases: Bases = {}) -> bytes:
-    """The identity digest of a version (format.md)."""
+    """Returns the identity digest of a version (format.md)."""
 
     def text(id: str) -> bytes:
         return struct.pack("<H", len(id)) + id.encode()
@@ -165,7 +165,7 @@ def identity(record: engine.Version, bases: Bases = {}) -> bytes:
 
 
 def join(reference: BlobReference, parts: list[bytes]) -> bytes:
-    """What the parts of a blob hold together; each is the content of a pack of kind blob."""
+    """Joins the parts of a blob; each is the content of a pack of kind blob."""
     data = b"".join(parts)
     sha = hashlib.sha256(data).digest()
     if any(len(part) != PART_SIZE for part in parts[:-1]) or len(data) != reference.size or sha != reference.sha256:

@@ -20,7 +20,7 @@ def file(
     versions: Sequence[tuple[Made, int, int, int]] = (), services: Sequence[tuple[int, int, int, int]] = (), seen: bytes = bytes(16),
     made: int = 0, flags: int = 0, deflate: bool = True,
 ) -> File:
-    """A file from the raw bytes of its blocks and the places (block, offset, length) of its records."""
+    """Returns a file from the raw bytes of its blocks and the locations (block, offset, length) of its records."""
     out = MAGIC + bytes([1, kind]) + bytes(6) + store + salt + writer + struct.pack("<II", last, first)
     assert len(out) == HEADER
     index = varint(len(blocks))
@@ -57,7 +57,7 @@ def pack(
     seen: Mapping[bytes, tuple[int, bytes]] = {}, replaces: Iterable[str] = (), covers: Iterable[tuple[bytes, int, int]] = (),
     notices: Iterable[tuple[int, bytes]] = (), made: int = 0, deflate: bool = True,
 ) -> File:
-    """A log or base pack."""
+    """Returns a log or base pack."""
     blocks: list[bytearray] = []
     places = []
     services = []
@@ -90,7 +90,7 @@ def pack(
 
 
 def joined(ranges: Iterable[tuple[bytes, int, int]]) -> list[tuple[bytes, int, int]]:
-    """Ranges of numbers, sorted, with those that touch made one."""
+    """Returns ranges of numbers, sorted, with adjacent ones joined."""
     result: list[tuple[bytes, int, int]] = []
     for writer, first, last in sorted(ranges):
         if result and result[-1][0] == writer and result[-1][2] + 1 >= first:
@@ -101,7 +101,7 @@ def joined(ranges: Iterable[tuple[bytes, int, int]]) -> list[tuple[bytes, int, i
 
 
 def blob_part(store: bytes, salt: bytes, writer: bytes, digest: bytes, part: int, data: bytes) -> File:
-    """One part of a blob."""
+    """Returns one part of a blob."""
     blocks = [data[at : at + BLOCK_LIMIT] for at in range(0, len(data), BLOCK_LIMIT)]
     return file(BLOB, store, salt, writer, part, part, blocks, link=digest)
 
@@ -109,6 +109,6 @@ def blob_part(store: bytes, salt: bytes, writer: bytes, digest: bytes, part: int
 def root(
     store: bytes, salt: bytes, writer: bytes, layout: str = "packed", made: Optional[str] = None, more: Mapping[str, object] = {}
 ) -> File:
-    """The root of a remote that is not encrypted. `more`: members besides."""
+    """Returns the root of a remote that is not encrypted. `more`: further members."""
     text = {"format": 1, "store": encode(store), "layout": layout, "encrypted": False, "made": made or "2026-11-22T20:00:00Z", **more}
     return file(ROOT, store, salt, writer, 0, 0, [json.dumps(text, separators=(",", ":")).encode()])

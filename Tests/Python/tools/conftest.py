@@ -1,4 +1,4 @@
-"""Runs the command within the test, and as a program of its own."""
+"""Runs the command within the test, and as a separate program."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from llvs.tools import command
 
 
 class Done(NamedTuple):
-    """What a run of the command left."""
+    """The result of a run of the command."""
 
     code: int
     out: str
@@ -23,18 +23,18 @@ class Done(NamedTuple):
 
     @property
     def json(self) -> Any:
-        """The JSON document that it printed."""
+        """Returns the JSON document that it printed."""
         return json.loads(self.out)
 
     @property
     def json_lines(self) -> list[Any]:
-        """The JSON texts that it printed, one in each line."""
+        """Returns the JSON texts that it printed, one in each line."""
         return [json.loads(line) for line in self.out.splitlines()]
 
 
 Run = Callable[..., Done]
 
-#: Surroundings that are the same everywhere.
+#: An environment that is the same everywhere.
 SURROUNDINGS = {"TZ": "UTC", "LC_ALL": "C.UTF-8", "LLVS_DEVICE": "tests"}
 
 
@@ -52,7 +52,7 @@ def llvs_run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
         found = command.run(arguments)
         done = Done(found, *capsys.readouterr())
         assert code is None or found == code, done
-        # One sentence, never a traceback.
+        # Errors are one sentence, never a traceback.
         assert "Traceback" not in done.err, done.err
         return done
 
@@ -60,7 +60,7 @@ def llvs_run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 
 
 def program(*arguments: str, around: Sequence[str] = (), **options: Any) -> "subprocess.CompletedProcess[bytes]":
-    """Runs the command as a program; around: another one, that runs it."""
+    """Runs the command as a program; around: another program that runs it."""
     surroundings = {**os.environ, **SURROUNDINGS, **options.pop("env", {})}
     command = [*around, sys.executable, "-m", "llvs.tools", *arguments]
     return subprocess.run(command, env=surroundings, timeout=300, check=False, **options)

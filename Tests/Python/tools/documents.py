@@ -1,10 +1,9 @@
-"""Runs the examples of docs/command.md and compares what they print.
+"""Runs the examples of docs/command.md and compares their output.
 
-    python Tests/Python/tools/documents.py --write      writes what they print now into the document
+    python Tests/Python/tools/documents.py --write      writes the present output into the document
 
-A block marked `console` holds commands, each behind "$ ", and what they print, both streams. All blocks run one after another in one
-folder.
-Where "..." stands in what is printed, anything may be.
+A block marked `console` has commands, each after "$ ", and their output, both streams. All blocks run one after another in one folder.
+"..." in the output stands for any text.
 """
 
 from __future__ import annotations
@@ -21,19 +20,19 @@ ROOT = Path(__file__).resolve().parents[3]
 DOCUMENT = ROOT / "docs" / "command.md"
 _block = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
-#: What the document says the surroundings are.
+#: The environment that the document describes.
 SURROUNDINGS = {"TZ": "UTC", "LC_ALL": "C.UTF-8", "LLVS_DEVICE": "docs", "PAGER": "cat", "COLUMNS": "100"}
 
 
 class Example(NamedTuple):
-    """A command, and what it is said to print."""
+    """A command, and its output in the document."""
 
     command: str
     printed: str
 
 
 def examples(block: str) -> Iterator[Example]:
-    """The commands of a block."""
+    """Yields the commands of a block."""
     for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
         command, _, printed = part.partition("\n")
         while command.endswith("\\"):
@@ -43,12 +42,12 @@ def examples(block: str) -> Iterator[Example]:
 
 
 def blocks(text: str) -> list[str]:
-    """The blocks of a document."""
+    """Returns the blocks of a document."""
     return _block.findall(text)
 
 
 def is_as_said(printed: str, said: str) -> bool:
-    """Whether what was printed is what is said, "..." being anything."""
+    """Returns whether the output is that of the document, in which "..." stands for any text."""
     pattern = ".*?".join(map(re.escape, said.split("...")))
     return re.fullmatch(pattern, printed, re.DOTALL) is not None
 
@@ -69,7 +68,7 @@ class Folder:
             self._environment.pop(name, None)
 
     def run(self, command: str) -> str:
-        """What a command prints."""
+        """Returns the output of a command."""
         done = subprocess.run(
             ["bash", "-c", command], cwd=self.work, env=self._environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, timeout=300, check=False,
@@ -78,7 +77,7 @@ class Folder:
 
 
 def main() -> None:
-    """Writes the document anew."""
+    """Rewrites the document."""
     text = DOCUMENT.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as directory:
         folder = Folder(Path(directory))

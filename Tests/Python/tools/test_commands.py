@@ -1,4 +1,4 @@
-"""What the commands that look and save do, and the shapes of their JSON."""
+"""Commands that read and save, and the members of their JSON."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_saving(notes: Run, tmp_path: Path) -> None:
     assert '"@" names no file' in notes("set", "x", "@", code=2).err
     assert '"@-" is given twice' in notes("set", "x", "@-", "y", "@-", code=2).err
     assert '"__llvs_undo" is of the library' in notes("set", "x=1", "--meta", "__llvs_undo=1", code=2).err
-    # What metadata cannot hold as a number is text.
+    # A number that metadata cannot represent is stored as text.
     assert notes("set", "n=1", "--meta", "a=NaN", "--meta", "b=-1e999", "--json").json["metadata"] == {
         "__llvs_device": "tests", "a": "NaN", "b": "-1e999"
     }
@@ -165,7 +165,7 @@ def test_wrong_uses(notes: Run) -> None:
     for group in ((), ("remote",), ("snapshot",)):
         # The beginning of a command is answered with its help, which is no error message.
         assert notes(*group, code=2).err.startswith("Usage: llvs")
-    # What somebody gave that is very long is not told whole, but what to do is.
+    # Very long input is not repeated in full, but the end of the sentence, which says what to do, is.
     said = notes("show", "A" * 100_000, code=2).err
     assert len(said) < 2000 and said.endswith('"llvs log" shows ids, and "llvs branch" the branches\n')
     for filter in (["--value", "nope"], ["--branch", "nope"], ["--prefix", "nope"], ["@.."]):

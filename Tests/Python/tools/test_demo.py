@@ -1,4 +1,4 @@
-"""The store to look at: the same wherever it is made, and with all in it that there is to look at."""
+"""The example store: it is the same wherever it is made, and contains everything that the tools can show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What differs inside values: shared by the command and the inspector."""
+"""Differences inside values, which the command and the inspector share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/command.md: what its examples print, and that it knows of all commands."""
+"""docs/command.md: the output of its examples, and that it lists all commands."""
 
 from __future__ import annotations
 

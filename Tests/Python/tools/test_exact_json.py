@@ -1,4 +1,4 @@
-"""JSON is shown, compared and written without a digit being lost, and what is no JSON is text."""
+"""JSON is shown, compared and written without losing a digit, and other bytes are text."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_numbers_in_what_the_command_prints(llvs_run: Run, tmp_path: Path) -> No
     assert deep in llvs_run("export").out and deep in llvs_run("blame", "deep").out
     assert "    1.00,\n" in "".join(f"{row}\n" for row in values.rows(EXACT.encode()))
     assert '"a": 1e400,\n' in llvs_run("get", "doc", "--json").out
-    # Where nothing but the writing of a number differs, that is told.
+    # If only the spelling of a number differs, that is reported.
     assert llvs_run("diff").out.split("\n")[1:] in (["  /b/0: 1.00 → 1.0", ""], ["  /b/0: 1.00 -> 1.0", ""])
     assert '"old": 1.00, "new": 1.0}' in llvs_run("diff", "--json").out
     assert "12345678901234567890.10]\n" in llvs_run("blame", "doc").out

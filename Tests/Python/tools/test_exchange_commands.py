@@ -1,4 +1,4 @@
-"""Exchanging, syncing and watching through folders, and the places that are kept by name."""
+"""Exchanging, syncing and watching through folders, and places that are stored by name."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_remotes(two: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "dav: " in two("-s", "a.llvs", "remote", "check", code=4).out
     assert "already" in two("-s", "a.llvs", "remote", "add", "all", "x", code=2).err
     assert "holds no user and no password" in two("-s", "a.llvs", "remote", "add", "s", "https+webdav://a:b@c/", code=2).err
-    # Where nothing can be remembered of it, nothing is kept.
+    # If the record of the remote cannot be written, nothing is stored.
     Path("file").write_text("")
     with monkeypatch.context() as elsewhere:
         elsewhere.setenv("XDG_STATE_HOME", str(Path("file").absolute()))
@@ -122,7 +122,7 @@ def test_remotes(two: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_remotes_that_came_with_a_store(two: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They get nothing before somebody says that they are known: neither the store nor a password."""
+    """They get nothing before the user trusts them: neither the store nor a password."""
     asked: list[object] = []
     monkeypatch.setattr(remotes._Asking, "__call__", lambda *given: asked.append(given))
     two("-s", "a.llvs", "remote", "add", "all", "shared")
@@ -136,7 +136,7 @@ def test_remotes_that_came_with_a_store(two: Run, monkeypatch: pytest.MonkeyPatc
     assert not asked and not Path("elsewhere").exists()
     assert two("-s", "a.llvs", "remote", "trust", "all").out.startswith("all is trusted: proxy http://127.0.0.1:9, url ")
     assert "was not added" not in two("-s", "a.llvs", "push", "all", code=None).err
-    # What is trusted is this one in this place: not another with its name, and not a copy of the store.
+    # Only this remote in this store is trusted: not another one with its name, and not a copy of the store.
     kept.write_text(json.dumps({"remotes": {"all": {**strange, "ca_file": "other.pem"}}}))
     assert "ca_file other.pem" in two("-s", "a.llvs", "push", "all", code=2).err
     kept.write_text(json.dumps({"remotes": {"all": strange}}))
@@ -239,7 +239,7 @@ def test_an_encrypted_place(two: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     two("-s", "a.llvs", "set", "z=3")
     assert two("-s", "a.llvs", "remote", "retire", "all").out == "all: 1 version sent, and no more is to come\n"
     assert "answers" in two("-s", "a.llvs", "remote", "check").out
-    # What follows is sent as another; keys are made anew when that is asked for.
+    # Later versions are sent under another writer number; new keys are only made on request.
     ended = {path.name[:13] for path in Path("shared/pack1/log").iterdir()}
     rings = set(Path("shared/pack1/keys").glob("ring-*"))
     two("-s", "a.llvs", "set", "z=4")
@@ -249,7 +249,7 @@ def test_an_encrypted_place(two: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(Path("shared/pack1/keys").glob("ring-*")) == rings
     two("-s", "a.llvs", "remote", "rekey", "--renew", "all")
     assert rings < set(Path("shared/pack1/keys").glob("ring-*"))
-    # Whoever changes the list has nothing sent in clear.
+    # An attacker who changes the list does not make the command send anything unencrypted.
     kept = Path("a.llvs/remotes.json")
     assert "SECRET" not in kept.read_text()
     changed = json.loads(kept.read_text())

@@ -1,4 +1,4 @@
-"""What surrounds the command goes wrong: each gives one sentence, and the exit code of its kind."""
+"""Failures of the command's environment: each gives one sentence, and the exit code of its kind."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_values_on_a_terminal_are_not_raw(store: Path) -> None:
 
 
 def in_terminal(store: Path, *arguments: str, columns: int = 80, env: dict[str, str] = {}) -> str:
-    """What the command shows on a terminal of some columns."""
+    """Returns the output of the command on a terminal with a number of columns."""
     import pty
     import struct
     import termios
@@ -241,7 +241,7 @@ def test_damage_is_told_to_whoever_looks(store: Path) -> None:
 def test_a_store_without_versions(llvs_run: Run) -> None:
     llvs_run("init", "new.llvs")
     assert "no version yet" in llvs_run("log").err and "none yet" in llvs_run("status").out
-    # What asks for "@" is answered with what to do; what lists has nothing to list.
+    # Commands that need "@" say what to do; commands that list have nothing to list.
     for command, code in {
         "ls": 0, "log --json": 0, "ls --json": 0, "branch": 0, "conflicts": 0, "verify": 0, "compact": 0, "get x": 1, "history x": 1,
         "undo": 1, "redo": 1, "show": 2, "diff": 2, "explain": 2, "blame x": 2, "export": 2, "revert @": 2, "merge abcd": 2,
@@ -260,7 +260,7 @@ def test_a_store_that_another_program_has(store: Path, llvs_run: Run) -> None:
         llvs_run("-s", str(store), "--coordinator", "mine", "set", "x=1")
 
 
-#: What only looks, and what writes.
+#: Commands that only read, and commands that write.
 LOOKING = (
     "log -n 1", "log --graph --oneline", "status", "show", "ls -l", "get json", "history json", "blame json", "diff", "branch", "conflicts",
     "explain", "verify", "export", "merge 'branch:dr\x1b[31maft' --dry-run", "remote list",
@@ -296,7 +296,7 @@ def test_a_store_that_may_only_be_read(store: Path, tmp_path: Path, kind: str) -
             os.chmod(folder, 0o500)
     elif subprocess.run(["unshare", "-U", "-r", "-m", "true"], stderr=subprocess.DEVNULL, check=False).returncode:
         pytest.skip("this system lets nobody make a name space of mounts")
-    # What a disk refuses is told as what another user's folders refuse: a few commands show it.
+    # Errors of a disk are reported like those of another user's folders: a few commands show it.
     every = sample(2 if kind == "of others" else 8, 1)
     try:
         for command in LOOKING[::every]:

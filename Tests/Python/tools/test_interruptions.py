@@ -1,4 +1,4 @@
-"""Ctrl-C, whenever it comes: one sentence or none, never a traceback, and the store whole."""
+"""Ctrl-C at any moment: the command prints one sentence or none, never a traceback, and the store stays whole."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from waiting import GUARD
 
 from .conftest import SURROUNDINGS, Run, program
 
-#: Starts the command as its script does, and tells by a byte when the command looks after Ctrl-C: what is before is Python's own.
-#: If asked to, it then waits for that.
+#: Starts the command as its script does, and reports by a byte when the command handles Ctrl-C: before that, Python does.
+#: If requested, it then waits for Ctrl-C.
 START = """
 import os, signal, sys
 from llvs.tools.__main__ import main
@@ -57,7 +57,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def interrupted(arguments: list[str], seconds: float, cwd: Path) -> tuple[int, bytes]:
-    """The exit code and what was said, of a command that gets Ctrl-C so long after its beginning; after no time: before it goes on."""
+    """Returns the exit code and the message of a command that gets Ctrl-C after a time; with 0, before it continues."""
     read, write = os.pipe()
     running = subprocess.Popen(
         [sys.executable, "-c", START.format(write, not seconds), *arguments],
@@ -84,13 +84,13 @@ def test_at_any_time(store: Path, tmp_path: Path, arguments: str) -> None:
     whole = program("-s", str(store), *arguments.split(), cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     took = time.monotonic() - begun
     assert whole.returncode == 0
-    # Before it goes on, and by turns early and late.
+    # Before it continues, and early and late in turn.
     for step in sample([0, 8 if len(arguments) % 2 else 3], range(12)):
         code, said = interrupted(["-s", str(store), *arguments.split()], took * step / 11, tmp_path)
         codes.add(code)
         # While nothing is imported and after all is done, the system ends it, as it ends other programs; a shell says 130 of that as well.
         assert code in (0, 130, -signal.SIGINT), (step, code, said)
-        # A line's end comes before the sentence: on a terminal it stands behind the ^C. An export may have told of its end before.
+        # A line end precedes the sentence, because a terminal shows ^C before it. An export may have reported its end before.
         lines = [line for line in said.splitlines() if line]
         assert b"Traceback" not in said and len(lines) - any(b" written to x.tar" in line for line in lines) <= 1, (step, code, said)
         assert code != 130 or said.strip().endswith(STOPPED), (step, code, said)

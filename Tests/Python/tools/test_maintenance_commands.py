@@ -78,7 +78,7 @@ def test_snapshots_and_compaction(notes: Run) -> None:
 
 
 def test_import(llvs_run: Run) -> None:
-    """What is no store of anybody is refused in one sentence; the import itself has tests of its own (test_import.py)."""
+    """A folder that is no store is refused in one sentence; the import itself has tests of its own (test_import.py)."""
     llvs_run("init", "new.llvs")
     assert llvs_run("-s", "new.llvs", "import", "nowhere", code=3).err.count("\n") == 1
 

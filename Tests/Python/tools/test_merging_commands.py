@@ -1,4 +1,4 @@
-"""Merging, explaining, undoing and blaming, on the store to look at."""
+"""Merging, explaining, undoing and blaming, on the example store."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def book(llvs_run: Run, tmp_path: Path) -> Run:
 
 
 def phones_head(book: Run) -> str:
-    """What the phone saved while it was away."""
+    """Returns the last save of the phone while it was offline."""
     found = book("log", "--json", "--since", "2026-10-31 10:50").json_lines
     return str(next(version["id"] for version in found if version["metadata"].get("device") == "phone"))
 
@@ -93,7 +93,7 @@ def test_undo_redo_and_revert(book: Run) -> None:
     assert list(redone) == ["version", "undone", "superseded", "versions", "description"] and redone["undone"] == ["a"]
     assert book("get", "a").out == "2"
     assert 'no undo of "tests"' in book("redo", code=1).err
-    # Of another device nothing is undone.
+    # Saves of other devices are not undone.
     assert 'no save of "other"' in book("--device", "other", "undo", code=1).err
     saved = book("set", "b=1", "c=1", "--json").json["id"]
     book("set", "c=2")

@@ -1,4 +1,4 @@
-"""What others wrote is printed in one module, which escapes it: no name, text or message of theirs does anything to a terminal."""
+"""One module prints all text of other devices, and escapes it: no name, text or message affects a terminal."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ STYLES = re.compile("\x1b\\[(?:0|1|2|9|3[1-6])m")
 
 
 def harmful(shown: str) -> list[str]:
-    """What of the command's output would do something to a terminal."""
+    """Returns the characters of the command's output that would affect a terminal."""
     return re.findall(".{0,30}[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069].{0,30}", STYLES.sub("", shown))
 
 
@@ -72,11 +72,11 @@ def test_styled_text_is_printed_as_it_is_and_all_else_is_escaped(
 
 #: Functions that print.
 _PRINTING = re.compile(r"print|click\.(echo|secho|style|prompt|confirm|echo_via_pager)|sys\.std(out|err)\.write|traceback\.print_\w+")
-#: What prints beside `output`: what is not others' text, or is escaped right there.
+#: Places that print without `output`: their text is not from others, or is escaped there.
 PRINTING_ELSEWHERE = [
     "inspector/__main__.py: print(escape.line(str(problem)), file=sys.stderr)",
     "inspector/serving.py: print(escape.line(line), flush=True)",
-    # Where click is not installed.
+    # Used if click is not installed.
     "tools/__main__.py: sys.stderr.write(f'llvs: the command needs the package click, which is not installed: {HOW_TO_INSTALL}\\n')",
     "tools/command.py: click.echo(f'llvs {llvs.__version__}, library {llvs.library_version()}')",
     # A picture, in Base64.
@@ -89,7 +89,7 @@ def _printing(path: Path) -> Iterator[str]:
         if not isinstance(node, ast.Call):
             continue
         called = ast.unparse(node.func)
-        # What is said to be styled is not escaped, so that is for `output` to say: `Styled(text)` or `map(Styled, texts)`.
+        # Styled text is not escaped, so only `output` may make it: `Styled(text)` or `map(Styled, texts)`.
         is_styling = called == "Styled" or any(isinstance(given, ast.Name) and given.id == "Styled" for given in node.args)
         if _PRINTING.fullmatch(called) or is_styling and called != "isinstance":
             yield ast.unparse(node)
@@ -160,7 +160,7 @@ def test_nothing_that_others_wrote_reaches_a_terminal_raw(store: Path, llvs_run:
     for id in ids:
         runs += [[*command.split(), id] for command in ("get --hex", "get --json", "history", "history --json", "blame", "log --value")]
         runs += [["blame", "--json", id], ["get", id + EVIL]]
-    # What was given is told as well, and may have been copied from somewhere.
+    # Input is repeated in messages, and may have been copied from anywhere.
     runs += [[*command.split(), EVIL] for command in ("show", "set", "rm", "log --since", "", "completion", "remote trust", "-s")]
     runs += [["show", f"b{EVIL[:20]}"], ["set", f"{EVIL}={EVIL}", "-m", EVIL], ["inspect", f"/nope/{EVIL}"], ["init", str(store)]]
     runs += [[*command.split(), evil] for command in ("push", "remote members", "remote trust", "remote check", "remote remove")]

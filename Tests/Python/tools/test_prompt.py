@@ -27,14 +27,14 @@ def notes(tmp_path: Path) -> Path:
     return path
 
 
-#: What bash would put into the line as it is, and then read as more than one word, or as a command.
+#: Names that bash would insert unchanged, and then read as more than one word, or as a command.
 HOSTILE = [
     "a;reboot", "$(reboot)", "`reboot`", "a b", "*", "a&reboot", "a|reboot", "a>reboot", "a'", 'a"', "a\\b", "!reboot", "{a,b}", "a\nb",
 ]
 
 
 def completed(store: Path, *words: str) -> list[str]:
-    """What bash would be offered."""
+    """Returns the completions for bash."""
     line = ["llvs", "-s", str(store), *words]
     env = {"_LLVS_COMPLETE": "bash_complete", "COMP_WORDS": " ".join(line), "COMP_CWORD": str(len(line) - 1)}
     done = program(env=env, stdout=subprocess.PIPE)
@@ -142,7 +142,7 @@ def test_manual_pages(llvs_run: Run, tmp_path: Path) -> None:
     names = {path.name for path in (tmp_path / "pages").iterdir()}
     assert names >= {"llvs.1", "llvs-remote-add.1", *(f"llvs-{name}.1" for name in command.COMMANDS)}
     text = (tmp_path / "pages" / "llvs-log.1").read_text()
-    # An argument has nothing to tell beside its place in the synopsis.
+    # An argument has no description beside its place in the synopsis.
     assert "A..B" not in text.partition(".SH OPTIONS")[2]
     assert text.startswith('.TH "LLVS-LOG" "1"') and ".SH SYNOPSIS" in text and ".B \\-\\-graph" in text
     assert not [row for row in text.splitlines() if row.startswith(".") and row.split()[0] not in (".TH", ".SH", ".B", ".PP", ".TP")]

@@ -1,4 +1,4 @@
-"""What is shown and asked on a terminal: progress, and a password."""
+"""Output and questions on a terminal: progress, and a password."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Terminal:
             while select.select([self._ours], [], [], 300)[0] and (data := os.read(self._ours, 65536)):
                 self.shown += data
         except OSError:
-            pass  # how Linux tells that nobody has the terminal any more
+            pass  # the error with which Linux reports that no program has the terminal any more
         out = b""
         if self.running.stdout is not None:
             with self.running.stdout as output:
@@ -117,7 +117,7 @@ def test_pictures_where_the_terminal_can(tmp_path: Path, surroundings: dict[str,
 
 @pytest.fixture
 def server() -> Iterator[tuple[str, list[str], threading.Event]]:
-    """A server that asks for a password, and what it was given; whoever knows it is told that it may not."""
+    """A server that asks for a password, and records it; the user that it knows has no permission."""
     given: list[str] = []
     was_given = threading.Event()
 
@@ -176,7 +176,7 @@ def test_a_password_that_is_refused_is_asked_for_once(tmp_path: Path, server: tu
     code, _ = terminal.end()
     assert code == 4 and set(given) == {"ada:wrong"} and terminal.shown.count(b"Password at ") == 1
     assert b"wrong" not in terminal.shown.replace(b"wrongly", b"")
-    # Where nobody sits, nobody is asked.
+    # Without a user at a terminal nothing is asked.
     done = program("-s", str(tmp_path / "a.llvs"), "pull", place, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert done.returncode == 4 and b"Password at" not in done.stderr
     # It is the other side that refuses, not the store; so it is with each command that asks it.

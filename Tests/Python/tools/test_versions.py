@@ -1,4 +1,4 @@
-"""Names of versions, as a table: what each stands for, and what is said of those that stand for nothing."""
+"""Names of versions, as a table: the version of each, and the error for names without a version."""
 
 from __future__ import annotations
 

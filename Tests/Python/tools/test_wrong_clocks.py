@@ -1,4 +1,4 @@
-"""What the command shows of versions after one that was saved by a clock ten years ahead."""
+"""The command with versions after one that was saved by a clock ten years ahead."""
 
 import time
 from pathlib import Path

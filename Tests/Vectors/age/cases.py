@@ -1,9 +1,9 @@
-"""Files of age, good and bad: each with what the engine is to say of it, and what the tool `age` says.
+"""Files of age, good and bad: each with the expected answer of the engine, and that of the tool `age`.
 
     python3 cases.py <folder>     writes each case as a file, and cases.json
 
-The kinds of mistakes are those of C2SP's vectors for age (CCTV); the bytes are made here, by model.py. `age` is "ok" or "fail"; it differs
-from `expect` where the engine has bounds of its own.
+The kinds of mistakes are those of C2SP's vectors for age (CCTV); model.py makes the bytes. `age` is "ok" or "fail"; it differs from
+`expect` if the engine has bounds of its own.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ for name, work, expect in [
 case("passphrase_work_10", "too_large", file(m.scrypt_stanza(KEY, PASS, SALT, 10)), passphrase=PASS, age="ok")
 case("passphrase_work_19", "too_large", file(secret.replace(b" 14\n", b" 19\n")), passphrase=PASS)
 
-# What follows the header.
+# After the header.
 head = m.header(KEY, mine)
 
 

@@ -1,5 +1,5 @@
-"""The age format, version 1, with nothing but Python's standard library: an implementation apart from the engine's, slow and readable,
-that can also write what no honest writer writes. Source: age-encryption.org/v1 (C2SP), RFC 7748, RFC 8439."""
+"""The age format, version 1, with only Python's standard library: an implementation that is independent of the engine's, slow and readable.
+It can also write files that no honest writer writes. Source: age-encryption.org/v1 (C2SP), RFC 7748, RFC 8439."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def poly1305(key: bytes, message: bytes) -> bytes:
 
 
 def seal(key: bytes, nonce: bytes, plain: bytes) -> bytes:
-    """ChaCha20-Poly1305 without further data."""
+    """ChaCha20-Poly1305 without additional data."""
     once = chacha20(key, nonce, bytes(64), 0)[:32]
     sealed = chacha20(key, nonce, plain, 1)
     padded = sealed + bytes(-len(sealed) % 16) + struct.pack("<QQ", 0, len(sealed))
@@ -102,7 +102,7 @@ def b64(data: bytes) -> bytes:
 
 
 def body(data: bytes) -> bytes:
-    """The lines of a stanza's body, the last of which is shorter than 64 characters."""
+    """Returns the lines of a stanza's body, the last of which is shorter than 64 characters."""
     text = b64(data)
     lines = [text[i : i + 64] for i in range(0, len(text), 64)]
     if len(text) % 64 == 0:
@@ -140,6 +140,6 @@ def payload(file_key: bytes, nonce: bytes, segments: list[tuple[bytes, bool]], f
 
 
 def cut(plain: bytes) -> list[tuple[bytes, bool]]:
-    """The segments of an honest writer."""
+    """Returns the segments as an honest writer makes them."""
     pieces = [plain[i : i + SEGMENT] for i in range(0, len(plain), SEGMENT)] or [b""]
     return [(piece, i == len(pieces) - 1) for i, piece in enumerate(pieces)]

@@ -1,4 +1,4 @@
-"""Runs a program that asks for a passphrase on its terminal, and answers each time with the first argument.
+"""Runs a program that asks for a passphrase on its terminal, and gives the first argument as each answer.
 
     python3 with_passphrase.py <passphrase> age -d -o <file> <file>
 """

@@ -1,10 +1,10 @@
-"""Writes caps.json: what merging inside values must give at its caps, by the model in Tests/Python/documents.
+"""Writes caps.json: the results of merging inside values at its caps, by the model in Tests/Python/documents.
 
-    caps.py          writes the file anew
-    caps.py --check  says whether it is what the model gives now (the two of 2^26 steps take the model some minutes)
+    caps.py          rewrites the file
+    caps.py --check  checks that the model gives it (the two cases of 2^26 steps take the model some minutes)
 
-The values are large, so they are described: a text is a list of strings and of repetitions. `{"times": n, "of": [...]}` is n times what is
-in it, with the number of the repetition, from 0 on, for each `#` of the strings right in it. Of what comes out there is SHA-256.
+The values are large, so they are described: a text is a list of strings and of repetitions. `{"times": n, "of": [...]}` is n times its
+content; in strings directly inside, each `#` is the number of the repetition, from 0 on. Results are given as SHA-256.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def times(count: int, *of: Any) -> dict[str, Any]:
 
 
 def written(text: Optional[Text]) -> Optional[str]:
-    """The text that is described."""
+    """Returns the text that is described."""
     return None if text is None else "".join(_parts(text, None))
 
 
@@ -44,12 +44,12 @@ def _parts(text: Text, number: Optional[int]) -> Iterator[str]:
 
 
 def gaps(count: int, word: str, *last: Any) -> Text:
-    """Stretches without a line that is there once, of 511 pairs of lines: to replace each second line takes 1,022 edits, 523,776 steps."""
+    """Returns ranges of 511 pairs of lines without a unique line: to replace each second line takes 1,022 edits, 523,776 steps."""
     return [times(count, "n#\n", times(511, f"a\n{word}\n")), *last]
 
 
 def deep(value: int, padding: int = 0) -> Text:
-    """An object in an object, each of whose members differs from those of the other sides."""
+    """Returns nested objects, each with members that differ from those of the other sides."""
     extra = ['"y":"', times(padding, "q"), '",'] if padding else []
     return ['{"', times(1_000, "p"), '":{', times(1_093, f'"m#":{value},'), *extra, '"z":0}}']
 
@@ -60,7 +60,7 @@ def members(value: str, padding: int) -> Text:
 
 
 def standing(size: int, padding: int) -> tuple[Any, Text, Text, Text]:
-    """Rules by which something long is written for each of many objects, and base, newer and older."""
+    """Returns rules by which something long is written for each of many objects, and base, newer and older."""
     return {"/*/a": {"absent": "s" * size}}, members('{"a":"1"}', padding), members("{}", padding), members('{"a":"2","b":0}', padding)
 
 
@@ -85,7 +85,7 @@ CASES: list[tuple[str, Any, Text, Text, Text, bool]] = [
 
 
 def vector(name: str, rules: Any, base: Text, newer: Text, older: Text, is_slow: bool) -> dict[str, Any]:
-    """One, with what the model gives."""
+    """Returns a vector with the model's result."""
     schema = json.dumps({"merge": 1, "ids": {"": "bytes", "a": rules}}, separators=(",", ":"))
     texts = [(written(text) or "").encode() for text in (base, newer, older)]
     merged = m.merge_values(*texts, r.parse_schema(schema.encode()).rules("a"))
@@ -98,7 +98,7 @@ def vector(name: str, rules: Any, base: Text, newer: Text, older: Text, is_slow:
 
 
 def text(before: dict[str, Any] = {}) -> str:
-    """The file's text. Slow ones of it are taken from what is given, by their names, as far as they are there and described alike."""
+    """Returns the file's text. Slow vectors are copied from the given text, by name, if their descriptions are equal there."""
     vectors = []
     for case in CASES:
         known = before.get(case[0]) if case[5] else None

@@ -1,10 +1,10 @@
-"""Writes vectors.json: what merging inside values must give, by the model in Tests/Python/documents.
+"""Writes vectors.json: the results of merging inside values, by the model in Tests/Python/documents.
 
-    generate.py        writes the file anew
-    generate.py --check  says whether it is what the model gives now
+    generate.py        rewrites the file
+    generate.py --check  checks that the model gives it
 
-Cases have names; those of the pitfalls begin with their number. What a case must give is not looked up here: where the specification
-says it, the tests of the model hold it (Tests/Python/test_documents_model.py).
+Cases have names; those of the pitfalls begin with their number. Expected results are not written here: for cases whose result is in the
+specification, the tests of the model check it (Tests/Python/test_documents_model.py).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from documents import json_model as j  # noqa: E402
 from documents import merge as m  # noqa: E402
 from documents import rules as r  # noqa: E402
 
-#: name, rules for the value, base, newer, older. Texts as they are; other values as JSON; None is absent.
+#: name, rules for the value, base, newer, older. Texts are given directly, other values as JSON; None is absent.
 Case = tuple[str, Any, Any, Any, Any]
 
 FROZEN: list[Case] = [
@@ -152,7 +152,7 @@ OF_SEVERAL_FORMS: list[Case] = [
      {"v": 1, "a": 1}, {"v": 3, "a": 2}, {"v": 2, "b": 3}),
     ("forms: without renames, a text of the older side comes last", {"/t": "text", **LATER_IS_NEWER}, {"v": 1, "t": "a"},
      {"v": 1, "t": "a b"}, {"v": 2, "t": "a c"}),
-    # Once ended the process: an element that was left of a run was looked for by a class that it has not.
+    # This once ended the process: a remaining element of a run was searched by a class that it lacks.
     ("list: one element is left of what all have in common", "auto",
      [5, 5, 4, 3, 4, 1, 1, 1, 2, 4, 1, 5, 2, 0, 1, 1, 1, 0, 3, 3, 0, 3, 1, 0, 2, 4, 1, 5, 0, 1, 5, 2, 1, 3, 3, 1, 1, 5, 1, 2, 1, 2, 5, 2, 2,
       0, 2],
@@ -165,7 +165,7 @@ OF_SEVERAL_FORMS: list[Case] = [
      {"l": [*range(65, -1, -1), *range(131, 65, -1)]}),
 ]  # fmt: skip
 
-#: Saves of a program that does not know all of a value: rules, what it made of the value that it read, what it saves, and that value.
+#: Saves of a program that knows a part of a value: rules, what it made of the value that it read, what it saves, and that value.
 SAVES: list[Case] = [
     ("P26 members that the program does not know stay", "auto", {"name": "A"}, {"name": "B"}, '{"name":"A","later":{"z":1.50,"a":[1e2]}}'),
     ("P26 what the program removes is gone with all that is in it", "auto", {"a": {"x": 1}, "b": 1}, {"b": 1},
@@ -221,8 +221,8 @@ SAVES: list[Case] = [
     ("P27 without renames a save stays the newer side", LATER_IS_NEWER, {"v": 1, "a": 1}, {"v": 1, "a": 2}, {"v": 2, "a": 3}),
 ]  # fmt: skip
 
-#: Merges in swapped roles, which undo or pick: rules, what is undone, what is there now, what was there before. (Or: what a pick stands
-#: on, what is picked, what is there now.)
+#: Merges in swapped roles, for undoing or picking: rules, the undone value, the present value, the value before. (For a pick: the base, the
+#: picked value, the present value.)
 SWAPPED: list[Case] = [
     ("L13 a counter that was removed and is there all the same", {"/n": "counter"}, {}, {"n": 11}, {"n": 10}),
     ("L13 a value with counters that was removed and is there all the same", {"/n": "counter", "/t": "text"}, None,
@@ -264,7 +264,7 @@ SWAPPED: list[Case] = [
      {"n": 10, "t": "1 two"}),
 ]  # fmt: skip
 
-#: What two readers of the specification took differently at first, or one of them got wrong.
+#: Cases that two readers of the specification understood differently at first, or one of them got wrong.
 READINGS: list[Case] = [
     ("unit: the other spelling of an unchanged value stays, byte for byte", "auto", '{"a":1}', '{ "a":1.0}', '{"a":1}'),
     ("unit: the older's spelling where the newer changed nothing", "auto", '{"a":1}', '{"a":1}', '{ "a":1.0}'),
@@ -313,7 +313,7 @@ READINGS: list[Case] = [
      "u\na\nb\nv\na\nb\n!\nw\n"),
 ]  # fmt: skip
 
-#: Of each kind: rules at /v, and a base with two changes of it.
+#: For each kind: rules at /v, and a base with two changes of it.
 KINDS: dict[str, tuple[Any, Any, Any, Any]] = {
     "auto of objects": ("auto", {"k": 0}, {"k": 1}, {"k": 0, "l": 2}),
     "auto of arrays": ("auto", [1], [1, 2], [1, 3]),
@@ -344,13 +344,13 @@ KINDS: dict[str, tuple[Any, Any, Any, Any]] = {
     "identity": ({"identity": ["/k"]}, {"k": 0}, {"k": 1, "x": 1}, {"k": 2, "y": 1}),
 }
 
-#: The absence table: base, newer, older; `q` is `p`, and `c` is `a`, written in another way.
+#: The absence table: base, newer, older; `q` is `p`, and `c` is `a`, in another spelling.
 ABSENCE = ["-a-", "--b", "-aa", "-ab", "p--", "p-p", "pp-", "pap", "ppb", "p-b", "pa-", "paa", "pab"]
 ABSENCE += ["-ac", "p-q", "pq-", "paq", "pqb", "pac"]
 
 
 def cases() -> Iterator[Case]:
-    """All of them."""
+    """Yields all cases."""
     yield from FROZEN
     yield from PITFALLS
     yield from READINGS
@@ -364,18 +364,18 @@ def cases() -> Iterator[Case]:
                 yield (f"{name}: {shown} in an object", {"/v": rule}, *members)
                 elements = ["[]" if which == "-" else f'[{{"id":1,"v":{texts[which]}}}]' for which in cell]
                 yield (f"{name}: {shown} in an element", {"/*/v": rule}, *elements)
-            # A text as a whole is no JSON.
+            # A text as a whole is not JSON.
             whole = {key: base if key in "pq" else newer if key in "ac" else older for key in texts} if isinstance(base, str) else texts
             yield (f"{name}: {shown} as a whole", {"": rule}, *(None if which == "-" else whole[which] for which in cell))
 
 
 def spelled(value: Any) -> str:
-    """JSON text."""
+    """Returns JSON text."""
     return json.dumps(value, separators=(",", ":"))
 
 
 def otherwise(value: Any) -> str:
-    """The same value written in another way: white space, members from the last to the first, exponents, escapes."""
+    """Returns the same value in another spelling: white space, members in reverse order, exponents, escapes."""
     if isinstance(value, dict):
         return "{ " + " , ".join(f"{otherwise(name)} : {otherwise(value[name])}" for name in reversed(value)) + " }"
     if isinstance(value, list):
@@ -386,12 +386,12 @@ def otherwise(value: Any) -> str:
 
 
 def encoded(value: Any) -> Optional[bytes]:
-    """The bytes of a value of a case."""
+    """Returns the bytes of a value of a case."""
     return None if value is None else (value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))).encode()
 
 
 def vectors() -> dict[str, Any]:
-    """The file as it is to be."""
+    """Returns the contents of the file."""
     found = []
     of_roles = [("", list(cases())), ("saving", SAVES), ("swapped", SWAPPED)]
     for roles, (name, rules, base, newer, older) in [(roles, case) for roles, some in of_roles for case in some]:
@@ -410,7 +410,7 @@ def vectors() -> dict[str, Any]:
 
 
 def text() -> str:
-    """The file's text."""
+    """Returns the file's text."""
     lines = ",\n".join(json.dumps(vector, ensure_ascii=False) for vector in vectors()["vectors"])
     return '{"format": 1, "vectors": [\n' + lines + "\n]}\n"
 

@@ -1,9 +1,9 @@
-"""Writes histories.json: what merges of several versions of one value must give, by the model in Tests/Python/documents.
+"""Writes histories.json: the results of merging several versions of one value, by the model in Tests/Python/documents.
 
-    histories.py        writes the file anew
-    histories.py --check  says whether it is what the model gives now
+    histories.py        rewrites the file
+    histories.py --check  checks that the model gives it
 
-For what three values alone do not show: several bases, who is newer, what a merge keeps the reference of, who wins of two merges.
+They test what three values alone do not show: several bases, who is newer, whose reference a merge preserves, which of two merges wins.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ class Save(NamedTuple):
 
 
 class Merge(NamedTuple):
-    """A merge of two versions; `metadata` tells apart merges that different devices make of the same two."""
+    """A merge of two versions; `metadata` distinguishes merges that different devices make of the same two."""
 
     name: str
     one: str
     other: str
     metadata: Optional[dict[str, str]] = None
     arbiter: str = "rules"
-    #: What it must come to where the model, which knows of no arbiters, cannot tell: the value, and the version that stores it.
+    #: The expected result if the model, which has no arbiters, cannot give it: the value, and the version that stores it.
     expected: Optional[tuple[Any, str]] = None
 
 
@@ -45,7 +45,7 @@ COUNTER = {"/n": "counter"}
 
 
 def three(base: Any, one: Any, two: Any, last: Any) -> list[Any]:
-    """Three saves on one version."""
+    """Returns three saves on one version."""
     return [Save("o", "", base), Save("x", "o", one), Save("y", "o", two), Save("z", "o", last)]
 
 
@@ -53,7 +53,7 @@ A, B = {"device": "a"}, {"device": "b"}
 
 
 def crossed(base: Any, one: Any, two: Any, after_one: Any, after_two: Any) -> list[Any]:
-    """Two merges of the same two edits, each with another edit, and a merge of these: its base was contested."""
+    """Returns two merges of the same two edits, each followed by another edit, and a merge of these, whose base was contested."""
     return [
         Save("o", "", base), Save("x", "o", one), Save("y", "o", two), Merge("m", "x", "y", A), Merge("k", "x", "y", B),
         Save("x2", "m", after_one), Save("y2", "k", after_two), Merge("z", "x2", "y2"),
@@ -61,7 +61,7 @@ def crossed(base: Any, one: Any, two: Any, after_one: Any, after_two: Any) -> li
 
 
 def notes(*texts: str) -> list[Any]:
-    """Elements of which nothing but all that they are tells one from another."""
+    """Returns elements without keys, which are identified by their whole content."""
     return [{"t": text, "u": 0} for text in texts]
 
 #: name, rules, steps in the order of time
@@ -186,12 +186,12 @@ HISTORIES: list[tuple[str, Any, list[Any]]] = [
 
 
 def text_of(value: Any) -> Optional[str]:
-    """The value as JSON text."""
+    """Returns the value as JSON text."""
     return None if value is None else json.dumps(value, separators=(",", ":"))
 
 
 def history(name: str, rules: Any, steps: list[Any]) -> dict[str, Any]:
-    """One history, with what each version holds, the version that stores that, and what merges had to decide."""
+    """Returns one history, with the value of each version, the version that stores it, and the records of merges."""
     schema = json.dumps({"merge": 1, "ids": {"": "bytes", "a": rules}}, separators=(",", ":"))
     rule_set, graph, versions = r.parse_schema(schema.encode()).rules("a"), Graph(), []
     graph.add("", 1.0, (), {})
@@ -207,7 +207,7 @@ def history(name: str, rules: Any, steps: list[Any]) -> dict[str, Any]:
             })  # fmt: skip
             continue
         above = (step.one, step.other)
-        # A merge version has the time right behind the later of the two, so that no save comes between.
+        # A merge version has the next possible time after the later of the two, so that no save comes between.
         time = max(graph.times[one] for one in above) + 1e-6
         if step.expected is not None:
             value, stored = step.expected
@@ -228,7 +228,7 @@ def history(name: str, rules: Any, steps: list[Any]) -> dict[str, Any]:
 
 
 def text() -> str:
-    """The file's text."""
+    """Returns the file's text."""
     lines = ",\n".join(json.dumps(history(*one), ensure_ascii=False) for one in HISTORIES)
     return '{"format": 1, "histories": [\n' + lines + "\n]}\n"
 

@@ -1,9 +1,9 @@
-"""Writes model_edits.json: random edits of one object on two devices, twice, and what must be there after each exchange.
+"""Writes model_edits.json: random edits of one object on two devices, in two rounds, and the value after each exchange.
 
-    model_edits.py           writes the file anew
-    model_edits.py --check   says whether it is what the model gives now
+    model_edits.py           rewrites the file
+    model_edits.py --check   checks that the model gives it
 
-Each edit is made here to the JSON, as a person would, and both sides are merged by the model in Tests/Python/documents; Python
+Here each edit is made to the JSON, as a person would make it, and the model in Tests/Python/documents merges both sides. Python
 (Tests/Python/test_model_shared.py) and Swift (bindings/swift/Tests/LLVSModelTests/RandomEditTests.swift) make it to an object. The rules
 and the model are those of ../models.json.
 """
@@ -39,7 +39,7 @@ def write_line(tree: Tree, number: int) -> None:
 
 
 def phone_of(tree: Tree, number: int) -> Tree:
-    """The phone that a number means; one that nobody keeps, where there is none."""
+    """Returns the phone with a number; one that is in no list if there is none."""
     return tree["phones"][number % len(tree["phones"])] if tree["phones"] else {"calls": 0}
 
 
@@ -62,7 +62,7 @@ def move_phone(tree: Tree, number: int) -> None:
         tree["phones"].insert(0, tree["phones"].pop(number % len(tree["phones"])))
 
 
-#: What is done to the JSON, by name; the numbers are 1 to 9.
+#: The edits of the JSON, by name; the numbers are 1 to 9.
 EDITS: dict[str, Callable[[Tree, int], Any]] = {
     "rename": lambda tree, n: tree.update(name=f"N{n}"),
     "tag": lambda tree, n: tree.update(tags=sorted({*tree["tags"]} ^ {"abcdef"[n % 6]})),
@@ -91,7 +91,7 @@ EDITS: dict[str, Callable[[Tree, int], Any]] = {
 
 
 def edited(text: str, edits: list[tuple[str, int]]) -> str:
-    """The value after edits; the same text where they come to nothing."""
+    """Returns the value after edits; the same text if they change nothing."""
     tree = json.loads(text)
     for name, number in edits:
         EDITS[name](tree, number)
@@ -99,7 +99,8 @@ def edited(text: str, edits: list[tuple[str, int]]) -> str:
 
 
 def cases(count: int) -> list[dict[str, Any]]:
-    """Random cases: for each of two rounds the edits of the device that saves first, those of the other, and the value then."""
+    """Returns random cases: for each of two rounds the edits of the device that saves first, those of the other one, and the value
+    afterwards."""
     draw, found = random.Random(14), []
     for _ in range(count):
         text, rounds = BASE, []
@@ -115,7 +116,7 @@ def cases(count: int) -> list[dict[str, Any]]:
 
 
 def text() -> str:
-    """The file's text."""
+    """Returns the file's text."""
     lines = ",\n".join(json.dumps(case, ensure_ascii=False) for case in cases(150))
     return '{"format": 1, "base": ' + json.dumps(BASE) + ', "cases": [\n' + lines + "\n]}\n"
 

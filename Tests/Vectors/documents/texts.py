@@ -1,15 +1,15 @@
-"""Writes texts.json: what merging texts and lists of plain values must give, by the model in Tests/Python/documents.
+"""Writes texts.json: the results of merging texts and lists of plain values, by the model in Tests/Python/documents.
 
-    texts.py          writes the file anew
-    texts.py --check  says whether it is what the model gives now
+    texts.py          rewrites the file
+    texts.py --check  checks that the model gives it
 
-The examples are those of the specification, with the results and records that it tells. What the model gives for them has to be that,
-or nothing is written. The readings are minimal cases of what the specification leaves open; the modules of the model tell them.
+The examples are those of the specification, with its results and records. If the model gives others, nothing is written. The readings are
+minimal cases for choices that the specification leaves open; the modules of the model describe them.
 
-In the file a case has a name, a rule, `o`, `x` (newer), `y` (older), `result` and `records` of a kind with parts. Strings under a rule of
-texts are whole values; other values are JSON. A part that is absent is left out. A case of `choose` has the text that a merge made, the
-part of it that a record is about (in scalars), what is chosen for it, the text that is there now, and the text that comes of it: null
-if the part is not there once.
+In the file a case has a name, a rule, `o`, `x` (newer), `y` (older), `result` and `records` of a kind with parts. Strings under a rule for
+texts are whole values; other values are JSON. An absent part is left out. A case of `choose` has the merged text, the part of it that a
+record is about (in scalars), the chosen text for it, the present text, and the resulting text: null if the part does not occur exactly
+once.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from documents import merge as m  # noqa: E402
 from documents import rules as r  # noqa: E402
 from documents.text import choose  # noqa: E402
 
-#: Name, base, newer, older, result, and the records that the specification tells: a kind, and the base's, the newer's and the older's part
-#: with what came of them, or the kind alone.
+#: Name, base, newer, older, result, and the records in the specification: a kind, and the base's, the newer's and the older's part
+#: with the result, or the kind alone.
 Example = tuple[str, Any, Any, Any, Any, list[tuple[Any, ...]]]
 
 TEXTS: list[Example] = [
@@ -156,7 +156,7 @@ READINGS: list[tuple[str, Any, Any, Any, Any]] = [
     ("8.2: rows of a matrix", "auto", [[0, 0, 0], [0, 0, 0]], [[1, 0, 0], [0, 0, 0]], [[0, 0, 0], [0, 0, 1]]),
 ]  # fmt: skip
 
-#: Name, the text that was made, where the part begins in it and how long it is, what is chosen, and the text that is there now.
+#: Name, the merged text, the offset and length of the part in it, the choice, and the present text.
 CHOICES: list[tuple[str, str, int, int, str, str]] = [
     ("in the same text", "a\nR\nb\n", 2, 2, "S\n", "a\nR\nb\n"),
     ("an empty part takes the lines away", "a\nR\nb\n", 2, 2, "", "a\nR\nb\n"),
@@ -172,22 +172,22 @@ CHOICES: list[tuple[str, str, int, int, str, str]] = [
 
 
 def encoded(value: Any) -> bytes:
-    """The bytes of a value."""
+    """Returns the bytes of a value."""
     return (value if isinstance(value, str) else json.dumps(value)).encode()
 
 
 def decoded(data: bytes, rule: Any) -> Any:
-    """The value of bytes."""
+    """Returns the value of bytes."""
     return data.decode() if is_text(rule) else json.loads(data)
 
 
 def is_text(rule: Any) -> bool:
-    """Whether values are texts as a whole."""
+    """Returns whether values are texts as a whole."""
     return rule == "text" or isinstance(rule, dict) and rule.get("as") == "text"
 
 
 def vector(name: str, rule: Any, o: Any, x: Any, y: Any) -> dict[str, Any]:
-    """A case with what the model gives."""
+    """Returns a case with the model's result."""
     rules = r.parse_schema(json.dumps({"merge": 1, "ids": {"": {"": rule}}}).encode()).rules("a")
     merged = m.merge_values(encoded(o), encoded(x), encoded(y), rules)
     assert merged.data is not None
@@ -199,7 +199,7 @@ def vector(name: str, rule: Any, o: Any, x: Any, y: Any) -> dict[str, Any]:
 
 
 def is_as_told(found: dict[str, Any], example: Example) -> bool:
-    """Whether a vector is what the specification says."""
+    """Returns whether a vector has the result of the specification."""
     *_, result, records = example
     told = [tuple(record.get(key) for key in ("kind", "o", "x", "y", "result")) for record in found["records"]]
     are_same = len(told) == len(records) and all(one[: len(other)] == other for one, other in zip(told, records))
@@ -207,7 +207,7 @@ def is_as_told(found: dict[str, Any], example: Example) -> bool:
 
 
 def vectors() -> dict[str, list[dict[str, Any]]]:
-    """The file as it is to be."""
+    """Returns the contents of the file."""
     examples = []
     for rule, some in (("text", TEXTS), ("auto", LISTS)):
         for example in some:
@@ -224,7 +224,7 @@ def vectors() -> dict[str, list[dict[str, Any]]]:
 
 
 def text() -> str:
-    """The file's text."""
+    """Returns the file's text."""
     sections = []
     for name, found in vectors().items():
         assert len({case["name"] for case in found}) == len(found)

@@ -1,5 +1,5 @@
-"""Makes `encrypted.json`: an encrypted remote as the library writes it, with a file of each kind. It was run once; what it made is opened
-for ever, and is not made again: `python freeze.py FILE` writes a file that is not there yet."""
+"""Makes `encrypted.json`: an encrypted remote as the library writes it, with a file of each kind. It was run once. Its result must remain
+readable for ever, and is not made again: `python freeze.py FILE` writes only a file that does not exist."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Makes the vectors of the packed layout from the Python reader and writer in Tests/Python/packs.
+"""Makes the vectors of the packed layout with the Python reader and writer in Tests/Python/packs.
 
     generate.py            writes the files beside this one
-    generate.py --check    says whether they are what this program makes
+    generate.py --check    checks that this program makes them
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ LOG = writer.pack(STORE, SALT, WRITER, 1, 1, [FIRST], deflate=False)
 
 
 def renamed(name: str, data: bytes) -> writer.File:
-    """The same place, under the id of these bytes."""
+    """Returns the same path, with the pack id of these bytes."""
     parsed = names.parse(name)
     assert parsed is not None
     return str(parsed._replace(id=hashlib.sha256(data).digest()[:16])), data
 
 
 def signed(name: str, data: bytes) -> writer.File:
-    """With a digest that is right for header, index and trailer."""
+    """Returns the bytes with a correct digest of header, index and trailer."""
     at, size = struct.unpack_from("<QI", data, len(data) - 160)
     digest = hashlib.sha256(data[:64] + data[at : at + size] + data[-160:-88]).digest()
     return renamed(name, data[:-88] + digest + data[-56:])
 
 
 def changed(file: writer.File, at: int, new: bytes) -> writer.File:
-    """Other bytes at an offset (below zero: from the end), with a digest and a name that fit."""
+    """Returns the file with other bytes at an offset (below zero: from the end), and with a correct digest and name."""
     at %= len(file[1])
     return signed(file[0], file[1][:at] + new + file[1][at + len(new) :])
 
 
 def described(name: str, data: bytes) -> dict[str, Any]:
-    """What a reader finds in a file."""
+    """Returns what a reader finds in a file."""
     pack = reader.read_pack(name, data, [STORE])
     index = pack.index
     result: dict[str, Any] = {
@@ -108,7 +108,7 @@ def good() -> list[dict[str, Any]]:
         "a root": writer.root(STORE, SALT, WRITER), "the root of a bridged remote": writer.root(STORE, SALT, WRITER, "bridged"),
     }
     newer = bytearray(FIRST.payload)
-    newer[2] = 2  # the record's format, whose checksum is made anew
+    newer[2] = 2  # The record's format, with a recomputed checksum.
     header = struct.unpack_from("<I", newer, 6)[0]
     newer[26:30] = struct.pack("<I", engine.checksum(bytes(newer[2:26]), bytes(newer[30 : 30 + header])))
     torn = bytearray(THIRD.payload)
@@ -129,19 +129,19 @@ def good() -> list[dict[str, Any]]:
 
 
 def service(type: int, payload: bytes, kind: int = names.LOG) -> writer.File:
-    """A pack without versions and with one service record."""
+    """Returns a pack without versions, with one service record."""
     record = records.varint(len(payload) + 1) + bytes([type]) + payload
     seen = hashlib.sha256(payload).digest()[:16] if type == reader.SEEN else bytes(16)
     return writer.file(kind, STORE, SALT, WRITER, 1, 1, [record], services=[(type, 0, 0, len(record))], seen=seen, deflate=False)
 
 
 def at_index(data: bytes) -> int:
-    """Where the index is, from the end."""
+    """Returns the offset of the index, from the end."""
     return -160 - int(struct.unpack_from("<I", data, len(data) - 152)[0])
 
 
 def bad() -> list[dict[str, Any]]:
-    """Files that a reader does not take, each for one reason."""
+    """Returns files that a reader refuses, each for one reason."""
     name, data = LOG
     base = names.BASE
     name_of_log = b"\1" + WRITER + struct.pack("<I", 1) + bytes(16)
@@ -206,7 +206,7 @@ def bad() -> list[dict[str, Any]]:
 
 
 def all_names() -> dict[str, Any]:
-    """Names, and what is none."""
+    """Returns names, and texts that are not names."""
     log, writer_field = LOG[0], names.encode(WRITER)
     base = str(names.Name(names.BASE, WRITER, 1, 8, bytes(16)))
     blob = str(names.Name(names.BLOB, bytes(16), 65535, 65535, SALT))
@@ -232,7 +232,7 @@ def all_names() -> dict[str, Any]:
 
 
 def reads() -> list[dict[str, Any]]:
-    """What follows from listings and from the packs read."""
+    """Returns the conclusions from listings and from the packs that were read."""
 
     def log(number: int, owner: bytes = WRITER, salt: bytes = SALT) -> writer.File:
         return writer.pack(STORE, salt, owner, number, number, [], deflate=False)
@@ -277,7 +277,7 @@ def reads() -> list[dict[str, Any]]:
 
 
 def files() -> dict[str, Any]:
-    """What is written, by file."""
+    """Returns the contents of the files, by name."""
     about = {"format": 1, "store": STORE.hex()}
     return {
         "names.json": all_names(), "files.json": {**about, "vectors": good()}, "refused.json": {**about, "vectors": bad()},
@@ -286,7 +286,7 @@ def files() -> dict[str, Any]:
 
 
 def check() -> None:
-    """The files of packs are read again, and not compared by bytes: other builds of zlib deflate otherwise."""
+    """Checks the files. Packs are read again, and not compared by bytes: other builds of zlib compress differently."""
     for name, made in files().items():
         there = json.loads((HERE / name).read_text())
         if name in ("names.json", "reading.json"):

@@ -1,9 +1,9 @@
-"""Reads and writes expected.json: what the stores beside it hold.
+"""Reads and writes expected.json: the contents of the stores beside it.
 
-    expected.py FOLDER     prints all that FOLDER/expected.json says
+    expected.py FOLDER     prints the complete contents of FOLDER/expected.json
 
-A file says everything, or names a `base`, which is a folder beside its own, and says only what is different there. Of a list it has an
-object then, whose names are indexes.
+A file is complete, or names a `base`, which is a folder beside its own, and has only the differences. The differences of a list are an
+object whose names are indices.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ NAME = "expected.json"
 
 
 def read(folder: Path) -> Any:
-    """Returns what the stores in a folder hold."""
+    """Returns the contents of the stores in a folder."""
     found = json.loads((folder / NAME).read_text(encoding="utf-8"))
     base = found.pop("base", None)
     return changed(read(folder.parent / base), found) if base else found
 
 
 def write(folder: Path, expected: Any) -> None:
-    """Writes what the stores in a folder hold.
+    """Writes the contents of the stores in a folder.
 
-    If a folder beside it says everything, and all that is of the same structure, only the differences are written.
+    If a folder beside it has complete contents with the same structure, only the differences are written.
     """
     text = written(expected)
     found = expected = json.loads(text)
@@ -44,7 +44,7 @@ def write(folder: Path, expected: Any) -> None:
 
 
 def written(expected: Any) -> str:
-    """Returns the text of all that is expected."""
+    """Returns the text of complete contents."""
     return json.dumps(expected, indent=1, sort_keys=True) + "\n"
 
 
@@ -58,7 +58,7 @@ def are_alike(one: Any, other: Any) -> bool:
 
 
 def differences(one: Any, other: Any) -> Any:
-    """Returns what of `other` is not as in `one`, which is alike."""
+    """Returns the parts of `other` that differ from `one`, which has the same structure."""
     if not isinstance(one, (dict, list)):
         return other
     names = list(one) if isinstance(one, dict) else list(range(len(one)))
@@ -66,7 +66,7 @@ def differences(one: Any, other: Any) -> Any:
 
 
 def changed(base: Any, different: Any) -> Any:
-    """Returns `base` with what is different."""
+    """Returns `base` with differences applied."""
     if not isinstance(base, (dict, list)):
         return different
     made = base.copy()

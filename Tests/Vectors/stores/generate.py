@@ -1,9 +1,9 @@
-"""Writes stores of every storage, an exchange folder and a snapshot with the library as it is, and what they hold.
+"""Writes stores of every storage, an exchange folder and a snapshot with the present library, and their contents.
 
     generate.py FOLDER     makes FOLDER/stores.tar.xz and FOLDER/expected.json (expected.py reads it)
 
-Run once for each version of the formats; what it wrote is never made anew, since it stands for what people have on their disks.
-`Tests/Python/test_old_stores.py` reads all of it.
+Run once for each version of the formats. Its results are never made again, because they stand for the stores of users.
+`Tests/Python/test_old_stores.py` reads all of them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import expected as expectations  # noqa: E402
 
-#: More than 1 MiB, so that file storage keeps it in a file of its own; compresses well.
+#: More than 1 MiB, so that file storage writes it to a separate file; compresses well.
 LARGE = b"".join(b"%08d" % (number // 16) for number in range(140_000))
 
 
@@ -58,7 +58,7 @@ def fill(store: llvs.Store, seed: int) -> None:
 
 
 def describe(store: llvs.Store) -> dict[str, Any]:
-    """What the store shows, at every version."""
+    """Returns the contents of the store, at every version."""
     versions = []
     for version in store.history():
         state = store.at(version)

@@ -1,4 +1,4 @@
-// One window with both devices. Each is a page of its own in a frame; this page pulls the cable, and shows which versions each one has.
+// One window with both devices. The page of each device is in a frame; this page has the cable, and shows which device has which version.
 
 import { get, post } from "/api.js";
 import { el, fill, named, say, spoken } from "/dom.js";
@@ -11,13 +11,13 @@ const lines = new Map();
 let isPlugged = true;
 let asked = 0;
 
-/** Draws a version in its line. Its dot stands at the device that has it, and between both if both have it. */
+/** Draws a version in its line. The dot is beside the device that has it, or in the middle if both have it. */
 function draw(version, place, devices) {
   let line = lines.get(version.id);
   if (!line) {
     line = el("li", {}, el("span", { class: "dot", "aria-hidden": "true" }), el("span", { class: "text" }));
     lines.set(version.id, line);
-    // In the order in which they stand: the others keep their places in the page, so that they move.
+    // New lines are inserted in their order; the others stay in the page, so that their movement is visible.
     $("versions").insertBefore(line, $("versions").children[place] ?? null);
   }
   const [first, second] = version.at;
@@ -32,7 +32,7 @@ function draw(version, place, devices) {
 async function renew() {
   const number = ++asked;
   const desk = await get("desk");
-  // Answers may arrive in another order than they were asked for: only the last one counts.
+  // Answers may arrive in another order than the requests: only that of the last request counts.
   if (number !== asked) return;
   isPlugged = desk.isPlugged;
   document.body.classList.toggle("unplugged", !isPlugged);

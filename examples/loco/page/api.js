@@ -1,4 +1,4 @@
-// Asking the device's program.
+// Requests to the device's process.
 
 import { fetchWithToken } from "/token.js";
 
@@ -11,38 +11,38 @@ async function take(request) {
   }
   if (answer.headers.get("content-type") !== "application/json") throw new Error(await answer.text());
   const content = await answer.json();
-  // What may be done all the same says how: `confirm`.
+  // If it can be done nevertheless, the answer has the value to confirm it with.
   if (!answer.ok) throw Object.assign(new Error(content.error), { confirm: content.confirm });
   return content;
 }
 
-/** What there is to show. Throws an Error with a sentence for people. */
+/** Returns what the server has to show. Throws an Error with a sentence for people. */
 export function get(name, query = {}) {
   return take(fetchWithToken("/api/" + name + "?" + new URLSearchParams(query)));
 }
 
-/** Something to do. */
+/** Does something in the book. */
 export function post(what, given = {}) {
   return take(fetchWithToken("/api/" + what, {
     method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(given),
   }));
 }
 
-/** Bytes that are in Base64. */
+/** Decodes Base64. */
 export function bytesOf(packed) {
   return Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
 }
 
 const photos = new Map();
 
-/** The address of a photo within this window. A photo never changes. */
+/** Returns the address of a photo within this window. A photo never changes. */
 export function photo(id) {
   if (!photos.has(id)) {
     photos.set(id, fetchWithToken("/photo/" + encodeURIComponent(id)).then(async (answer) => {
       if (!answer.ok) throw new Error("There is no such photo.");
       return URL.createObjectURL(await answer.blob());
     }));
-    // What did not come is asked for again when it is shown next.
+    // A photo that could not be loaded is requested again when it is shown next.
     photos.get(id).catch(() => photos.delete(id));
   }
   return photos.get(id);

@@ -1,11 +1,11 @@
-// What merges had to decide: both sides, who wrote them and when, and which is shown now. Choosing is a save like any other.
+// Conflicts of merges: both sides, their authors and times, and which side prevails. A choice is an ordinary save.
 
 import { facts } from "/contact.js";
 import { el, empty, named } from "/dom.js";
 import { act, face } from "/parts.js";
 import { exactly, when } from "/time.js";
 
-/** What one side has: a picture, a text with what differs marked, the edit of what the other side deleted, or a value. */
+/** The content of a side: a picture, a text with its differences marked, the edit of what the other side deleted, or a value. */
 function valueOf(conflict, one) {
   if (one.changed) {
     return el("div", { class: "edited" }, el("p", { class: "muted small" }, "What it changed is marked:"),
@@ -34,7 +34,7 @@ function side(id, conflict, one) {
     }, taking));
 }
 
-/** What is asked. name: of the contact, where the page is not about it alone. */
+/** The question of a conflict. name: of the contact, if the page is not about it alone. */
 function questionOf(id, conflict, name) {
   const link = (text) => (name === null ? named(text) : el("a", { href: "#/contact/" + encodeURIComponent(id) }, named(text)));
   if (!conflict.path.length && conflict.isDeletion) {
@@ -46,7 +46,7 @@ function questionOf(id, conflict, name) {
   return name === null ? which : [link(name), ": " + which[0].toLowerCase() + which.slice(1)];
 }
 
-/** One conflict, to be looked at and decided. */
+/** One conflict, with buttons that decide it. */
 export function conflictCard(id, conflict, name = null) {
   const shown = conflict.sides.find((one) => one.stands);
   return el("article", { class: "card conflict" },

@@ -1,15 +1,15 @@
-// One contact, with what a merge had to decide about it.
+// One contact, with its conflicts.
 
 import { conflictCard } from "/conflicts.js";
 import { el, empty, named, say, spoken } from "/dom.js";
 import { act, face } from "/parts.js";
 
-/** A value as people read it; nothing for what is empty. */
+/** A value for people; nothing for an empty one. */
 function fact(name, value) {
   return value === null || value === "" ? null : [el("dt", {}, name), el("dd", {}, value)];
 }
 
-/** All that a card says; `changed` are members to point out. */
+/** All members of a card; those in `changed` are marked. */
 export function facts(card, changed = []) {
   const mark = (name, children) => children && [children[0], changed.includes(name) ? (children[1].classList.add("now"), children[1])
     : children[1]];
@@ -24,7 +24,7 @@ export function facts(card, changed = []) {
     mark("notes", fact("Notes", card.notes && el("bdi", {}, card.notes))));
 }
 
-/** Deletes a contact. The message has a button that brings it back. */
+/** Deletes a contact. The message has a button that restores it. */
 function remove(id, name) {
   return act("delete", { id }, () => {
     location.hash = "#/";

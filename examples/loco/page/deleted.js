@@ -1,4 +1,4 @@
-// The contacts that were deleted: who deleted them and when, and a way back.
+// Deleted contacts: who deleted them, when, and a button that restores them.
 
 import { el, empty, named, spoken } from "/dom.js";
 import { act, face } from "/parts.js";

@@ -1,5 +1,5 @@
-// A contact as a form. It remembers the version that it was filled in from, so that what others change meanwhile is kept. What is typed is
-// kept as a draft in this window until it is saved or cancelled: another click or a reload loses nothing.
+// A contact as a form. It remembers the version with which it was filled in, so that later changes of other devices stay. Input is kept as
+// a draft in this window until it is saved or cancelled: another click or a reload loses nothing.
 
 import { bytesOf, post } from "/api.js";
 import { el, fill, named } from "/dom.js";
@@ -20,7 +20,7 @@ function told(name, value) {
   return value ? named(value) : "empty";
 }
 
-/** Says in the form that is open what others changed since it was filled in; all fields stay as they are. */
+/** Shows in the open form what other devices changed since it was filled in; all fields stay as they are. */
 export function showMeanwhile(view, now) {
   const form = view.querySelector("form.card");
   if (!form?.filledFrom) return;
@@ -68,12 +68,12 @@ function keepDraft(key, draft) {
     if (draft) sessionStorage.setItem(DRAFT + key, JSON.stringify(draft));
     else sessionStorage.removeItem(DRAFT + key);
   } catch {
-    // There is no more space, of a large photo: what was typed counts.
+    // There is no space left for a large photo: keep the text at least.
     if (draft?.picture) keepDraft(key, { ...draft, picture: null });
   }
 }
 
-/** Whether there is a draft of the form at an address. */
+/** Returns whether there is a draft of the form at an address. */
 export function hasDraft(key) {
   return sessionStorage.getItem(DRAFT + key) !== null;
 }
@@ -114,7 +114,7 @@ export function showForm(contact, key, again) {
     chosen = file;
     try {
       const made = await small(file);
-      // Another one was chosen meanwhile, or none.
+      // Meanwhile the user chose another file, or none.
       if (chosen !== file) return;
       picture = made;
       preview("The new photo is saved with the rest.");
@@ -165,7 +165,7 @@ export function showForm(contact, key, again) {
   }
 
   async function send(confirmed) {
-    // A second click while the first is on its way would save twice; so would one before the page is another.
+    // Ignores clicks while a save is under way, and until the page has changed: they would save twice.
     if (isBusy) return;
     if (!nameField.value.trim()) {
       name.querySelector(".wrong").textContent = "A contact needs a name.";
@@ -177,7 +177,7 @@ export function showForm(contact, key, again) {
     try {
       const saved = await post("save", { id: contact?.id, at, picture, card: given(), confirmed });
       keepDraft(key, null);
-      // Somebody who went elsewhere meanwhile stays there.
+      // If the user went elsewhere meanwhile, stay there.
       if (form.isConnected) location.hash = "#/contact/" + encodeURIComponent(saved.id);
     } catch (problem) {
       isBusy = save.disabled = false;

@@ -1,11 +1,11 @@
-// What became of a contact: each version, and the contact as it was then.
+// The history of a contact: each version, and the contact at that version.
 
 import { facts } from "/contact.js";
 import { el, empty, fill, named } from "/dom.js";
 import { act, face } from "/parts.js";
 import { exactly, when } from "/time.js";
 
-/** chosen: the version that is shown, when the page is drawn again. onChoose(version): another one is. */
+/** chosen: the version to show, when the page is drawn again. onChoose(version): called when another one is shown. */
 export function showHistory(id, past, chosen, onChoose) {
   const path = "#/contact/" + encodeURIComponent(id);
   if (!past.length) return empty("There is no such contact.", el("a", { href: "#/" }, "All contacts"));

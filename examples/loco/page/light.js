@@ -1,10 +1,10 @@
-// The light: whether this device is in step with the others, and what was received and sent when.
+// The light: whether this device is in sync with the others, and what was received and sent when.
 
 import { el, empty, named } from "/dom.js";
 import { act } from "/parts.js";
 import { counted, exactly, when } from "/time.js";
 
-/** The state of the light, and its words. */
+/** Returns the state of the light, and its text. */
 export function lightText(light) {
   const last = light.last ? when(Math.min(light.last, Date.now() / 1000)) : null;
   if (!light.isOnline) return ["offline", last ? `Offline, synced ${last}` : "Offline"];

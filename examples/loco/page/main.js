@@ -1,4 +1,4 @@
-// The frame: the list, what is around it, and which view is shown. Each view has an address; news draw it again.
+// The frame: the list, the sections beside it, and the view. Each view has an address; news redraw it.
 
 import { get } from "/api.js";
 import { showConflicts } from "/conflicts.js";
@@ -24,11 +24,11 @@ function place() {
 }
 
 const chosen = { group: "", tag: "" };
-/** The version that is chosen in a history, by its contact. */
+/** By contact, the version that is chosen in its history. */
 const looked = new Map();
 const NARROW = matchMedia("(max-width: 760px)");
 
-/** The book at another time. One drawing after the other: a slider moves faster than they come. */
+/** The book at another time. The slider moves faster than the page draws, so drawings run one after the other. */
 const past = new Past($("past"), async () => {
   isMoved = true;
   if (isMoving) return;
@@ -41,12 +41,12 @@ const past = new Past($("past"), async () => {
 });
 let isMoving = false, isMoved = false;
 
-/** Draws what there is now. Returns false if another drawing began meanwhile, which draws instead. */
+/** Draws the current state. Returns false if a later drawing began meanwhile, which replaces this one. */
 async function draw() {
   const number = ++drawn;
   const { parts } = place();
   const [what, id, how] = parts;
-  // The list and the cards are shown as of then; all else is about now.
+  // The list and the cards show the other time; all other views show the current state.
   if (past.version && what && (what !== "contact" || how)) past.close();
   const then = past.version ?? "";
   document.body.classList.toggle("reading", parts.length > 0);
@@ -56,7 +56,7 @@ async function draw() {
     if (number !== drawn) return false;
     const address = parts.join("/"), isOther = view.dataset.shown !== address;
     frame(book, what === "contact" ? id : null, isOther);
-    // A form that is open stays as it is, and says what came meanwhile.
+    // An open form stays as it is, and shows what arrived meanwhile.
     const isForm = how === "edit" || what === "new";
     if (isForm && !isOther) {
       const now = how === "edit" ? await get("contact", { id }) : null;
@@ -66,7 +66,7 @@ async function draw() {
     }
     const { data, make } = await content(what, id, how, book, address, then);
     if (number !== drawn) return false;
-    // After a step to another view the next Tab leads into that, unless somebody types a search.
+    // After a step to another view the next Tab leads into that view, unless the user is typing a search.
     const focus = document.activeElement;
     const follows = isOther && !$("past").contains(focus) && view.dataset.shown !== undefined && focus !== $("wanted") && !groupForm;
     if (isOther && hasDraft(view.dataset.shown ?? "")) say("What you wrote is kept: open the form again to go on with it.");
@@ -84,7 +84,7 @@ async function draw() {
   return true;
 }
 
-/** Opens the slider. Of the views only the list and a contact are shown at another time, so from all others it leads there. */
+/** Opens the slider. Only the list and a contact can be shown at another time, so it leads there from all other views. */
 function openPast() {
   const [what, id, how] = place().parts;
   if (what === "contact" && how) location.hash = "#/contact/" + encodeURIComponent(id);
@@ -92,7 +92,7 @@ function openPast() {
   return past.open().catch((problem) => say(problem.message));
 }
 
-/** What a view is made of, and how. It is drawn again only if that changed. */
+/** Returns the data of a view, and the function that makes the view of them. The view is redrawn only if the data changed. */
 async function content(what, id, how, book, address, then) {
   const of = (data, make) => ({ data, make: () => make(data) });
   const again = () => {
@@ -156,9 +156,9 @@ function frame(book, id, isOther) {
   if (isOther) $("list").querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
 }
 
-/** What the list says when it is empty. */
+/** The content of the empty list. */
 function nobody(book, wanted, filters) {
-  // In a narrow window only the list is seen.
+  // In a narrow window only the list is visible.
   if (!book.count) return past.version ? empty("No contacts then.") : empty("No contacts here.", examplesButton());
   const among = filters.length ? ` in ${filters.map(spoken).join(", ")}` : "";
   if (!wanted) return empty(`No contacts${among}.`, "Choose another group, or add contacts to this one on their page.");
@@ -169,7 +169,7 @@ function nobody(book, wanted, filters) {
   } }, "Clear the search")));
 }
 
-/** The form for the name of a group while it is open. It stays as it is when the page is drawn anew. */
+/** The form for the name of a group while it is open. It stays when the page is redrawn. */
 let groupForm = null;
 
 function around(book) {
@@ -203,7 +203,7 @@ function around(book) {
     book.tags.map((tag) => choice(tag.name, tag.count, { tag: tag.name }, chosen.tag === tag.name, "tag"))]);
 }
 
-/** Asks for the name of a group, or of a new one. */
+/** Asks for the new name of a group, or for the name of a new group. */
 function nameGroup(group) {
   const close = () => {
     groupForm?.remove();
@@ -237,7 +237,7 @@ function removeGroup(group) {
   });
 }
 
-/** Why the light shows nothing of the book: LoCo does not answer. */
+/** Why the light does not show the book's state, because LoCo does not answer; otherwise "". */
 let lost = "";
 
 function glow() {
@@ -256,7 +256,7 @@ $("online").addEventListener("change", async ({ target }) => {
 });
 $("search").addEventListener("submit", async (event) => {
   event.preventDefault();
-  // Enter leads to the first that is found. If news have the page drawn meanwhile, the list is not yet that of this search.
+  // Enter leads to the first match. If news redraw the page meanwhile, the list may not yet be that of this search.
   const wanted = $("wanted").value;
   while (!await draw()) if ($("wanted").value !== wanted) return;
   const first = $("wanted").value.trim() && $("list").querySelector("a");
@@ -266,7 +266,7 @@ $("search").addEventListener("submit", async (event) => {
   }
 });
 $("wanted").addEventListener("input", () => {
-  // In a narrow window the list has the place of the contact.
+  // In a narrow window the list replaces the contact.
   if (NARROW.matches && place().parts.length) location.hash = "#/";
   else draw();
 });

@@ -1,13 +1,13 @@
-// What all views use: doing something, and faces.
+// Parts of all views: actions, and faces.
 
 import { photo, post } from "/api.js";
 import { el, fill, say } from "/dom.js";
 
 const going = new Set();
 
-/** Does something; what goes wrong is told. Returns whether it was done. */
+/** Does something, and shows a message if it fails. Returns whether it was done. */
 export async function act(what, given, after = () => {}) {
-  // A double click does it once. Several undos, one after the other, are meant.
+  // A double click does it once. But several undos in a row are intended.
   const deed = what === "undo" || what === "redo" ? {} : what + JSON.stringify(given);
   if (going.has(deed)) return false;
   going.add(deed);
@@ -24,13 +24,13 @@ export async function act(what, given, after = () => {}) {
   }
 }
 
-/** What an element is called, by which it is found again after its place was drawn anew. */
+/** Returns a key by which an element is found again after its place was redrawn. */
 function nameOf(element) {
   return [element.tagName, element.id, element.getAttribute("href"), element.getAttribute("aria-label"), element.name,
     element.id ? "" : element.textContent].join("\n");
 }
 
-/** Draws a place anew if `data` differs from what was drawn there. The focus stays where it was, and so does what is scrolled. */
+/** Redraws a place if `data` differs from the data of the last drawing. The focus and the scroll position stay. */
 export function refill(place, data, make) {
   const key = JSON.stringify(data);
   if (place.drawnOf === key && place.firstChild) return;
@@ -44,7 +44,7 @@ export function refill(place, data, make) {
   again?.focus({ preventScroll: true });
 }
 
-/** A face: the photo, or the first letters of the name. */
+/** A face: the photo, or the initials. */
 export function face(contact, id, size = "") {
   if (contact.photo) {
     const picture = el("img", { alt: "" });

@@ -1,4 +1,4 @@
-// The whole book at another time: a slider through its versions. The list, faces and groups are those of then.
+// The whole book at another time: a slider through its versions. The list, faces and groups are those of that time.
 
 import { get } from "/api.js";
 import { el, fill, named, spoken } from "/dom.js";
@@ -8,7 +8,7 @@ import { exactly } from "/time.js";
 const whole = new Intl.DateTimeFormat(undefined, { dateStyle: "full" });
 
 export class Past {
-  /** place: where the slider is shown. onMove(): another version is shown, or the current one again. */
+  /** place: the element for the slider. onMove(): called when another version is shown, or the current one again. */
   constructor(place, onMove) {
     Object.assign(this, { place, onMove, moments: null, at: 0 });
     const follow = () => this.move(Number(this.range.value));
@@ -22,7 +22,7 @@ export class Past {
       el("button", { type: "button", onclick: () => this.close() }, "Back to now")), this.told);
   }
 
-  /** The version that is shown; nothing for the current one. */
+  /** The version that is shown; null for the current one. */
   get version() {
     return this.moments?.[this.at]?.version ?? null;
   }
@@ -42,7 +42,7 @@ export class Past {
     this.onMove();
   }
 
-  /** day: what the field of the day says, if that was chosen. */
+  /** day: the date in the field, if the user chose one. */
   move(at, day = "") {
     if (!this.moments?.length) return;
     this.day.value = day;
@@ -59,7 +59,7 @@ export class Past {
     this.onMove();
   }
 
-  /** Goes to the last version of a day, or of the days before. */
+  /** Goes to the last version of a day, or of an earlier day if it has none. */
   moveTo(day) {
     const end = new Date(day + "T23:59:59.999").getTime() / 1000;
     if (Number.isNaN(end)) return;

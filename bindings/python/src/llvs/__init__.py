@@ -9,49 +9,49 @@
         store.at(v2)["note/1"]                   # b"world"
 
 Versions branch, merge, and are exchanged with other stores; nothing is ever overwritten. The engine is the library
-libllvs behind its C interface, which wheels of this package carry; else LLVS_LIBRARY names it.
+libllvs behind its C interface. Wheels of this package contain it; otherwise LLVS_LIBRARY names it.
 
-Names for types, to annotate functions of one's own with:
+Names of types, to annotate your functions with:
 
-    AnyVersion   what a version argument takes: a `Version`, or its id
-    AnyArbiter   what `merge` takes: a built-in arbiter, an `Arbiter`, or a function of (merge, store)
-    Resolution   what an arbiter returns: changes, or None for none; or `PASS` or `Pass(changes)`, by which the fallback decides the rest
+    AnyVersion   a version argument: a `Version`, or its id
+    AnyArbiter   an argument of `merge`: a built-in arbiter, an `Arbiter`, or a function of (merge, store)
+    Resolution   the result of an arbiter: changes; None for no changes; or `PASS` or `Pass(changes)`: then the fallback decides the rest
     PASS         the `Pass` without changes of its own
-    Content      what a value may be given as: bytes-like, or a binary file or an iterable of bytes, which is read piece by piece
-    Entries      what `insert` and `update` take: ids with their content, as a mapping or as pairs
-    Place        what an exchange takes: the path of a folder, a URL, a `Remote` (a URL with credentials and more), a `Transport`,
+    Content      the content of a value: bytes-like, or a binary file or an iterable of bytes, which is read piece by piece
+    Entries      an argument `insert` or `update`: ids with their content, as a mapping or as pairs
+    Place        the place of an exchange: the path of a folder, a URL, a `Remote` (a URL with credentials and more), a `Transport`,
                  or `RemoteFiles`
-    AskForCredentials  what a `Remote` may take: a function of (address, whether it was refused) that gives `Credentials`, or None
+    AskForCredentials  credentials of a `Remote`: a function of (address, whether they were refused) that returns `Credentials`, or None
     AnyRule      a rule in a model: `Counter()`, the name of a kind, or a rule as the store has it
     Upgrade      a function that brings a model's JSON object from one form to the next
     MergeRules   how to merge inside values: the name of a kind, a rule, patterns with rules, a schema, or JSON text
-    MISSING      the part of a key in an index that a value has not got
+    MISSING      the part of a key in an index that a value lacks
     KeyPart      a part of a key in an index: None, a bool, a number, a str, or `MISSING`
-    GivenPart    the same as a question names it: also a date or a time
-    KeyFunction  what gives the keys of a value in place of a definition
-    FileContent  what a `Transport` or `RemoteFiles` may give for a file: bytes, or a binary file or an iterable of bytes for a large one
+    GivenPart    the same in a query: also a date or a time
+    KeyFunction  a function that computes the keys of a value, instead of a definition
+    FileContent  the content of a file in a `Transport` or `RemoteFiles`: bytes, or for a large one a binary file or an iterable of bytes
 
-and the words that options take, each a `Literal`:
+and the words that options accept, each a `Literal`:
 
     StorageKind     where a store keeps its records
-    Durability      what is safe from a power cut
-    Compaction      when small files are put together
+    Durability      what a power cut may lose
+    Compaction      when small files are compacted
     ValueDifferences  whether values are stored as differences
     SnapshotPolicy  whether a coordinator keeps a snapshot beside each exchange
     Relation        which versions a merge accepts
     HeadSelection   which heads are merged
-    Layout          how versions lie at a place
-    Choice          what stands once a conflict is closed
-    MemberKind      what a member of an encrypted place is
+    Layout          how versions are stored at a place
+    Choice          which value prevails after a conflict is closed
+    MemberKind      the kind of a member of an encrypted place
     LogLevelName    a level of the library's messages
 """
 
 from __future__ import annotations
 
-# Loads the library, so that whoever has none learns it here. All else is imported when it is first asked for.
+# Loads the library, so that the import fails at once if it is missing. Everything else is imported at its first use.
 from ._abi import lib as _lib
 
-# Type checkers take the name for true.
+# Type checkers treat this name as true.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .control import CancelToken as CancelToken, Progress as Progress, ProgressCallback as ProgressCallback, Stage as Stage
@@ -247,7 +247,7 @@ if TYPE_CHECKING:
     from ._change_array import Content as Content, Entries as Entries
     from ._packing import Pack as Pack
 
-#: Module: the public names that it gives. (The same as above; a test compares them.)
+#: The public names that each module defines. (The same as above; a test compares them.)
 _MODULES = {
     "aio": "",
     "control": "CancelToken Progress ProgressCallback Stage",
@@ -324,7 +324,7 @@ def library_version() -> str:
 if not TYPE_CHECKING:
 
     def __getattr__(name):
-        """Imports what a public name, or a module's, stands for."""
+        """Imports the object that a public name, or a module's name, stands for."""
         module = name if name in _MODULES else _PLACES.get(name)
         if module is None:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -14,13 +14,13 @@ from . import _lib
 from ._parameters import BYTES, ERROR, STATUS, BytesArgument, Parameter
 from ._prototypes import PROTOTYPES
 
-# `import llvs` comes as far as here, so this imports no more than it needs; type checkers take the name for true.
+# `import llvs` imports this module, so it imports no more than it needs. Type checkers treat this name as true.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
 
-#: Releases that only give memory back, and keep the interpreter lock. All others may wait for other threads, or end what calls back into
-#: Python: never with the lock.
+#: Functions that only release memory. They are called with the interpreter lock held. All others are called without it, because they may
+#: wait for other threads, or end an operation that calls back into Python.
 _QUICK_RELEASES = frozenset(
     f"llvs_{name}_free"
     for name in (
@@ -47,7 +47,7 @@ _QUICK_RELEASES = frozenset(
 
 
 def _keeps_interpreter_lock(name: str, result: Parameter | None) -> bool:
-    # Calls without a status only look at memory: giving up the lock would cost more than they do.
+    # Calls without a status only read memory: releasing the lock would cost more than they do.
     return result is not STATUS and (name in _QUICK_RELEASES or not name.endswith("_free"))
 
 
@@ -60,13 +60,13 @@ def _check(status: int, function: Any, arguments: tuple[Any, ...]) -> int:
 
 
 class Library:
-    """The functions of the library, as attributes; each is bound when it is first asked for."""
+    """The functions of the library, as attributes; each is bound at its first use."""
 
     def __init__(self) -> None:
         self._releasing, self._keeping = _lib.load()
 
     def raw(self, name: str) -> Any:
-        """The ctypes function itself, with its prototype. Raises AttributeError for a name that the header has not."""
+        """Returns the ctypes function itself, with its prototype. Raises AttributeError for a name that the header does not have."""
         if name not in PROTOTYPES:
             raise AttributeError(name)
         result, parameters = PROTOTYPES[name]
@@ -93,7 +93,7 @@ class Library:
                 try:
                     return function(*arguments, byref(pointer()))
                 except ctypes.ArgumentError as error:
-                    # An interruption while ctypes converts an argument: of the exception it keeps the name alone.
+                    # A signal interrupted ctypes while it converted an argument: ctypes reports only the name of that exception.
                     if "KeyboardInterrupt" in str(error):
                         raise KeyboardInterrupt from None
                     raise

@@ -1,4 +1,4 @@
-"""Decides which connections a listener reads before it knows who the other side is: the rules of docs/live-protocol.md, section 6."""
+"""Decides which connections a listener reads before it knows the other side: the rules of docs/live-protocol.md, section 6."""
 
 from __future__ import annotations
 
@@ -10,53 +10,53 @@ from typing import NamedTuple, Optional, Sequence
 class Source(NamedTuple):
     """Where a connection comes from."""
 
-    #: What is counted together: an address, or the first 64 bits of one of IPv6; empty for a Unix socket.
+    #: The unit for which connections are counted: an address, or the first 64 bits of an IPv6 address; empty for a Unix socket.
     key: str
-    #: Whether a device got in from this address before.
+    #: Whether a device at this address was admitted before.
     is_known: bool
 
 
 class HalfOpen(NamedTuple):
-    """A connection of which it is not known yet who the other side is."""
+    """A connection whose other side is not known yet."""
 
     source: Source
     #: When it was accepted.
     since: float
-    #: Whether it has not sent its beginning.
+    #: Whether it has not sent its first bytes yet.
     is_silent: bool
 
 
 class Refused(Exception):
-    """The connection is not read."""
+    """Raised if a connection is to be closed without being read."""
 
 
 class Admission:
-    """The caller gives the time, in seconds of a steady clock, and holds the listener's lock."""
+    """Decides on connections. The caller passes the time, in seconds of a monotonic clock, and holds the listener's lock."""
 
-    #: Connections of strangers that are half-open, those of addresses from which somebody got in before, and those of one source.
+    #: Limits on half-open connections: from unknown addresses, from known addresses, and from one source.
     HALF_OPEN, HALF_OPEN_KNOWN, FROM_ONE = 32, 16, 16
-    #: Connections of one source in a minute that did not get in; of so many sources that is remembered.
+    #: Limits: failed connections of one source within a minute, and the number of sources for which they are counted.
     STRANGERS, SOURCES = 5, 4_096
-    #: Addresses from which somebody got in that are remembered.
+    #: Limit on known addresses, those at which a device was admitted before.
     KNOWN = 256
-    #: Seconds after which a connection that has sent its beginning may be ended for another one, and after which one that gives way counts
-    #: as one that did not get in.
+    #: Seconds after which a connection that has sent its first bytes may be closed to make room for another one, and seconds after which a
+    #: connection that is closed for that counts as failed.
     LEAST = 1.0
 
     def __init__(self) -> None:
-        #: When somebody from a source did not get in; the last is the source that was added to last.
+        #: When connections of each source failed. The source that was added last is the last one.
         self.refused: dict[str, list[float]] = {}
-        #: Addresses from which somebody got in, the last one at the end.
+        #: Known addresses, the newest at the end.
         self._known: dict[str, None] = {}
 
     def source(self, host: str) -> Source:
         """Returns where a connection comes from. host: the numeric address; empty for a Unix socket."""
         is_known = host in self._known
-        # A stranger of the same network has no part in what a known address has left.
+        # Connections from unknown addresses of the same network do not use up what a known address may still open.
         return Source(host if is_known else group(host), is_known)
 
     def got_in(self, host: str) -> None:
-        """Notes that somebody got in."""
+        """Records that a device at this address was admitted."""
         if host:
             self._known.pop(host, None)
             self._known[host] = None
@@ -64,22 +64,23 @@ class Admission:
                 del self._known[next(iter(self._known))]
 
     def refuse(self, key: str, now: float) -> None:
-        """Notes that somebody did not get in; who reaches a Unix socket is no stranger."""
+        """Records a failed connection. A Unix socket has no unknown sources, so its failures are not counted."""
         if key:
             self.refused[key] = self.refused.pop(key, [])[-self.STRANGERS + 1 :] + [now]
             while len(self.refused) > self.SOURCES:
                 del self.refused[next(iter(self.refused))]
 
     def refusals(self, key: str, now: float) -> int:
-        """Returns how many connections of a source did not get in within a minute."""
+        """Returns how many connections of a source failed within the last minute."""
         return sum(at > now - 60 for at in self.refused.get(key, ()))
 
     def decide(self, source: Source, half_open: Sequence[HalfOpen], now: float) -> Optional[int]:
         """Decides on a connection that was accepted.
 
-        If there is no room, another connection gives way: one that is silent, of the source that has most, and of these the oldest. If none
-        is silent, the oldest of at least a second. Connections of known addresses have room of their own, and give way to each other alone.
-        Returns the number of the one that gives way, None if none does. Raises Refused.
+        If there is no room, an older connection is closed for it. That is the oldest silent connection of the source with most connections.
+        If none is silent, it is the oldest one that is open for at least a second. Known addresses have limits of their own: their
+        connections are closed only for one another.
+        Returns the number of the connection to close, None if there is room. Raises Refused.
         """
         counts = Counter(one.source.key for one in half_open)
         if self.refusals(source.key, now) >= self.STRANGERS or (source.key and counts[source.key] >= self.FROM_ONE):
@@ -97,8 +98,11 @@ class Admission:
 
 
 def group(host: str) -> str:
-    """Returns what is counted together with an address: who has one address of IPv6 mostly has all that begin with the same 64 bits. On a
-    link without a router all addresses begin so: each is counted alone."""
+    """Returns the unit for which connections of an address are counted.
+
+    A device with one IPv6 address usually controls all addresses with the same first 64 bits, so these are counted together. Link-local
+    addresses all begin with the same bits: each is counted by itself.
+    """
     try:
         address = ipaddress.IPv6Address(host.partition("%")[0])
     except ValueError:

@@ -1,4 +1,4 @@
-"""Arbiters as the library has them, and how it calls those that are written in Python."""
+"""Arbiters of the library, and how the library calls arbiters that are written in Python."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ lib = _abi.lib
 
 
 class _Resolving:
-    """What the thunk looks up: an arbiter, and how to get at the store it works on."""
+    """The arbiter that a callback runs, and access to the store on which it works."""
 
     def __init__(self, arbiter: Any, store: Callable[[], llvs.Store]) -> None:
         self.resolve = getattr(arbiter, "resolve", arbiter)

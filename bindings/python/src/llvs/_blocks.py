@@ -1,6 +1,6 @@
 """Many values at once, in a few large pieces: see `llvs_value_block` in the header.
 
-Nothing here takes a step of Python, let alone a call of the library, for each value where a built-in can take it for all.
+Built-ins process all values at once: no Python code runs for a single value, and the library is not called for one.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from .versions import Reference, Value
 
 lib = _abi.lib
 
-#: What is copied as a whole at most, to be cut up then: values of 16 MiB shall not be copied twice.
+#: Up to this size a block is copied as a whole and then cut up. Larger blocks are not: values of 16 MiB are not copied twice.
 LARGEST_COPY = 1 << 20
 
-#: Memory of any size.
+#: An array type to read memory of any size.
 _Memory = ctypes.c_char * sys.maxsize
 
 
@@ -49,7 +49,7 @@ class Block:
         if len(ids) == info.count + 1:
             ids.pop()
             return ids
-        # An id holds a NUL.
+        # An id contains a NUL.
         found, start = [], 0
         for size in self._sizes(info.id_sizes):
             found.append(decode(joined[start : start + size]))
@@ -57,7 +57,7 @@ class Block:
         return found
 
     def data(self) -> list[bytes]:
-        """The bytes of the values; b"" where there is none."""
+        """The bytes of the values; b"" if there are none."""
         info = self._info
         start, total = info.data.data, info.data.size
         sizes = self._sizes(info.data_sizes)
@@ -67,9 +67,9 @@ class Block:
         return [memory[end - size : end] for end, size in zip(accumulate(sizes), sizes)]
 
     def stored_versions(self) -> Iterable[str | None]:
-        """The versions that stored the values; None where there is none."""
+        """The versions that stored the values; None for an absent value."""
         info = self._info
-        # Behind the last NUL comes what stands for none.
+        # After the last NUL is the text that stands for an absent value.
         texts: list[str | None] = [*copy(info.versions.data, info.versions.size).decode().split("\0")]
         texts[-1] = None
         if info.version_count == 1 and info.present_count == info.count:
@@ -77,18 +77,18 @@ class Block:
         return map(texts.__getitem__, array("I", copy(info.version_indexes, 4 * info.count)))
 
     def values(self, ids: Sequence[str]) -> list[Value | None]:
-        """The values under these ids; None where there is none."""
+        """The values with these ids; None for an absent value."""
         new, columns = tuple.__new__, zip(ids, self.data(), self.stored_versions())
         if self._info.present_count == self._info.count:
             return [new(Value, column) for column in columns]
         return [new(Value, column) if column[2] is not None else None for column in columns]
 
     def items(self) -> list[tuple[str, bytes]]:
-        """Ids and bytes of an enumeration."""
+        """The ids and bytes of an enumeration."""
         return list(zip(self.ids(), self.data()))
 
     def references(self) -> list[Reference]:
-        """Ids and versions of an enumeration."""
+        """The ids and versions of an enumeration."""
         return [Reference(id, stored or "") for id, stored in zip(self.ids(), self.stored_versions())]
 
     def last_id(self) -> bytes:
@@ -102,8 +102,8 @@ class Block:
 
 
 def fetch(store: Handle, ids: Iterable[str], at: bytes) -> list[Value | None]:
-    """The values of a store under many ids."""
-    # A list of our own: others may change theirs.
+    """Returns the values of a store with many ids."""
+    # A copy of the list: other threads may change the caller's.
     asked = list(ids)
     joined, sizes = join(asked)
     block = ctypes.c_void_p()
@@ -114,7 +114,7 @@ def fetch(store: Handle, ids: Iterable[str], at: bytes) -> list[Value | None]:
 
 
 def join(ids: list[str]) -> tuple[bytes, array[int]]:
-    """The ids one behind the other, and their sizes."""
+    """Returns the concatenated ids, and their sizes."""
     if set(map(type, ids)) <= {str}:
         text = "".join(ids)
         if text.isascii():

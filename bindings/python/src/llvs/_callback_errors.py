@@ -1,4 +1,4 @@
-"""Exceptions of callbacks on their way through the library, as the user codes of its errors, to the call that they made fail."""
+"""Keeps exceptions of callbacks while the library passes on their user codes, to raise them from the call that failed."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import itertools
 
 from . import _signals
 
-#: By user code. Some never arrive (the library may go on without a cache, say): only the newest are kept.
+#: By user code. Some are never raised (for instance if the library continues without a cache), so only the newest are kept.
 exceptions: dict[int, BaseException] = {}
 _KEPT = 256
 _numbers = itertools.count(1)
 
 
 def keep(problem: BaseException) -> int:
-    """Keeps an exception, and returns the number that stands for it. Any thread. O(1)."""
+    """Keeps an exception, and returns its user code. Any thread. O(1)."""
     number = next(_numbers)
     exceptions[number] = problem
     if not isinstance(problem, Exception):
@@ -21,13 +21,13 @@ def keep(problem: BaseException) -> int:
     while len(exceptions) > _KEPT:
         try:
             del exceptions[next(iter(exceptions))]
-        except (KeyError, RuntimeError, StopIteration):  # another thread was faster
+        except (KeyError, RuntimeError, StopIteration):  # Another thread removed it first.
             break
     return number
 
 
 def take(number: int) -> BaseException | None:
-    """The exception under a number, once; None for a number of somebody else. Any thread. O(1)."""
+    """Returns and removes the exception with a user code; None for a code that is not from here. Any thread. O(1)."""
     problem = exceptions.pop(number, None) if number else None
     if problem in _signals.unheard:
         _signals.unheard.remove(problem)

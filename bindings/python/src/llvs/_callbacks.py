@@ -1,18 +1,18 @@
 """Callbacks from the library into Python.
 
-A callback registered with the library is one of a few thunks made at import, which live as long as this module, and a
-payload: the number under which `registry` keeps the Python object until the library says, by `payload_free`, that it has
-let go of it. So no thunk is ever freed while C may still call it.
+A callback that is registered with the library has two parts. One is a thunk: there are a few, made at import, which live as long as
+this module. The other is a payload: the number under which `registry` holds the Python object until the library calls `payload_free`.
+So no thunk is freed while C may still call it.
 
-When a thunk is called from the main thread, the call that led there holds the handlers of signals (`_signals`), or they would raise before
-the
-thunk is within its `try`: of that ctypes tells nobody but the log, and answers with whatever lies on the stack, 0 maybe. Against what
-else might end a thunk there (`PyThreadState_SetAsyncExc`, say) the answers that say that something is there are more than a 0: bytes of
-a value come with their number, and its end and the places of records with numbers that are none by accident.
+If a thunk is called from the main thread, the call that led to it holds the signal handlers (`_signals`). Otherwise they could raise
+before the thunk has entered its `try`. ctypes only logs such an exception, and answers the library with whatever is on the stack,
+possibly 0. Other exceptions can still end a thunk there, for instance by `PyThreadState_SetAsyncExc`. Therefore an answer that reports
+content is never just a 0: bytes of a value come with their count, and the end of a value and the locations of records with numbers that
+do not occur by accident.
 
-An exception in a callback is kept under a number (`_callback_errors`), which travels through the library as the error's user code, and is
-raised again from the call that the callback made fail (`errors.take`). Unsolicited callbacks have no such call: their
-exceptions go to `sys.unraisablehook`.
+An exception in a callback is kept under a number (`_callback_errors`). The library passes the number on as the user code of its error,
+and the call that failed because of the callback raises the exception again (`errors.take`). Unsolicited callbacks have no such call:
+their exceptions go to `sys.unraisablehook`.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from typing import Any, Callable
 
 from . import _abi, _callback_errors, _constants as c, _signals, errors
 
-#: What the library may still call, by payload.
+#: The objects that the library may still call, by payload.
 registry: dict[int, Any] = {}
 _numbers = itertools.count(1)
 
-#: Codes that an `llvs.Error` raised by a storage or transport may have that mean the same to the library.
+#: Codes of an `llvs.Error` that have the same meaning for the library if a storage or transport raises them.
 _KEPT_CODES = frozenset(
     (
         c.ERROR_NO_SPACE,
@@ -48,14 +48,14 @@ _KEPT_CODES = frozenset(
 
 
 def register(target: Any) -> int:
-    """Keeps `target` until the library frees the payload that is returned. O(1)."""
+    """Holds `target` until the library frees the returned payload. O(1)."""
     number = next(_numbers)
     registry[number] = target
     return number
 
 
 def keep_exception(problem: BaseException, slot: int | None) -> int:
-    """Puts an exception into a callback's `llvs_error **` and returns the status to answer with."""
+    """Writes an exception to the `llvs_error **` of a callback, and returns the status to answer with."""
     number = _callback_errors.keep(problem)
     if slot:
         try:
@@ -69,7 +69,7 @@ def keep_exception(problem: BaseException, slot: int | None) -> int:
 
 
 def report_unraisable(problem: BaseException, target: Any, what: str) -> None:
-    """Hands an exception that no call can raise to `sys.unraisablehook`."""
+    """Passes an exception that no call can raise to `sys.unraisablehook`."""
     details = SimpleNamespace(
         exc_type=type(problem),
         exc_value=problem,
@@ -80,17 +80,17 @@ def report_unraisable(problem: BaseException, target: Any, what: str) -> None:
     try:
         sys.unraisablehook(details)
     except BaseException:
-        pass  # a hook that fails has nobody left to tell
+        pass  # The hook itself failed: there is nothing left to report to.
 
 
-#: The `llvs_free_fn` of everything registered here. No bytecode of its own: no signal is served in it, and lost.
+#: The `llvs_free_fn` of everything that is registered here. It runs no bytecode, so no signal handler can raise in it.
 payload_free = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(registry.pop)
 
 
 def solicited(parameter_types: list[Any], body: Callable[..., int | None]) -> Any:
-    """A thunk whose exceptions are kept for the call that led here.
+    """Makes a thunk whose exceptions are kept for the call that led to it.
 
-    `body` gets the registered object and the C arguments save payload and error, and returns the status (None: LLVS_OK).
+    `body` receives the registered object and the C arguments, except payload and error, and returns the status (None: LLVS_OK).
     """
 
     def thunk(payload: int | None, *arguments: Any) -> int:
@@ -103,7 +103,7 @@ def solicited(parameter_types: list[Any], body: Callable[..., int | None]) -> An
             except BaseException as problem:
                 serving.__exit__()
                 return keep_exception(problem, slot)
-        except BaseException as problem:  # a second one, while the first was being kept
+        except BaseException as problem:  # A second exception, while the first one was being kept.
             serving.__exit__()
             return keep_exception(problem, slot)
 
@@ -111,7 +111,7 @@ def solicited(parameter_types: list[Any], body: Callable[..., int | None]) -> An
 
 
 def unsolicited(parameter_types: list[Any], body: Callable[..., None], what: str) -> Any:
-    """A thunk whose exceptions go to `sys.unraisablehook`."""
+    """Makes a thunk whose exceptions go to `sys.unraisablehook`."""
 
     def thunk(payload: int | None, *arguments: Any) -> None:
         target = registry.get(payload or 0)

@@ -1,4 +1,4 @@
-"""What an exchange goes through that is written in Python."""
+"""The base class of transports that are written in Python."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 class Carrier(ABC):
     """A `Transport`, or `RemoteFiles`."""
 
-    #: For messages.
+    #: Its name in messages.
     name: str = ""
 
     def close(self) -> None:
-        """The exchange is done with it. Does nothing unless overridden."""
+        """Called when the exchange no longer uses it. Does nothing unless overridden."""
 
     @abstractmethod
     def _new_handle(self) -> Any:
-        """A `TransportHandle` by which the library calls it."""
+        """Returns a `TransportHandle` through which the library calls it."""

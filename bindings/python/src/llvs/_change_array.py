@@ -12,12 +12,12 @@ from ._sources import gives_pieces
 from ._memory import BytesLike, Column, as_bytes, encode
 from .versions import CHANGE_NUMBERS, Change
 
-#: The bytes of a value, or a binary file or an iterable of bytes that gives them piece by piece.
+#: The content of a value: its bytes, or a binary file or an iterable of bytes from which they are read piece by piece.
 Content = Union[BytesLike, IO[bytes], Iterable[BytesLike]]
-#: Ids with bytes: a mapping, or pairs.
+#: Ids with content: a mapping, or pairs.
 Entries = Union[Mapping[str, Content], Iterable[tuple[str, Content]]]
 
-#: sizeof(llvs_change), and the same in words.
+#: sizeof(llvs_change) in bytes, and in words.
 CHANGE_SIZE = 56
 _WORDS = CHANGE_SIZE // 8
 
@@ -25,8 +25,8 @@ _first, _second = itemgetter(0), itemgetter(1)
 
 
 def taken(entries: Any) -> list[tuple[Any, Any]]:
-    """The pairs of a mapping as they are now, each taken once: other threads may change it meanwhile."""
-    # Copying a dict is one step.
+    """Returns the current pairs of a mapping, each read once: other threads may change the mapping meanwhile."""
+    # Copying a dict is atomic.
     return list((entries.copy() if type(entries) is dict else entries).items())
 
 
@@ -41,7 +41,7 @@ def _pairs(entries: Any, what: str) -> list[tuple[str, Any]]:
 
 
 class ChangeArray:
-    """An array of `llvs_change`, and all that it points to."""
+    """An array of `llvs_change`, and everything that it points to."""
 
     __slots__ = ("address", "count", "sources", "_kept")
 
@@ -56,7 +56,7 @@ class ChangeArray:
         ids: list[bytes] = []
         data: list[bytes] = []
         stored: dict[int, bytes] = {}
-        #: Ids with what gives their bytes piece by piece.
+        #: Ids of values whose bytes come piece by piece, with their sources.
         self.sources: list[tuple[str, Any]] = []
         for kind, entries in ((c.CHANGE_INSERT, insert), (c.CHANGE_UPDATE, update)):
             if entries is None:
@@ -106,7 +106,7 @@ class ChangeArray:
         self._kept = (words, id_column, data_column, stored)
 
     def _taken(self, pair: tuple[str, Any]) -> tuple[str, bytes] | None:
-        """An id with its bytes; None when they come piece by piece."""
+        """Returns an id with its bytes; None instead of bytes that come piece by piece."""
         id, value = pair
         if gives_pieces(value):
             self.sources.append(pair)

@@ -59,7 +59,7 @@ class CoordinatorUndo(CoordinatorStore):
     def next_redo(
         self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None
     ) -> Optional[Reverted]:
-        """The same of `redo`."""
+        """Returns what `redo` would revert, as `next_undo` does."""
         return self._undo(lib.llvs_coordinator_redo, None, progress, cancel, only_tell=True)
 
     @property
@@ -80,7 +80,7 @@ class CoordinatorUndo(CoordinatorStore):
 
     @property
     def redo_description(self) -> Optional[str]:
-        """The same of `redo`."""
+        """Returns the description of the save that `redo` would restore; None if it has none, or there is no undo to revert."""
         found = self.next_redo()
         return found.description if found else None
 

@@ -42,18 +42,18 @@ class CoordinatorValues(CoordinatorStore):
         return reader.required(self._open_value(id, at), id)
 
     def read_range(self, id: str, offset: int, length: int, *, at: Optional[AnyVersion] = None) -> Optional[bytes]:
-        """A part of a value. As `Store.read_range`."""
+        """Returns a part of a value. As `Store.read_range`."""
         return reader.range_of(self._open_value(id, at), offset, length)
 
     def value_size(self, id: str, *, at: Optional[AnyVersion] = None) -> Optional[int]:
-        """Bytes of a value, without reading it. As `Store.value_size`."""
+        """Returns the size of a value in bytes, without reading it. As `Store.value_size`."""
         return reader.size_of(self._open_value(id, at))
 
     def _open_value(self, id: str, at: Optional[AnyVersion]) -> Optional[ValueReader]:
         return reader.open_value(self.store, id, version_bytes(self._current_id if at is None else at))
 
     def values(self, ids: Iterable[str], *, at: Optional[AnyVersion] = None) -> list[Optional[Value]]:
-        """Many values at once. As `Store.values`."""
+        """Returns many values at once. As `Store.values`."""
         return self.store.values(ids, at=self._current_id if at is None else at)
 
     def at(self, version: Optional[AnyVersion] = None) -> State:
@@ -91,19 +91,19 @@ class CoordinatorValues(CoordinatorStore):
         return self.at().get(id, default)
 
     def keys(self) -> KeysView[str]:
-        """The ids at the current version, in byte order."""
+        """Returns the ids at the current version, in byte order."""
         return self.at().keys()
 
     def items(self) -> ItemsView[str, bytes]:
-        """Ids and bytes at the current version, fetched by the page."""
+        """Returns the ids and bytes at the current version, fetched in pages."""
         return self.at().items()
 
     def prefix(self, prefix: str) -> State:
-        """The values at the current version whose ids begin with `prefix`."""
+        """Returns the values at the current version whose ids begin with `prefix`."""
         return self.at().prefix(prefix)
 
     def range(self, start: str = "", stop: Optional[str] = None, *, reverse: bool = False) -> State:
-        """The values at the current version whose ids are not before `start` and before `stop` (None: to the last), by bytes.
+        """Returns the values at the current version with ids from `start` up to, but not including, `stop` (None: to the last), by bytes.
 
         reverse: from the last id to the first.
         """

@@ -75,7 +75,7 @@ class Differences(Handle):
         with_data: bool,
         asked: Control,
     ) -> Iterator[Change]:
-        """What a function that makes a cursor finds within the bounds: a prefix, a start and a stop."""
+        """Returns what a function that makes a cursor finds within bounds: a prefix, a start and a stop."""
         prefix, start, stop = bounds
         wanted = Range(encode(prefix), encode(start), None if stop is None else encode(stop)).struct()
         pointer = ctypes.c_void_p()

@@ -1,9 +1,9 @@
-"""Fetching one value: what programs do most, and so made with as few steps as ctypes allows.
+"""Fetching one value. Programs do this most, so it takes as few steps as ctypes allows.
 
-The library writes into memory that is kept for this, and every argument but the ids is a ctypes object made beforehand:
-a function without `argtypes` takes such objects, and `bytes`, as they are, in half the time that conversions take. The two
-`llvs_bytes` go in as pointer and size: calling conventions pass a struct of two words in two registers, just as two
-arguments. Where that is not known to be so, the general prototype is used.
+The library writes into memory that is reserved for this. Every argument except the ids is a ctypes object made beforehand: a function
+without `argtypes` accepts such objects, and `bytes`, without a conversion, in half the time. The two `llvs_bytes` are passed as
+pointer and size: on some systems (`FLAT`) the calling convention passes a struct of two words in two registers, like two
+arguments. On other systems the general prototype is used.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from ._memory import piece
 #: Systems whose calling convention passes `llvs_bytes` like a pointer and a size (System V on x86-64, AAPCS64).
 FLAT = sys.platform in ("linux", "darwin") and os.uname().machine.lower() in ("x86_64", "amd64", "aarch64", "arm64")
 
-#: Values up to this size come with one call; larger ones with a second.
+#: Values up to this size are fetched with one call; larger ones need a second.
 CAPACITY = 1 << 16
-#: What the library says the size is when there is no value.
+#: The size that the library reports for an absent value.
 _ABSENT = ctypes.c_size_t(-1).value
 
-#: Sizes as arguments. A plain `int` would go in as a C `int`.
+#: Sizes as arguments. A plain `int` would be passed as a C `int`.
 _sizes = [ctypes.c_size_t.from_param(size) for size in range(512)]
 _capacity = ctypes.c_size_t.from_param(CAPACITY)
 
-#: Outputs that are not in use: what is read of them, and their addresses as arguments. Appending and popping are atomic.
+#: Outputs that are not in use: the objects to read, and their addresses as arguments. Appending and popping are atomic.
 _scratch: list[tuple[Any, ...]] = []
 
 
@@ -40,7 +40,7 @@ def _make_scratch() -> tuple[Any, ...]:
 
 def _prepare(name: str) -> Any:
     if FLAT:
-        # An object of its own, whose prototype nobody sets.
+        # A separate function object: no other code sets its prototype.
         return _abi.lib._releasing[name]
     general = _abi.lib.raw(name)
     general.errcheck = lambda status, *_: status
@@ -52,7 +52,8 @@ def _prepare(name: str) -> Any:
 
 
 def fetcher(name: str) -> Callable[[Any, bytes, bytes], tuple[bytes, str] | None]:
-    """A function (handle's `_argument`, id, version) that calls `name` and returns the bytes and the version that stored them, or None."""
+    """Returns a function (handle's `_argument`, id, version) that calls `name` and returns the bytes and the version that stored them, or
+    None."""
     function = _prepare(name)
 
     def fetch(handle: Any, id: bytes, at: bytes) -> tuple[bytes, str] | None:
@@ -75,7 +76,7 @@ def fetcher(name: str) -> Callable[[Any, bytes, bytes], tuple[bytes, str] | None
                 return data[:found], stored.text.decode()
             if found == _ABSENT:
                 return None
-            # Bytes that nobody has seen yet may be written to.
+            # These bytes have no other reference yet, so they may be written to.
             whole = piece(None, found)
             status = function(handle, id, id_argument, at, at_argument, whole, ctypes.c_size_t(found), size_out, stored_out, error_out)
             if status:
@@ -88,11 +89,11 @@ def fetcher(name: str) -> Callable[[Any, bytes, bytes], tuple[bytes, str] | None
 
 
 class Fetching(Handle):
-    """A handle that values are read from."""
+    """A handle from which values are read."""
 
-    #: What `fetcher` made for it.
+    #: The function that `fetcher` made for it.
     _fetcher: ClassVar[Any]
-    #: Whether reading may call back into Python.
+    #: Whether a read may call back into Python.
     _storage_calls_back: bool = False
 
     def _fetch(self, id: bytes, at: bytes) -> tuple[bytes, str] | None:
@@ -100,7 +101,7 @@ class Fetching(Handle):
             with self._call:
                 found: tuple[bytes, str] | None = self._fetcher(self._argument, id, at)
                 return found
-        # As `with self._call`, written out: this is what programs call most.
+        # Does the same as `with self._call`, without its overhead: programs call this most.
         calls = self._calls
         calls.append(0)
         try:

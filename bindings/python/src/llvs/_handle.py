@@ -1,9 +1,8 @@
-"""The life of handles: one base class for everything that the library hands out to be released.
+"""The life of handles: the base class for every object that the library returns and that must be released.
 
-A handle may be closed while other threads are inside calls on it. `close` marks it; whoever leaves last releases it.
-The bookkeeping uses no lock: appending to a list, popping from it and reading its length are atomic in
-CPython, and the order (enter: append, then look at the mark; close: set the mark, then look at the list) makes sure that
-either the call sees the mark or the closer sees the call.
+A handle may be closed while other threads are inside calls on it. `close` marks it; the last thread to leave releases it.
+This takes no lock. In CPython, appending to a list, popping from it and reading its length are atomic. A call appends first and then
+reads the mark; `close` sets the mark first and then reads the list. So either the call sees the mark, or `close` sees the call.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from ._signals import holding
 
 _Self = TypeVar("_Self", bound="Handle")
 
-#: Every open handle, so that none is left to the interpreter's end.
+#: Every open handle, so that all can be closed before the interpreter ends.
 _open: weakref.WeakSet[Handle] = weakref.WeakSet()
 
 
@@ -53,16 +52,16 @@ class _Call:
 
 
 class Handle:
-    """A thing of the library that must be released: closed explicitly, by `with`, or when nobody holds it any more.
+    """An object of the library that must be released: by `close`, by `with`, or when the last reference to it is gone.
 
     `close` may be called any number of times and from any thread; every other use of a closed handle raises `ClosedError`.
     """
 
     #: The name of the function that releases it.
     _release: ClassVar[str]
-    #: The name of the function that ends it before, with a status; empty: there is none.
+    #: The name of the function that ends it before its release, and returns a status; empty: there is none.
     _end: ClassVar[str] = ""
-    #: Whether to warn (ResourceWarning) when it is left to the garbage collector.
+    #: Whether to warn (ResourceWarning) if the garbage collector has to release it.
     _warns: ClassVar[bool] = True
     #: Whether calls on it may call back into Python.
     _calls_back: bool = False
@@ -73,10 +72,10 @@ class Handle:
 
     def __init__(self, pointer: int) -> None:
         self._pointer = pointer
-        #: The pointer as calls without a prototype take it, see `_fetch`.
+        #: The pointer in the form that calls without a prototype accept, see `_fetch`.
         self._argument: Any = ctypes.c_void_p.from_param(pointer)
         self._owned = [pointer]
-        #: Calls in flight: the threads that make them, as negative numbers where the handlers of signals are held.
+        #: Calls in flight, by thread; the number of a thread that holds the signal handlers is negative.
         self._calls: list[int] = []
         self._closed = False
         self._process = os.getpid()
@@ -89,11 +88,11 @@ class Handle:
         return self._closed
 
     def _what(self) -> str:
-        """What it is, for messages: "the store notes.llvs"."""
+        """Returns a description for messages: "the store notes.llvs"."""
         raise NotImplementedError
 
     def _detail(self) -> str:
-        """Which one it is, for `repr`: "'notes.llvs'"."""
+        """Returns what identifies it in `repr`: "'notes.llvs'"."""
         return ""
 
     def __repr__(self) -> str:
@@ -106,16 +105,16 @@ class Handle:
         return errors.ClosedError(f"{self._what()} has been closed")
 
     def _leave(self) -> bool:
-        """Ends a call of this thread, and tells whether it holds the handlers of signals."""
+        """Ends a call of this thread, and returns whether it holds the signal handlers."""
         me, holds = threading.get_ident(), False
-        # The innermost of this thread's; others' come and go, too.
+        # The innermost call of this thread; other threads add and remove theirs meanwhile.
         for call in reversed(tuple(self._calls)):
             if call == me or call == -me:
                 holds = call < 0
                 self._calls.remove(call)
                 break
         else:
-            holds = self._calls_back  # a forked child's copy of what its parent was doing
+            holds = self._calls_back  # The entry is from before a fork: a call of the parent process.
         if self._closed and not self._calls:
             self._let_go()
         return holds
@@ -132,24 +131,24 @@ class Handle:
         _open.discard(self)
         release = getattr(_abi.lib, self._release)
         if self._calls_back or _signals.listeners:
-            # Its end may call back, too: a storage's close, say.
+            # Ending it may call back, too, for instance the `close` of a storage.
             with holding:
                 release(pointer)
         else:
             release(pointer)
 
     def close(self) -> None:
-        """Ends and releases it. Waits for calls of other threads; a call of this very thread (from one of whose callbacks
-        `close` was called) goes on, and releases it when it returns. Closing again does nothing.
+        """Ends and releases it. Waits for calls of other threads. A call of this thread, from whose callback `close` was called, continues,
+        and releases it when it returns. Closing it again does nothing.
 
-        Raises what the library says of the end (`StorageError`, say); it is closed all the same.
+        Raises what the library reports about the end (`StorageError`, for instance); it is closed nevertheless.
         """
         if self._closed:
             return
         inside = self._is_inside()
         self._closed = True
         try:
-            # Waiting for ourselves would never end; releasing ends it, too, when the call is done.
+            # Waiting for this thread's own call would never end. `_leave` releases the handle when that call is done.
             if self._end and not inside and self._process == os.getpid() and self._owned:
                 self._calls.append(threading.get_ident())
                 try:
@@ -170,7 +169,7 @@ class Handle:
         self.close()
 
     def __del__(self) -> None:
-        # The constructor may have failed, and the interpreter may be half gone.
+        # The constructor may have failed, and the interpreter may be shutting down.
         if not getattr(self, "_owned", None) or sys is None or sys.is_finalizing():
             return
         if self._warns and not self._closed and self._process == os.getpid():
@@ -179,7 +178,7 @@ class Handle:
         try:
             self._let_go()
         except Exception:
-            pass  # nobody is left to tell
+            pass  # There is nothing left to report to.
 
     def __copy__(self) -> Any:
         raise TypeError(f"{type(self).__name__} cannot be copied")
@@ -190,7 +189,7 @@ class Handle:
 
 @atexit.register
 def _close_all() -> None:
-    """Closes what is still open, what depends on others first, so that no callback comes into a dying interpreter."""
+    """Closes all open handles, dependent ones first, so that no callback enters an interpreter that is shutting down."""
     for handle in sorted(list(_open), key=lambda handle: -handle._exit_order):
         try:
             handle.close()

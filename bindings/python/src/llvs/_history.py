@@ -17,27 +17,27 @@ byref = ctypes.byref
 
 
 def take_versions(function: Callable[..., Any], *arguments: Any) -> list[Version]:
-    """Returns the versions that a function put into its last parameter before the error."""
+    """Returns the versions that a function wrote to its last parameter before the error."""
     pointer = ctypes.c_void_p()
     function(*arguments, byref(pointer))
     return _pages.versions(pointer.value)
 
 
 def take_version(function: Callable[..., Any], *arguments: Any) -> Optional[Version]:
-    """Returns the one version that a function put into its last parameter before the error, if any."""
+    """Returns the one version that a function wrote to its last parameter before the error, if any."""
     found = take_versions(function, *arguments)
     return found[0] if found else None
 
 
 def the(version: Optional[Version]) -> Version:
-    """Returns the version, which must exist."""
+    """Returns the version. The caller knows that it exists."""
     if version is None:
         raise errors.InternalError("the library gave no version where there must be one")
     return version
 
 
 def _heads_options(branch: bytes, limit: int, control: Optional[Control] = None) -> Any:
-    """An `llvs_heads_options`, which keeps the branch alive, as an argument."""
+    """Returns an `llvs_heads_options`, which keeps the branch alive, as an argument."""
     made = _structs.llvs_heads_options(struct_size=ctypes.sizeof(_structs.llvs_heads_options), limit=limit)
     made.control = control.address if control is not None else None
     if branch:
@@ -55,14 +55,14 @@ def _branch_name(branch: str) -> bytes:
 
 
 def _most(limit: Optional[int], what: str) -> Optional[int]:
-    """A limit that a caller gave. Raises InvalidArgumentError for a negative one."""
+    """Returns a limit of the caller as the library accepts it. Raises InvalidArgumentError for a negative one."""
     if limit is not None and limit < 0:
         raise errors.InvalidArgumentError(f"{limit} is no number of {what}; leave it out for all")
     return limit
 
 
 class Cursor(Handle):
-    """A walk in pages. One thread at a time."""
+    """A cursor that is read in pages. Only one thread at a time may use it."""
 
     _warns = False
     _exit_order = 4

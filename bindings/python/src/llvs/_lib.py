@@ -1,6 +1,6 @@
-"""Finds libllvs: the copy that the wheel carries, else the one that LLVS_LIBRARY names.
+"""Finds libllvs: the copy in the wheel, otherwise the one that LLVS_LIBRARY names.
 
-Nothing else is tried: a library that happens to lie on the search path may be of another version.
+No other place is tried: a library on the search path may be of another version.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 
 from . import _constants as c
 
-#: The name under which a wheel carries the library, beside this file.
+#: The name of the library in a wheel, beside this file.
 PACKAGED_NAME = f"libllvs.so.{c.VERSION_MAJOR}.{c.VERSION_MINOR}"
 
 #: The SQLite extension, beside the library: docs/sqlite.md.
@@ -18,9 +18,9 @@ EXTENSION_NAME = "libllvs_sqlite.so"
 
 
 def library_path() -> str:
-    """The path of the library to load.
+    """Returns the path of the library to load.
 
-    Raises ImportError, with what to do about it, when there is none.
+    Raises ImportError, which says what to do, if there is none.
     """
     packaged = os.path.join(os.path.dirname(os.path.realpath(__file__)), PACKAGED_NAME)
     if os.path.isfile(packaged):
@@ -37,7 +37,7 @@ def library_path() -> str:
 
 
 def refuse_subinterpreters() -> None:
-    """Raises ImportError in any interpreter but the main one, into which alone callbacks of C come."""
+    """Raises ImportError unless this is the main interpreter: C calls back into that one only."""
     current = ctypes.pythonapi["PyInterpreterState_Get"]
     current.restype = ctypes.c_void_p
     number = ctypes.pythonapi["PyInterpreterState_GetID"]
@@ -50,9 +50,9 @@ def refuse_subinterpreters() -> None:
 
 
 def load() -> tuple[ctypes.CDLL, ctypes.PyDLL]:
-    """Loads the library twice over: for calls that release the interpreter lock, and for short ones that keep it.
+    """Loads the library twice: for calls that release the interpreter lock, and for short ones that keep it.
 
-    Raises ImportError when the library is missing, cannot be loaded, or is of a version that does not fit this package.
+    Raises ImportError if the library is missing, cannot be loaded, or has a version that does not fit this package.
     """
     refuse_subinterpreters()
     path = library_path()
@@ -66,7 +66,7 @@ def load() -> tuple[ctypes.CDLL, ctypes.PyDLL]:
     number.restype = ctypes.c_uint32
     found = number()
     major, minor = found >> 16, found >> 8 & 0xFF
-    # While the major number is 0 the minor number counts incompatible changes.
+    # While the major version is 0, the minor version counts incompatible changes.
     if major != c.VERSION_MAJOR or (minor < c.VERSION_MINOR if major else minor != c.VERSION_MINOR):
         raise ImportError(
             f"the llvs library at {path!r} is version {major}.{minor}, this package needs "

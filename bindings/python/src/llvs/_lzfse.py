@@ -1,4 +1,4 @@
-"""What another implementation's stores hold compressed: LZFSE, behind the letters LLZF."""
+"""Decompresses values in stores of other implementations: LZFSE, after the letters LLZF."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from .storage import _data
 
 lib = _abi.lib
 
-#: Makes the bytes that were there of what stands behind "LLZF"; None when that is no such data, from its beginning to its end.
+#: Returns the decompressed form of the bytes after "LLZF"; None unless all of them are one LZFSE stream.
 Decoder = Callable[[bytes], Optional[BytesLike]]
 
-#: With what a stream of LZFSE ends.
+#: The last bytes of an LZFSE stream.
 _END = b"bvx$"
 
 
 @functools.cache
 def default_decoder() -> Optional[Decoder]:
-    """That of the package `pyliblzfse`, where it is installed; looked for once."""
+    """Returns the decoder of the package `pyliblzfse` if that is installed; checks it once."""
     try:
         import liblzfse  # type: ignore[import-not-found,unused-ignore]
     except ImportError:
         return None
 
     def decode(data: bytes) -> Optional[bytes]:
-        # The package is silent about what follows the end, and takes a missing end for want of memory.
+        # The package ignores bytes after the end of a stream, and takes a missing end for a lack of memory.
         if not data.endswith(_END):
             return None
         try:
@@ -53,7 +53,7 @@ _address = ctypes.cast(_thunk, ctypes.c_void_p).value
 
 
 def put_decoder(options: Any, decode: Optional[Decoder]) -> None:
-    """Puts a decoder, or the default, into options that have room for one: to be called last before the options are used."""
+    """Writes a decoder, or the default one, into options that have room for it. Call it last before the options are used."""
     decode = decode if decode is not None else default_decoder()
     if decode is not None:
         if not callable(decode):

@@ -25,7 +25,7 @@ _LOSSES = (Loss.NOTHING, Loss.VERSION, Loss.VALUE, Loss.UNFINISHED)
 
 
 def _damages(pointers: Optional[int], count: int) -> tuple[Damage, ...]:
-    """The damages of a report."""
+    """Returns the damages of a report."""
     damages = []
     for address in _pages.addresses(pointers, count):
         damage = _structs.llvs_damage.from_address(address)
@@ -39,7 +39,7 @@ def _damages(pointers: Optional[int], count: int) -> tuple[Damage, ...]:
 
 
 class Maintenance(Handle):
-    """The store as a whole."""
+    """The store as a whole: state, files, snapshots."""
 
     def reload(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> int:
         """Reads versions that other processes or handles added, and returns how many were new. Raises CancelledError, StorageError.
@@ -52,7 +52,8 @@ class Maintenance(Handle):
         return added.value
 
     def statistics(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> Statistics:
-        """Counts. Raises CancelledError, StorageError. Cost: a stat of each file of a file store."""
+        """Returns counts of the store's contents and files. Raises CancelledError, StorageError. Cost: a stat of each file of a file
+        store."""
         found = _structs.llvs_statistics(struct_size=ctypes.sizeof(_structs.llvs_statistics))
         with self._call as pointer, Control(progress, cancel) as control:
             lib.llvs_store_statistics(pointer, control, byref(found))
@@ -162,7 +163,7 @@ class Maintenance(Handle):
             return folder.restore_snapshot(progress=progress, cancel=cancel)
 
     def _folder(self, directory: PathLike, *, create: bool) -> llvs.Exchange:
-        """An exchange with a directory, for the snapshot in it."""
+        """Returns an exchange with a directory, for the snapshot in it."""
         return llvs.Exchange(cast(llvs.Store, self), folder_url(directory), create=create)
 
     def import_store(

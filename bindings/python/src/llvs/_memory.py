@@ -1,12 +1,11 @@
-"""Text and bytes on their way in and out.
+"""Converts text and bytes between Python and the library.
 
-What comes in is taken once, exactly as it is: objects of subclasses may tell another size each time they are asked, or other contents
-by each method. So the library gets `bytes` proper alone, made by functions of `str` and of `memoryview` that nothing overrides.
+Each input is read once, and by functions of `str` and `memoryview` that no subclass can override: an object of a subclass may report
+another size at each call, or other contents by each method. So the library receives only genuine `bytes`.
 
-Values go in joined, many to one piece of memory, whose addresses are computed by `array` in one sweep: a loop over ctypes
-structs would cost ten times as much. They come out page by page, see `_pages`.
+Values are passed joined, many in one piece of memory. `array` computes their addresses in one pass: a loop over ctypes structs would
+cost ten times as much. Results are read page by page, see `_pages`.
 """
-
 from __future__ import annotations
 
 import ctypes
@@ -25,27 +24,27 @@ else:
     except ImportError:  # before Python 3.12
 
         class Buffer:
-            """Whatever `memoryview` takes. `collections.abc.Buffer` where there is one."""
+            """Any object that `memoryview` accepts: `collections.abc.Buffer` if the Python version has it."""
 
 
-#: What is accepted for bytes.
+#: Types that are accepted as bytes.
 BytesLike = Union[bytes, bytearray, memoryview, Buffer]
-#: What is accepted for a path.
+#: Types that are accepted as a path.
 PathLike = Union[str, bytes, os.PathLike[str], os.PathLike[bytes]]
 
-#: Larger pieces are not joined: a value of 1 GiB shall not be copied to be handed in.
+#: Larger pieces are not joined, so that a value of 1 GiB is not copied before the call.
 LARGE = 1 << 16
 
 copy = ctypes.string_at
 
-#: As `copy`, with less around it. (An instance of its own: others may use `pythonapi` with other prototypes.)
+#: As `copy`, with less overhead. (A separate function object: other code may set other prototypes in `pythonapi`.)
 piece: Any = ctypes.pythonapi["PyBytes_FromStringAndSize"]
 piece.argtypes = [ctypes.c_void_p, ctypes.c_ssize_t]
 piece.restype = ctypes.py_object
 
 
 def encode(text: str) -> bytes:
-    """UTF-8. What no UTF-8 can hold (lone surrogates) becomes bytes that the library refuses by name."""
+    """Returns text as UTF-8. Text that UTF-8 cannot represent (lone surrogates) becomes bytes that the library refuses with an error."""
     try:
         return str.encode(text)
     except UnicodeEncodeError:
@@ -55,7 +54,7 @@ def encode(text: str) -> bytes:
 
 
 def decode(data: bytes) -> str:
-    """The text of what the library hands out; what is not UTF-8 (a foreign file's name, say) is escaped, not lost."""
+    """Returns the library's bytes as text. Bytes that are not UTF-8 (in the name of a foreign file, for instance) are escaped, not lost."""
     return data.decode("utf-8", "surrogateescape")
 
 
@@ -72,7 +71,7 @@ def encode_name(name: str | bytes) -> bytes:
 
 
 def version_bytes(version: llvs.Version | str) -> bytes:
-    """The id of a version argument."""
+    """Returns the id of a version argument as bytes."""
     if isinstance(version, str):
         return encode(version)
     try:
@@ -82,28 +81,28 @@ def version_bytes(version: llvs.Version | str) -> bytes:
 
 
 def path_bytes(path: PathLike) -> bytes:
-    """A path as the library takes it: UTF-8, whatever the locale says. Bytes that are none, as they came from the system, stay what they
-    are.
+    """Returns a path in the form that the library accepts: UTF-8, whatever the locale is. Bytes from the system that are not UTF-8 are
+    unchanged.
     """
     return encode_name(os.fspath(path))
 
 
 def folder_url(path: PathLike) -> str:
-    """The URL of a folder, as exchanges take it."""
+    """Returns the URL of a folder, as exchanges accept it."""
     plain = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/-_."
     return "file://" + "".join(chr(byte) if byte in plain else f"%{byte:02X}" for byte in os.path.abspath(path_bytes(path)))
 
 
 def as_bytes(data: BytesLike, what: str = "a value") -> bytes:
-    """The bytes of a bytes-like object; no copy of `bytes`. Text is refused: a value has no encoding of its own. `what` is for the
-    message.
+    """Returns the bytes of a bytes-like object; `bytes` are not copied. Text is refused: the caller has to choose an encoding. `what` names
+    the argument in the message.
     """
     if type(data) is bytes:
         return data
     if isinstance(data, (int, str)):
         raise TypeError(f"{what} is bytes or bytes-like, not {type(data).__name__}{': encode it first' if isinstance(data, str) else ''}")
     try:
-        # While there is a view, nobody changes the size of a bytearray.
+        # While a view exists, no code can resize a bytearray.
         with memoryview(data) as view:
             return view.tobytes()
     except TypeError:
@@ -111,22 +110,22 @@ def as_bytes(data: BytesLike, what: str = "a value") -> bytes:
 
 
 def text(pair: Any) -> str:
-    """The text of an `llvs_bytes`."""
+    """Returns the text of an `llvs_bytes`."""
     return decode(copy(pair.data, pair.size)) if pair.size else ""
 
 
 def text_or_none(pair: Any) -> str | None:
-    """The text of an `llvs_bytes`, None when it is empty."""
+    """Returns the text of an `llvs_bytes`, None if it is empty."""
     return text(pair) if pair.size else None
 
 
 def address(data: bytes) -> int:
-    """Where the bytes lie; valid while `data` lives."""
+    """Returns the address of the bytes; valid while `data` lives."""
     return ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p).value or 0
 
 
 class Column:
-    """Addresses and sizes of many pieces of bytes, and what keeps them alive."""
+    """Addresses and sizes of many pieces of bytes, and references that keep the pieces alive."""
 
     __slots__ = ("addresses", "sizes", "_kept")
 

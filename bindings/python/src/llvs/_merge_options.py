@@ -1,4 +1,4 @@
-"""What is merged and how, and what undoing comes to."""
+"""Options of merges, and the results of reverts."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Heads:
     """Which heads to merge: `Heads.UNBRANCHED` (the default), `Heads.ALL`, `Heads.branches("draft", ...)`,
     or `Heads.unbranched_and("draft", ...)`.
 
-    Without a branch, a head is a version that carries none and that no other such version has among its ancestors: a version on a branch
-    hides nothing of the line that it is built on.
+    A head without a branch is a version that carries no branch and is no ancestor of another such version. So a version on a branch does
+    not hide the version that it was made from.
     """
 
     UNBRANCHED: Heads
@@ -33,12 +33,12 @@ class Heads:
 
     @classmethod
     def branches(cls, *names: str) -> Heads:
-        """The heads on these branches only."""
+        """Returns the heads on these branches only."""
         return cls(c.HEADS_BRANCHES, names)
 
     @classmethod
     def unbranched_and(cls, *names: str) -> Heads:
-        """The heads without a branch, and those on these branches."""
+        """Returns the heads without a branch, and those on these branches."""
         return cls(c.HEADS_UNBRANCHED_AND_BRANCHES, names)
 
     def __repr__(self) -> str:
@@ -53,7 +53,7 @@ _RELATIONS = {"any": c.RELATION_ANY, "related": c.RELATION_RELATED, "unrelated":
 
 
 class MergeOptions:
-    """An `llvs_merge_options`, and all that it points to."""
+    """An `llvs_merge_options`, and everything that it points to."""
 
     def __init__(
         self,
@@ -94,29 +94,29 @@ class MergeOptions:
 
 
 class Reverted(NamedTuple):
-    """What undoing a version, or picking one, came to."""
+    """The result of reverting or picking a version."""
 
-    #: The version that was made; None when there was nothing left to change, and nothing was stored.
+    #: The new version; None if nothing was left to change, and so nothing was stored.
     version: Optional[Version]
-    #: The ids of the values that were changed: of which something, or all, is again as it was before the version; of a pick, those that
-    #: took over something of it.
+    #: The ids of the values that were changed: all or some of the version's changes to them were undone. Of a pick, the ids of the values
+    #: to which all or some of its changes were applied.
     undone: tuple[str, ...]
-    #: The ids of the values of which the version changed something that was changed again since, to something else than it was before it:
-    #: that stays. Where rules merge inside a value it may be in both. Also those to which an undone version added members while it brought
-    #: them into a later form: these stay, too.
+    #: The ids of values with changes that were not undone, because they were changed again since, to something other than the state before
+    #: the version. If rules merge inside a value, its id may be in both lists. Also the ids of values to which an undone version added
+    #: members while it brought them into a later form: these members stay, too.
     superseded: tuple[str, ...]
-    #: What had to be decided, in byte order of the ids.
+    #: The decisions that the revert made, in byte order of the ids.
     conflicts: tuple[llvs.Conflict, ...] = ()
-    #: Of a pick: rules count among the values; once both lines are merged, that counts twice.
+    #: Of a pick: whether the values have counters whose changes count twice if the two lines are merged later.
     counts: bool = False
     #: The ids of the versions that were undone, newest first.
     versions: tuple[str, ...] = ()
-    #: Of `Coordinator.undo` and `redo`: as the save was described; None when it was not.
+    #: Of `Coordinator.undo` and `redo`: the description of the save; None if it has none.
     description: Optional[str] = None
 
 
 def take_reverted(pointer: int) -> Reverted:
-    """What an `llvs_revert_result` says, which is released."""
+    """Returns the contents of an `llvs_revert_result`, and releases it."""
     try:
         made = _structs.llvs_revert_result.from_address(pointer)
         undone, superseded, versions = (

@@ -1,4 +1,4 @@
-"""Metadata: JSON on this side, bytes on that."""
+"""Converts metadata between JSON in Python and bytes in the library."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from . import _memory, errors
 if TYPE_CHECKING:
     import json
 
-#: What a metadata value may be: anything JSON can hold, or bytes, which are carried along untouched.
+#: The type of a metadata value: anything that JSON can represent, or bytes, which are stored unchanged.
 MetadataValue = Union[None, bool, int, float, str, bytes, "list[Any]", "dict[str, Any]"]
 Metadata = Mapping[str, Any]
 
@@ -28,9 +28,9 @@ def _encoder() -> json.JSONEncoder:
 
 
 def encode(value: Any) -> bytes:
-    """One value. Keys are sorted and nothing is spaced, so that equal values are equal bytes everywhere.
+    """Returns one value as JSON. Keys are sorted and there are no spaces, so equal values give equal bytes everywhere.
 
-    Raises ValueError for NaN, infinities and text with lone surrogates, TypeError for what JSON cannot hold.
+    Raises ValueError for NaN, infinities and text with lone surrogates, TypeError for what JSON cannot represent.
     """
     if isinstance(value, (bytes, bytearray, memoryview)):
         return _memory.as_bytes(value)
@@ -52,16 +52,16 @@ def _decoder() -> "json.JSONDecoder":
 
 
 def decode(data: bytes) -> Any:
-    """One value; the bytes themselves when they are not JSON, or hold what JSON cannot: `1e999`, a lone surrogate."""
+    """Returns one value; the bytes themselves if they are not JSON, or contain what JSON cannot represent: `1e999`, a lone surrogate."""
     try:
         text = data.decode("utf-8")
         inner = text[1:-1]
         if len(text) > 1 and text[0] == text[-1] == '"' and inner.isprintable() and '"' not in inner and "\\" not in inner:
-            # A text without anything to be read in it, as nearly all are: histories are long.
+            # Most values are text without escapes. Histories are long, so these are read the short way.
             return inner
         value = _decoder().decode(text)
         if "\\u" in text:
-            # A lone surrogate, which could be neither printed nor saved again.
+            # A lone surrogate could neither be printed nor saved again.
             _encoder().encode(value).encode("utf-8")
         return value
     except (ValueError, RecursionError):
@@ -78,7 +78,7 @@ def _finite(number: str) -> float:
 
 
 def _utf8(function: Callable[[Any], bytes], value: Any, what: str) -> bytes:
-    """What `function` makes of a value. Raises InvalidMetadataError for what no UTF-8 can hold."""
+    """Returns the result of `function` for a value. Raises InvalidMetadataError for what UTF-8 cannot represent."""
     try:
         return function(value)
     except UnicodeEncodeError as problem:
@@ -100,7 +100,7 @@ class Entries:
         self._kept: Any = None
         if metadata is None:
             return
-        # Taken once: other threads may change it meanwhile.
+        # Read once: other threads may change it meanwhile.
         pairs = list((metadata.copy() if type(metadata) is dict else metadata).items())
         if not pairs:
             return

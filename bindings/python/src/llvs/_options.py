@@ -1,4 +1,4 @@
-"""The options of stores and versions, as the library takes them."""
+"""The options of stores and versions, in the form that the library accepts."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _COMPACTIONS = {"automatic": c.COMPACTION_AUTOMATIC, "on_request": c.COMPACTION_
 
 
 def durability_number(durability: Durability) -> int:
-    """The constant for "full" or "normal"."""
+    """Returns the constant for "full" or "normal"."""
     if durability not in _DURABILITIES:
         raise errors.InvalidArgumentError(f"{durability!r} is no durability: use full or normal")
     return _DURABILITIES[durability]
 
 
 class StoreOptions:
-    """An `llvs_store_options`, and all that it points to."""
+    """An `llvs_store_options`, and everything that it points to."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class StoreOptions:
             compaction=_COMPACTIONS[compaction],
             memory_budget=memory_budget,
             host_storage=self.handle._pointer if self.handle is not None else None,
-            # 0 means the default to the library.
+            # The library reads 0 as the default.
             compaction_grace=0 if compaction_grace is None else compaction_grace or sys.float_info.min,
             busy_timeout=0 if busy_timeout is None else busy_timeout or sys.float_info.min,
             file_mode=0 if file_mode is None else file_mode,
@@ -74,13 +74,13 @@ class StoreOptions:
             self.struct.cache_directory.data, self.struct.cache_directory.size = self._column.addresses[0], len(self._cache)
 
     def close(self) -> None:
-        """Lets go of the storage's handle: an open store keeps it alive."""
+        """Releases the handle of the storage: an open store keeps it alive."""
         if self.handle is not None:
             self.handle.close()
 
 
 class VersionOptions:
-    """An `llvs_version_options`, and all that it points to: `with VersionOptions(...) as options`, giving its address or None."""
+    """An `llvs_version_options`, and everything that it points to: `with VersionOptions(...) as options` gives its address or None."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class VersionOptions:
         self.struct.merges = merges
         self.struct.metadata, self.struct.metadata_count = self._kept[1].address, self._kept[1].count
         if timestamp is not None:
-            # 0 means the default to the library: the time now.
+            # The library reads 0 as the default, the current time.
             self.struct.timestamp = timestamp or sys.float_info.min
         self._sources = SourceArray(sources) if sources else None
 
@@ -124,5 +124,5 @@ class VersionOptions:
             self._sources.__exit__()
 
 
-#: Instead of `VersionOptions` where there are none.
+#: Used instead of `VersionOptions` if there are no options.
 NO_OPTIONS: nullcontext[None] = nullcontext()

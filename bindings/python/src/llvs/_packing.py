@@ -20,7 +20,7 @@ lib = _abi.lib
 
 
 class Pack(bytes):
-    """Versions as bytes, made by `Store.pack`; `result` says which, and which could not be packed."""
+    """Versions as bytes. `result` reports which versions it has, and which could not be packed."""
 
     #: The ids of the versions in it (`sent`), and the versions that could not be packed (`problems`).
     result: ExchangeResult
@@ -32,7 +32,7 @@ class Pack(bytes):
 
 
 class PackOptions:
-    """An `llvs_pack_options`, and all that it points to; `address` is None when nothing is encrypted."""
+    """An `llvs_pack_options`, and everything that it points to; `address` is None if nothing is encrypted."""
 
     def __init__(self, *, recipients: Iterable[str] = (), identities: Iterable[str] = (), passphrase: Optional[str] = None) -> None:
         keys = [BytesArray(map(encode, _several(texts, name))) for name, texts in (("recipients", recipients), ("identities", identities))]
@@ -48,14 +48,14 @@ class PackOptions:
 
 
 def _several(texts: Iterable[str], name: str) -> Iterable[str]:
-    """One text would be taken for its characters."""
+    """Returns the texts as a list. Refuses a single `str`, whose characters would be taken for the texts."""
     if isinstance(texts, str):
         raise TypeError(f"{name} is an iterable of texts, not one: [{name[:-1]}]")
     return texts
 
 
 class Packing(Handle):
-    """What one store lacks of another, in one piece."""
+    """Packs the versions that another store lacks, and adds those of a pack."""
 
     @overload
     def pack(
@@ -101,7 +101,7 @@ class Packing(Handle):
             return Pack(memory.getvalue(), result)
         if not isinstance(to, (str, bytes, os.PathLike)):
             return self._pack(known, keys, to, progress, cancel)
-        import tempfile  # takes long to import, and few need it
+        import tempfile  # Takes long to import, and few programs need it.
 
         path = os.fsdecode(to)
         handle, aside = tempfile.mkstemp(prefix=".llvs-", suffix=".new", dir=os.path.dirname(os.path.abspath(path)))

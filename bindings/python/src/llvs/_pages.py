@@ -1,6 +1,6 @@
-"""Reads the lists that the library hands out, and releases them.
+"""Reads the lists that the library returns, and releases them.
 
-What a list holds lies one behind the other: it is copied and unpacked as a whole, and what its pointers lead to piece by piece.
+The structs of a list are contiguous: they are copied and unpacked as a whole. What their pointers lead to is read piece by piece.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LIST = struct.Struct("=IIQQ")
 
 
 def take_buffer(buffer: Any) -> bytes | None:
-    """The bytes of an `llvs_buffer`, which is disposed of; None when there is nothing."""
+    """Returns the bytes of an `llvs_buffer`, and disposes of it; None if it is empty."""
     if not buffer.data:
         return None
     try:
@@ -40,7 +40,7 @@ def take_buffer(buffer: Any) -> bytes | None:
 
 
 def elements(layout: struct.Struct, pointers: int | None, count: int) -> Iterator[tuple[Any, ...]]:
-    """The structs that an array of pointers leads to; each says, first of all, how far the next is."""
+    """Returns the structs that an array of pointers leads to. The first field of each is its size."""
     if not pointers or not count:
         return iter(())
     first = int.from_bytes(copy(pointers, 8), "little")
@@ -52,25 +52,25 @@ def elements(layout: struct.Struct, pointers: int | None, count: int) -> Iterato
 
 
 def listed(layout: struct.Struct, pointer: int) -> Iterator[tuple[Any, ...]]:
-    """The structs of a list."""
+    """Returns the structs of a list."""
     _, _, count, items = LIST.unpack(copy(pointer, LIST.size))
     return elements(layout, items, count)
 
 
 def addresses(pointers: int | None, count: int) -> Sequence[int]:
-    """What an array of pointers leads to."""
+    """Returns the addresses in an array of pointers."""
     return array("Q", copy(pointers, 8 * count)) if pointers and count else ()
 
 
 def bytes_array(first: int | None, count: int) -> list[bytes]:
-    """The contents of an array of `llvs_bytes`."""
+    """Returns the contents of an array of `llvs_bytes`."""
     if not first or not count:
         return []
     return [copy(data, size) if size else b"" for data, size in BYTES.iter_unpack(copy(first, BYTES.size * count))]
 
 
 def version(fields: tuple[Any, ...]) -> Version:
-    """A version from its unpacked `llvs_version_info`."""
+    """Returns a version from its unpacked `llvs_version_info`."""
     (_, count, id_data, id_size, a_data, a_size, b_data, b_size, timestamp, size, entries, entry_count, branch_data, branch_size, _, _,
      made_at) = fields
     if count == 0:
@@ -90,12 +90,12 @@ def version(fields: tuple[Any, ...]) -> Version:
 
 
 def version_at(address: int) -> Version:
-    """A version from where its `llvs_version_info` lies."""
+    """Returns a version from the address of its `llvs_version_info`."""
     return version(VERSION_INFO.unpack(copy(address, VERSION_INFO.size)))
 
 
 def versions(pointer: int | None) -> list[Version]:
-    """The versions of a list, which is released; none for NULL."""
+    """Returns the versions of a list, and releases it; none for NULL."""
     if not pointer:
         return []
     try:
@@ -105,7 +105,7 @@ def versions(pointer: int | None) -> list[Version]:
 
 
 def version_changes(pointer: int | None) -> list[tuple[Version, int]]:
-    """The versions of a list, with what each recorded of the value that was asked about. The list is released."""
+    """Returns the versions of a list, each with what it recorded about the requested value. Releases the list."""
     if not pointer:
         return []
     try:
@@ -115,12 +115,12 @@ def version_changes(pointer: int | None) -> list[tuple[Version, int]]:
 
 
 def borrowed_versions(pointer: int | None) -> list[Version]:
-    """The versions of a list that belongs to somebody else."""
+    """Returns the versions of a list that has another owner, without releasing it."""
     return [version(fields) for fields in listed(VERSION_INFO, pointer)] if pointer else []
 
 
 def values(pointer: int | None) -> list[Value | None]:
-    """The values of a list, which is released; None for one that is not there."""
+    """Returns the values of a list, None for an absent one. Releases the list."""
     if not pointer:
         return []
     try:
@@ -134,7 +134,7 @@ def values(pointer: int | None) -> list[Value | None]:
 
 
 def changes(pointer: int | None) -> list[Change]:
-    """The changes of a list, which is released."""
+    """Returns the changes of a list, and releases it."""
     if not pointer:
         return []
     try:

@@ -1,17 +1,17 @@
-"""How the parameters of the C functions are passed by ctypes: the words in which `_prototypes` is written."""
+"""How ctypes passes the parameters of the C functions: the types that `_prototypes` uses."""
 
 from __future__ import annotations
 
 import ctypes
 
-# `import llvs` comes as far as here, so this imports no more than it needs; type checkers take the name for true.
+# `import llvs` imports this module, so it imports no more than it needs. Type checkers treat this name as true.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 
 class Parameter:
-    """One parameter as ctypes passes it, and what the header says of it."""
+    """One parameter, as ctypes passes it, and what the header declares about it."""
 
     __slots__ = ("c_type", "ctype", "ownership")
 
@@ -24,25 +24,26 @@ class Parameter:
 
 
 class BytesArgument(ctypes.Structure):
-    """`llvs_bytes` by value, made from `bytes`, which the caller keeps alive for the call."""
+    """`llvs_bytes` by value, made from `bytes`. The caller keeps these alive during the call."""
 
     _fields_ = [("data", ctypes.c_char_p), ("size", ctypes.c_size_t)]
 
     @classmethod
     def from_param(cls, value: bytes) -> BytesArgument:
-        """What ctypes calls to convert an argument. Others than `bytes` proper may lie about their size: `_memory` makes those first."""
+        """Converts an argument, as ctypes requests. A subclass of `bytes` may report a wrong size: `_memory` makes genuine `bytes` of it
+        first."""
         if type(value) is not bytes:
             raise TypeError(f"bytes are wanted here, not {type(value).__name__}")
         return cls(value, len(value))
 
 
 def borrowed(c_type: str) -> Parameter:
-    """A pointer to what stays whose it was. As ctypes an address: also takes `byref(...)`, `bytes` and None."""
+    """A pointer that leaves ownership with its owner. ctypes passes it as an address: it also accepts `byref(...)`, `bytes` and None."""
     return Parameter(ctypes.c_void_p, c_type, "borrowed")
 
 
 def owned(c_type: str) -> Parameter:
-    """A pointer with which ownership crosses."""
+    """A pointer that transfers ownership."""
     return Parameter(ctypes.c_void_p, c_type, "owned")
 
 

@@ -1,11 +1,11 @@
 """Keeps Python's signal handlers from raising where an exception would be lost.
 
-Python runs its signal handlers when the main thread next executes bytecode. When a signal (Ctrl-C, say) comes while the main
-thread is inside the library, that is the very beginning of a callback, before any `try`: ctypes could only print the
-exception and answer the library with whatever lies on the stack. So during calls that may call back, all handlers are held: signals
-are noted, and served within the callback, where what they raise is kept and raised from the call, or after the call.
+Python runs its signal handlers when the main thread next executes bytecode. If a signal (Ctrl-C, for instance) arrives while the main
+thread is inside the library, that moment is the beginning of the next callback, before any `try`. ctypes could only print the
+exception, and answer the library with whatever is on the stack. Therefore all handlers are held during calls that may call back: signals
+are recorded, and handled inside the callback or after the call. Exceptions of handlers inside a callback are kept and raised by the call.
 
-Handlers may raise at any point of this module as well. Each function here comes to its end all the same, and raises then.
+Handlers may raise at any point of this module as well. Each function here nevertheless completes, and raises afterwards.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ import signal
 import threading
 from typing import Any
 
-# The functions below the module `signal`, which makes an enumeration of each answer: these run before and after each callback.
+# The C functions behind the module `signal`, which makes an enumeration of each answer: these run before and after each callback.
 _below: Any = importlib.import_module("_signal")
 _get, _set = _below.getsignal, _below.signal
 _SIGNALS = tuple(int(number) for number in signal.valid_signals() if number not in (signal.SIGKILL, signal.SIGSTOP))
 _main = threading.main_thread()
 
-#: Calls of the main thread that hold the handlers, and what they hold.
+#: Calls of the main thread that hold the handlers, and the handlers that they hold.
 _depth = 0
 _held: dict[int, Any] = {}
 _noted: list[tuple[int, Any]] = []
 
-#: Registrations whose callbacks any call may lead to: while there are some, every call holds the handlers.
+#: Registrations whose callbacks any call may run. While there are any, every call holds the handlers.
 listeners: set[int] = set()
 
-#: What ended a callback of the main thread and is no `Exception` (KeyboardInterrupt, say), until it is raised from the call. The library
-#: may go on where a callback fails, without a cache, say: then it is raised when the call is over.
+#: The exception that ended a callback of the main thread and is no `Exception` (KeyboardInterrupt, for instance), until the call raises
+#: it. The library may continue after a failed callback, for instance without a cache: then the exception is raised after the call.
 unheard: list[BaseException] = []
 
-#: How often a handler may raise while handlers are changed.
+#: How often a handler may raise while handlers are replaced.
 _PATIENCE = 1000
-#: Calls that a callback needs before it is within its `try`, and to keep what was raised there.
+#: The recursion depth that a callback needs before it has entered its `try`, and to keep an exception.
 _HEADROOM = 16
 
 
@@ -43,7 +43,7 @@ def _note(number: int, frame: Any) -> None:
     if _depth:
         _noted.append((number, frame))
         return
-    # Left in place by a second signal that came while handlers were given back.
+    # A second signal that arrived while handlers were restored left this one in place.
     handler = _held.pop(number, None)
     if handler is not None:
         _set(number, handler)
@@ -51,7 +51,7 @@ def _note(number: int, frame: Any) -> None:
 
 
 def _take(depth: int) -> None:
-    """Puts `_note` in the place of all handlers, for calls that are as deep as that, and raises what they raised meanwhile."""
+    """Replaces all handlers by `_note`, for calls at this depth, and raises what they raised meanwhile."""
     global _depth
     raised: BaseException | None = None
     for _ in range(_PATIENCE):
@@ -59,7 +59,7 @@ def _take(depth: int) -> None:
             _depth = depth
             for number, handler in zip(_SIGNALS, tuple(map(_get, _SIGNALS))):
                 if callable(handler) and handler is not _note:
-                    # Kept before it is replaced: a signal that comes in between must find the handler.
+                    # Stored before it is replaced: a signal that arrives in between must find the handler.
                     _held[number] = handler
                     _set(number, _note)
             break
@@ -70,7 +70,7 @@ def _take(depth: int) -> None:
 
 
 def _give_back() -> None:
-    """Puts the handlers back, and raises what they raised meanwhile."""
+    """Restores the handlers, and raises what they raised meanwhile."""
     global _depth
     raised: BaseException | None = None
     for _ in range(_PATIENCE):
@@ -88,7 +88,7 @@ def _give_back() -> None:
 
 
 def _serve() -> None:
-    """Runs the handlers of the signals that were noted, and raises what the first of them raised."""
+    """Runs the handlers of the signals that were recorded, and raises the exception of the first handler that raised."""
     raised: BaseException | None = None
     while _noted:
         try:
@@ -104,7 +104,7 @@ def _serve() -> None:
 
 
 def hear_later(problem: BaseException) -> None:
-    """To be raised by the outermost call, unless it comes out of one before."""
+    """Keeps an exception for the outermost call to raise, unless an inner call raises it before."""
     if _depth and threading.get_ident() == _main.ident:
         unheard.append(problem)
 
@@ -115,9 +115,9 @@ def _reach(depth: int) -> None:
 
 
 class Holding:
-    """`with holding:` around a call that may call back. Other threads than the main one never run handlers: none are held there.
+    """`with holding:` around a call that may call back. Only the main thread runs handlers, so for other threads it does nothing.
 
-    Raises RecursionError where a callback would, out of everybody's reach.
+    Raises RecursionError if too little depth is left for a callback, in which the RecursionError would be lost.
     """
 
     __slots__ = ()
@@ -132,7 +132,7 @@ class Holding:
             return
         try:
             _take(1)
-        except BaseException:  # a signal came in between
+        except BaseException:  # A signal arrived in between.
             _give_back()
             raise
 
@@ -154,7 +154,7 @@ class Holding:
 
 
 class Serving:
-    """`with serving:` within a callback, inside its `try`: Python's own handlers are back while code of the host runs."""
+    """`with serving:` within a callback, inside its `try`: restores Python's own handlers while code of the host runs."""
 
     __slots__ = ("_depth",)
     _depth: int
@@ -171,7 +171,7 @@ class Serving:
                 raise
 
     def __exit__(self, *_: object) -> None:
-        """Holds the handlers again; also a second time, where a signal kept the first from beginning."""
+        """Holds the handlers again. Runs a second time if a signal kept the first run from beginning."""
         if self._depth:
             _take(self._depth)
 

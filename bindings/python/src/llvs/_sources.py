@@ -1,4 +1,4 @@
-"""What comes in pieces: files and iterables that the library reads while a version is made, or received."""
+"""Content that comes in pieces: files and iterables that the library reads while it makes or receives a version."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ._signals import holding
 
 
 def gives_pieces(value: Any) -> bool:
-    """Whether a value is a file-like object or an iterable, and not bytes-like."""
+    """Returns whether a value is a file-like object or an iterable, and not bytes-like."""
     if isinstance(value, (bytes, str, int, Mapping)) or not (callable(getattr(value, "read", None)) or isinstance(value, Iterable)):
         return False
     try:
@@ -25,7 +25,7 @@ def gives_pieces(value: Any) -> bool:
 
 
 def _size(file: Any) -> int:
-    """Bytes that are left in a file; 0 when it cannot tell."""
+    """Returns the number of bytes that are left in a file; 0 if the file does not report it."""
     if not isinstance(file, (io.RawIOBase, io.BufferedIOBase)):
         return 0
     try:
@@ -39,15 +39,15 @@ def _size(file: Any) -> int:
     return min(max(0, index(end) - index(here)), _LARGEST)
 
 
-#: A size that the library takes: what it is told is a hint.
+#: The largest size that the library accepts. The size is only a hint.
 _LARGEST = (1 << 63) - 1
 
-#: What no iterable gives: None among its pieces is a mistake, and not the end of the value.
+#: An object that no iterable yields: a None among the pieces is an error, not the end of the value.
 _NO_MORE: Any = object()
 
 
 class _Reader:
-    """Gives what a file or an iterable gives, in pieces of the size that is asked for."""
+    """Reads a file or an iterable in pieces of the requested size."""
 
     __slots__ = ("_read", "_pieces", "_left")
 
@@ -79,7 +79,7 @@ def _give(reader: _Reader, buffer: int, capacity: int, size: int) -> int:
     if not piece:
         return c.END
     ctypes.memmove(buffer, piece.tobytes(), len(piece))
-    # Last: until then the library takes LLVS_OK for a failure.
+    # Set last: without it the library takes LLVS_OK for a failure.
     ctypes.c_size_t.from_address(size).value = len(piece)
     return c.OK
 
@@ -89,7 +89,7 @@ _address = ctypes.cast(_thunk, ctypes.c_void_p).value
 
 
 class _ClosingReader(_Reader):
-    """Closes its file when the library is done with it."""
+    """Closes its file when the library no longer needs it."""
 
     __slots__ = ("_close",)
 
@@ -103,7 +103,7 @@ class _ClosingReader(_Reader):
 
 
 def answer(reply: int, index: int, value: Any) -> None:
-    """Answers a question of the library with a file or an iterable, which it reads later, and closes the file then."""
+    """Answers a request of the library with a file or an iterable. The library reads it later; then the file is closed."""
     size, reader = _size(value), _ClosingReader(value)
     _abi.lib.llvs_reply_set_source(reply, index, size, _address, _callbacks.register(reader), _callbacks.payload_free)
 

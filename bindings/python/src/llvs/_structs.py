@@ -1,7 +1,7 @@
 """The structs of include/llvs.h and llvs_testing.h, field by field. Written by scripts/generate_bindings.
 
-Pointers are plain addresses (`c_void_p`): ctypes reads and writes those fastest, and whoever fills a struct
-keeps alive what it points to.
+Pointers are plain addresses (`c_void_p`): ctypes reads and writes those fastest. The code that fills a struct keeps alive what the
+struct points to.
 """
 
 import ctypes

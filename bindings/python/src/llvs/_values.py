@@ -17,7 +17,7 @@ from .state import Range, State
 
 lib = _abi.lib
 byref = ctypes.byref
-#: Makes a named tuple without the steps of Python that its constructor takes.
+#: Makes a named tuple without the Python code of its constructor.
 _new = tuple.__new__
 
 

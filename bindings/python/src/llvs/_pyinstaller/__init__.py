@@ -1,4 +1,4 @@
-"""Hooks by which PyInstaller puts into a frozen program what it cannot see in the code: libraries, lazy modules, data files."""
+"""PyInstaller hooks. They add to a frozen program what PyInstaller cannot find in the code: libraries, lazy modules, data files."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import os
 
 
 def get_hook_dirs() -> list[str]:
-    """The folder of the hooks. PyInstaller asks by the entry point `hook-dirs` of the group `pyinstaller40`."""
+    """Returns the folder of the hooks. PyInstaller calls it by the entry point `hook-dirs` of the group `pyinstaller40`."""
     return [os.path.dirname(__file__)]

@@ -1,4 +1,4 @@
-"""For programs that contain the inspector: the files of its page."""
+"""For programs that contain the inspector: adds the files of its page."""
 
 from __future__ import annotations
 

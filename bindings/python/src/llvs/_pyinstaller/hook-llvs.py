@@ -1,4 +1,4 @@
-"""For programs that import llvs: the library and the SQLite extension, and the modules that `__getattr__` of the package imports."""
+"""For programs that import llvs: adds the library, the SQLite extension, and the modules that `__getattr__` of the package imports."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1]
 
-#: PyInstaller looks for libraries named lib*.so, and the name of libllvs ends in its version.
+#: PyInstaller searches for libraries named lib*.so, but the file name of libllvs ends in its version.
 binaries = [(str(path), "llvs") for path in sorted(PACKAGE.glob("libllvs*.so*"))]
 if not binaries:
     raise FileNotFoundError(f"{PACKAGE} has no libllvs, so the frozen program would have none: install llvs from a wheel (docs/install.md)")
 
-#: llvs.tools, llvs.inspector and llvs.testing are not among them: a program that uses these imports them by name.
+#: Without llvs.tools, llvs.inspector and llvs.testing: a program that uses these imports them by name.
 hiddenimports = [
     *(f"llvs.{path.stem}" for path in sorted(PACKAGE.glob("*.py")) if path.stem != "__init__"),
     *("llvs.models" if path.stem == "__init__" else f"llvs.models.{path.stem}" for path in sorted(PACKAGE.glob("models/*.py"))),

@@ -1,4 +1,4 @@
-"""For programs that contain the command: the modules of its commands, which it imports by their names."""
+"""For programs that contain the command: adds the modules of its commands, which it imports by name."""
 
 from __future__ import annotations
 

@@ -2,6 +2,6 @@
 
     python -m llvs.inspector notes.llvs
 
-It needs the packages of the extra "tools"; the rest of llvs needs none of them. It serves one page on 127.0.0.1 to whoever has its address
-with the token in it, reads only unless it is told otherwise, and shows values as what they are, without ever interpreting them.
+It needs the packages of the extra "tools"; no other part of llvs needs them. It serves one page on 127.0.0.1 to browsers that open the
+address with the token in it. It only reads unless it is started with `--write`. It shows the bytes of values and never runs them.
 """

@@ -13,7 +13,7 @@ from .serving import NotServedError, serve
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
-    """Reads the arguments, and serves. Returns the exit code: 0 done, 2 used wrongly, 3 the store cannot be opened."""
+    """Reads the arguments, and serves. Returns the exit code: 0 done, 2 wrong arguments, 3 the store cannot be opened."""
     parser = argparse.ArgumentParser(prog="python -m llvs.inspector", description="Shows a store in the browser.")
     parser.add_argument("store", metavar="STORE", help="the directory of the store, or its file in SQLite")
     parser.add_argument("--no-open", action="store_true", help="print the address only, and open no browser")

@@ -1,4 +1,4 @@
-"""What the page asks for, and its files."""
+"""The endpoints of the inspector, and the files of its page."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from .security import Guarded
 PAGE = Path(__file__).parent / "page"
 #: The files of the page, by name.
 FILES = {path.name: path for path in (*shared.FILES.values(), *PAGE.iterdir()) if path.suffix in shared.TYPES}
-#: What a request may come to, beside an answer.
+#: Exceptions that endpoints raise for bad requests; each becomes an answer with an error.
 EXPECTED = (llvs.Error, changing.Refused, NotFound, VersionNameError, UnicodeEncodeError)
 
 
 class Asked:
-    """The parameters of a request. Raises Refused for what they cannot be."""
+    """The parameters of a request. Raises Refused for invalid ones."""
 
     def __init__(self, query: Mapping[str, str]) -> None:
         self._query = query
 
     def text(self, name: str, default: Optional[str] = None) -> str:
-        """A text; one that is not given is an error unless there is a default."""
+        """Returns a text. A missing parameter is an error unless there is a default."""
         found = self._query.get(name, default)
         if found is None:
             raise changing.Refused(f'The request names no "{name}".', 400)
         return found
 
     def number(self, name: str, default: int, least: int, most: int) -> int:
-        """A number within bounds."""
+        """Returns a number within bounds."""
         text = self._query.get(name)
         if text is None:
             return default
@@ -52,12 +52,12 @@ class Asked:
 
 
 def answer(content: Any, status: int = 200) -> Response:
-    """JSON in ASCII: lone surrogates of others' texts pass through it."""
+    """Returns an answer in JSON. It is ASCII, so that lone surrogates in texts of other devices do not fail."""
     return Response(json.dumps(content, separators=(",", ":")), status, media_type="application/json")
 
 
 def problem(raised: Exception) -> Response:
-    """An error as the page shows it."""
+    """Returns an error as an answer that the page shows."""
     status = 500
     if isinstance(raised, changing.Refused):
         status = raised.status
@@ -72,7 +72,7 @@ def problem(raised: Exception) -> Response:
 
 
 def clock(version: llvs.Version, times: Mapping[str, float]) -> float:
-    """Seconds by which a version says that it was made before its own predecessor: its maker's clock was wrong."""
+    """Returns by how many seconds a version is older than its own predecessor, which shows that the clock of its device was wrong."""
     return max((times[id] - version.timestamp for id in version.predecessors if times.get(id, 0) > version.timestamp), default=0)
 
 
@@ -80,12 +80,12 @@ Asking = Callable[[Asked], Any]
 
 
 def make_guard(port: int) -> Guard:
-    """Makes the guard of an inspector on a port."""
+    """Returns the guard of an inspector on a port."""
     return Guard(port=port, pages=["/", "/favicon.ico", *(f"/{name}" for name in FILES)])
 
 
 def make_app(inspected: Inspected, guard: Guard) -> ASGIApp:
-    """The inspector of a store as an application, behind its guard."""
+    """Returns the inspector of a store as an application, behind its guard."""
     store = inspected.store
 
     def id_of(asked: Asked, name: str) -> str:
@@ -165,7 +165,7 @@ def make_app(inspected: Inspected, guard: Guard) -> ASGIApp:
 
     def heads(asked: Asked) -> Any:
         count = asked.number("count", 100, 1, 2000)
-        # The newest first by the time that is shown, which a clock that was wrong does not change.
+        # The newest first, by the time that the page shows: a wrong clock does not change that.
         found = sorted(store.heads(), key=lambda head: -head.made_at)
         return {"heads": [told(store, head) for head in found[:count]], "count": len(found)}
 
@@ -182,7 +182,7 @@ def make_app(inspected: Inspected, guard: Guard) -> ASGIApp:
         return endpoint
 
     async def data(request: Request) -> Response:
-        """A part of a value as bytes that are never taken for a document."""
+        """Returns a part of a value as bytes, with headers that keep browsers from opening it as a document."""
         def taken(asked: Asked) -> bytes:
             offset, length = asked.number("offset", 0, 0, 2**40), asked.number("length", values.PIECE, 1, values.PIECE)
             found = store.read_range(asked.text("id"), offset, length, at=id_of(asked, "at"))
@@ -219,7 +219,7 @@ def make_app(inspected: Inspected, guard: Guard) -> ASGIApp:
         return StreamingResponse(inspected.news.stream(), media_type="text/event-stream")
 
     async def nothing(request: Request) -> Response:
-        """The page has no icon; browsers ask for one."""
+        """The page has no icon, but browsers request one."""
         return Response(status_code=204)
 
     async def page(request: Request) -> Response:

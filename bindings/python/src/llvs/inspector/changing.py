@@ -1,4 +1,4 @@
-"""What the page may change, where the inspector was started with `--write`: each change makes a version, and none removes one."""
+"""Changes that the page may make if the inspector was started with `--write`: each makes a version, and none removes one."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from .exchanges import exchange
 from .inspected import Inspected, NotFound, shown, title_of, told
 from .merges import mark_of
 
-#: What versions made here say of who made them.
+#: The device in the metadata of versions that are made here.
 DEVICE = "llvs inspect"
-#: What a change says as `confirmed` if it may replace JSON by something else.
+#: The value of `confirmed` in a change that may replace JSON by other data.
 NO_JSON = "no-json"
 CHOICES: dict[str, llvs.Choice] = {"newer": "newer", "older": "older", "result": "result"}
 
 
 class Refused(Exception):
-    """A change that cannot be made. The text says why, and what to do."""
+    """A change that cannot be made. The text has the reason, and what to do."""
 
     def __init__(self, message: str, status: int = 409, confirm: Optional[str] = None) -> None:
-        """confirm: what the change says as `confirmed` if it is to be made all the same."""
+        """confirm: the value of `confirmed` with which the change can be made nevertheless."""
         super().__init__(message)
         self.status, self.confirm = status, confirm
 
@@ -38,7 +38,7 @@ def _text(given: dict[str, Any], name: str) -> str:
 
 
 def _head(inspected: Inspected, given: dict[str, Any]) -> llvs.Version:
-    """The version to go on from, which must still be a head: a change on an older one would begin a line of its own unasked."""
+    """Returns the version to save on. It must still be a head: a change on an older version would begin a separate line by accident."""
     at = inspected.find(_text(given, "at"))
     if inspected.store.successors(at):
         raise Refused("This version is not the newest any more: other changes were saved on it. Look at the newest one, and change that.")
@@ -46,7 +46,7 @@ def _head(inspected: Inspected, given: dict[str, Any]) -> llvs.Version:
 
 
 def _about(what: str) -> dict[str, str]:
-    """The metadata of a version that is made here. what: what it does, for the history."""
+    """Returns the metadata of a version that is made here. what: the description that the history shows."""
     return {"device": DEVICE, "message": what}
 
 
@@ -124,7 +124,7 @@ def _edit(inspected: Inspected, given: dict[str, Any]) -> _Made:
 
 
 def _check_json(inspected: Inspected, id: str, head: llvs.Version, data: bytes, confirmed: Any) -> None:
-    """Raises Refused if a value that is JSON would be none any more, unless that is confirmed: the application could not read it."""
+    """Raises Refused if a JSON value would be replaced by data that is not JSON, which the application could not read; unless confirmed."""
     if confirmed == NO_JSON or inspected.store.reference(id, at=head) is None:
         return
     if values.describe(inspected.store, id, head.id)["kind"] != "json":

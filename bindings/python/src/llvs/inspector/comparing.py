@@ -1,4 +1,4 @@
-"""Two versions of the store side by side."""
+"""Compares two versions of the store."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import llvs
 from . import inside
 from .values import LARGEST_JSON, describe, text_of
 
-#: Differences that are counted.
+#: The largest number of differences that are counted.
 COUNTED = 100_000
 
 
 def changes(store: llvs.Store, a: str, b: str, prefix: str, after: str, limit: int) -> dict[str, Any]:
-    """The ids that differ between two versions, from `after` on, in byte order; and how many of each kind there are in all."""
+    """Returns the ids that differ between two versions, from `after` on, in byte order, and the number of each kind."""
     counts = {"insert": 0, "update": 0, "remove": 0}
     entries: list[dict[str, str]] = []
     more: Optional[str] = None
@@ -32,7 +32,7 @@ def changes(store: llvs.Store, a: str, b: str, prefix: str, after: str, limit: i
 
 
 def made_in(store: llvs.Store, version: str, after: str, limit: int) -> dict[str, Any]:
-    """What a version recorded, from `after` on, in byte order."""
+    """Returns the changes that a version recorded, from `after` on, in byte order."""
     entries: list[dict[str, str]] = []
     for change in store.changes(version, start=after, with_data=False):
         if len(entries) == limit:
@@ -42,7 +42,7 @@ def made_in(store: llvs.Store, version: str, after: str, limit: int) -> dict[str
 
 
 def value(store: llvs.Store, id: str, a: str, b: str) -> dict[str, Any]:
-    """What differs inside one value between two versions."""
+    """Returns the differences inside one value between two versions."""
     sides = [_side(store, id, version) for version in (a, b)]
     found: dict[str, Any] = {"id": id, "a": _head(sides[0]), "b": _head(sides[1])}
     texts = [None if side is None else side.get("whole") for side in sides]

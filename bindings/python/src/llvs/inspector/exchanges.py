@@ -1,4 +1,4 @@
-"""With whom the store exchanges versions, as far as it can be told from the store, and what is wrong with it by name."""
+"""The devices with which the store exchanges versions, as far as the store shows them, and the problems by name."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ..tools.failures import Failure
 from ..tools.remotes import Remotes
 from .inspected import WHO, Inspected, NotFound, metadata_of
 
-#: Versions that are looked at for who made them.
+#: The number of newest versions in which authors are searched.
 LOOKED = 20_000
-#: Problems of an exchange that are told.
+#: The largest number of problems of an exchange that are listed.
 MOST = 200
 _scheme = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 
 
 def attached(inspected: Inspected) -> dict[str, Any]:
-    """Who made the newest versions, and when last; what waits, and what is damaged."""
+    """Returns the authors of the newest versions, with the time of the last one of each; pending versions; and damage."""
     devices: dict[str, dict[str, Any]] = {}
     looked = 0
     for version in inspected.store.history():
@@ -74,12 +74,12 @@ def attached(inspected: Inspected) -> dict[str, Any]:
 
 
 def is_folder(url: str) -> bool:
-    """Whether a place is a folder: one over a network may ask for a password, and nobody sits at this program's terminal."""
+    """Returns whether a place is a folder. Other places may ask for a password, and nobody may be at the terminal of this process."""
     return not _scheme.match(url)
 
 
 def exchange(inspected: Inspected, name: str) -> str:
-    """Exchanges with a remote that is a folder, and keeps what came of it, problems by name. Returns what to tell.
+    """Exchanges with a remote that is a folder, and records the result, with problems by name. Returns the message for the page.
 
     Raises NotFound, llvs.Error.
     """
@@ -114,7 +114,7 @@ def exchange(inspected: Inspected, name: str) -> str:
 
 
 def verified(store: llvs.Store) -> dict[str, Any]:
-    """Everything read again, with each damage by name. Cost: the size of the store."""
+    """Reads everything in the store again, and lists each damage by name. Cost: the size of the store."""
     report = store.verify()
     return {
         "versions": report.versions, "values": report.values, "pending": report.pending,

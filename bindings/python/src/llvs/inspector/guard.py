@@ -1,14 +1,15 @@
-"""Decides who may talk to a page that a program serves on 127.0.0.1: only windows that entered with an address of the program.
+"""Decides which requests to a page on 127.0.0.1 are answered: only those of windows that were opened with an address of the program.
 
-Any page in the browser, and any program of the computer, can send requests to 127.0.0.1. So each request for data needs the token of the
-run, in a header. An address has no token: it has a key in its fragment, which serves once. The page gives the key to `/enter` and gets the
-token, which it keeps in `sessionStorage`. There is no cookie, since a browser sends cookies of 127.0.0.1 to every port. The files of the
-page hold no data, so they need no token.
+Any page in the browser, and any program on the computer, can send requests to 127.0.0.1. So each request for data needs the token of the
+run, in a header. An address contains no token: it has a key in its fragment, which is valid once. The page sends the key to `/enter`,
+receives the token, and keeps it in `sessionStorage`. There is no cookie, because a browser sends cookies of 127.0.0.1 to every port. The
+files of the page contain no data, so they need no token.
 
-Each request also names the host as it is served, which stops rebound names, and comes from no other origin. Answers may load nothing from
-elsewhere, and are never read as another type than they say.
+Each request must also name the right host, which stops DNS rebinding, and must not come from another origin. Answers may not load
+anything from elsewhere, and browsers must not guess their type.
 
-It knows of no web server: give it what a request says, and answer what it answers. Needs nothing but Python.
+The guard does not depend on a web server: the caller passes the parts of a request, and sends the answer that the guard returns. It needs
+only Python.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-#: What goes with every answer, also with those of the program.
+#: Headers of every answer, also of the answers of the program.
 HEADERS = (
     ("content-security-policy", CONTENT_POLICY),
     ("x-content-type-options", "nosniff"),
@@ -34,9 +35,9 @@ HEADERS = (
 
 
 def framing(frames: Iterable[str] = (), framed_by: Optional[str] = None) -> tuple[tuple[str, str], ...]:
-    """`HEADERS` for a page that shows others of the same program in frames, or that another one shows.
+    """Returns `HEADERS` for a page that shows pages of the same program in frames, or that is shown in one.
 
-    frames: the origins that may be shown within it. framed_by: the origin that may show it within.
+    frames: the origins that the page may show in frames. framed_by: the origin that may show the page in a frame.
     """
     policy = CONTENT_POLICY
     if framed_by is not None:
@@ -49,29 +50,29 @@ def framing(frames: Iterable[str] = (), framed_by: Optional[str] = None) -> tupl
     )
 
 
-#: Bytes of a request's body that are taken.
+#: The largest body of a request, in bytes.
 LARGEST_BODY = 16 * 1024 * 1024
-#: The headers for the token of a run, and for the key of an address. `token.js` sends both.
+#: The headers of the token of a run, and of the key of an address. `token.js` sends both.
 TOKEN_HEADER, KEY_HEADER = "x-llvs-token", "x-llvs-key"
-#: Where a key becomes the token.
+#: The path at which a key is exchanged for the token.
 ENTRY = "/enter"
 
 
 class Answer(NamedTuple):
-    """What a request gets instead of what it asked for."""
+    """An answer of the guard itself."""
 
-    #: The status of HTTP.
+    #: The HTTP status.
     status: int
     #: A sentence, or the token, as text/plain.
     text: str
 
 
 class Guard:
-    """Lets requests of the page through, and refuses the rest before anything of the store is read. Safe from all threads."""
+    """Admits requests of the page, and refuses all others before anything is read from the store. Safe from all threads."""
 
     def __init__(self, *, port: int, pages: Collection[str], what: str = "the inspector of a store") -> None:
-        """port: on which the page is served. pages: the paths of the page's own files, "/" among them, which hold no data.
-        what: what is served, in sentences."""
+        """port: on which the page is served. pages: the paths of the page's own files, among them "/"; they contain no data.
+        what: the name of the page in sentences."""
         self._token, self._pages, self._what = secrets.token_urlsafe(24), frozenset(pages), what
         self._hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
         self._address = f"http://127.0.0.1:{port}/"
@@ -79,16 +80,16 @@ class Guard:
         self._keys: dict[str, Callable[[], object]] = {}
 
     def new_address(self, used: Callable[[], object] = lambda: None) -> str:
-        """Makes an address that lets one window in, once. used: is called when it was used, on the thread of that request."""
+        """Makes an address that admits one window, once. used: is called after it was used, on the thread of that request."""
         key = secrets.token_urlsafe(24)
         with self._lock:
             self._keys[key] = used
         return f"{self._address}#key={key}"
 
     def judge(self, method: str, path: str, headers: Iterable[tuple[str, str]]) -> Optional[Answer]:
-        """Returns the answer to a request that is refused or that enters; None for one that is let through.
+        """Returns the answer to a request that is refused, or that is for `/enter`; None for a request that is admitted.
 
-        path: of the address, without its query. headers: all of them, with names in small letters.
+        path: of the address, without its query. headers: all of them, with names in lower case.
         """
         all_headers = list(headers)
 
@@ -105,7 +106,7 @@ class Guard:
         is_reading = method in ("GET", "HEAD")
         if not is_reading and not origins:
             return Answer(403, "A change needs the header Origin, which browsers send.")
-        # The file that redirects a browser here, and a link in another program, lead from elsewhere to the top of the page.
+        # The file that redirects a browser here, and links in other programs, open the top page from another origin.
         if path != "/" and any(site not in ("same-origin", "none") for site in sites):
             return elsewhere
         if path == ENTRY and method == "POST":

@@ -1,4 +1,4 @@
-"""The history as numbered rows, newest first, so that any part of it can be drawn without the rest."""
+"""The history as numbered rows, newest first, so that each part of it can be drawn alone."""
 
 from __future__ import annotations
 
@@ -10,39 +10,39 @@ import llvs
 
 from .lanes import Lanes, Place
 
-#: Versions taken at once while the lock is held.
+#: The number of versions that are read at once, while the lock is held.
 CHUNK = 2000
-#: Seconds for which one request reads on.
+#: Seconds for which one request reads the history further.
 PATIENCE = 0.25
 
 
 class HistoryIndex:
-    """The rows of the history as it was when this was made. It is read on from the newest, as far as somebody looks.
+    """The rows of the history at the moment when this was made. They are read from the newest on, as far as rows are requested.
 
-    Memory: some hundred bytes a version, however many lanes there are. Safe from all threads.
+    Memory: some hundred bytes for each version, whatever the number of lanes. Safe from all threads.
     """
 
     def __init__(self, store: llvs.Store, generation: int) -> None:
-        #: Tells this index from those before it.
+        #: Increases with each new index of the store.
         self.generation = generation
         self._store = store
-        #: How many versions the store had when this was made.
+        #: The number of versions in the store when this was made.
         self.total = store.statistics().versions
         self._walk: Optional[Iterator[llvs.Version]] = store.history()
         self._ids: list[str] = []
         self._row_of: dict[str, int] = {}
         self._places: list[Place] = []
-        #: In most histories many rows look alike: such have one place in memory.
+        #: Equal places share one object: in most histories many rows are equal.
         self._alike: dict[Place, Place] = {}
         self._lanes = Lanes()
         self._lock = threading.Lock()
-        #: The most lanes of any row so far.
+        #: The largest number of lanes of any row so far.
         self.width = 0
         self._ended = threading.Event()
         self._reading: Optional[threading.Thread] = None
 
     def _extend(self) -> bool:
-        """Reads a chunk more; False when there is none."""
+        """Reads one more chunk; returns False at the end of the history."""
         with self._lock:
             if self._walk is None:
                 return False
@@ -60,13 +60,14 @@ class HistoryIndex:
             return True
 
     def extend_to(self, rows: int) -> None:
-        """Reads on until there are so many rows, or the history ends; for `PATIENCE` seconds at most, so that the page can tell how far."""
+        """Reads until there are `rows` rows, for at most `PATIENCE` seconds, so that the page can show the progress."""
         begun = time.monotonic()
         while len(self._ids) < rows and time.monotonic() - begun < PATIENCE and self._extend():
             pass
 
     def read_on(self) -> None:
-        """Reads the rest in a thread of its own, in pauses between what is asked for, so that a jump to the end need not wait for it."""
+        """Reads the rest on a thread of its own, with pauses for requests, so that a jump to the end of the history need not wait for
+        it."""
         with self._lock:
             if self._reading is not None or self._walk is None or self._ended.is_set():
                 return
@@ -78,21 +79,21 @@ class HistoryIndex:
             while not self._ended.wait(0.05) and self._extend():
                 pass
         except llvs.Error:
-            pass  # who asks for these rows is told
+            pass  # a request for these rows gets the error
 
     def end(self) -> None:
-        """Nobody asks any more: reading on ends."""
+        """Ends reading. There are no more requests for this index."""
         self._ended.set()
         if self._reading is not None and self._reading is not threading.current_thread():
             self._reading.join()
 
     @property
     def known(self) -> int:
-        """How many rows were read so far."""
+        """Returns how many rows were read so far."""
         return len(self._ids)
 
     def ids(self) -> Iterator[str]:
-        """All ids, newest first."""
+        """Yields all ids, newest first."""
         at = 0
         while True:
             known = len(self._ids)
@@ -102,13 +103,13 @@ class HistoryIndex:
                 return
 
     def row(self, id: str) -> Optional[int]:
-        """The row of a version; None when it is in none."""
+        """Returns the row of a version; None if no row has it."""
         while id not in self._row_of and self._extend():
             pass
         return self._row_of.get(id)
 
     def rows(self, first: int, count: int) -> list[dict[str, Any]]:
-        """Rows as they are drawn: the version, and where it stands among the lanes. O(count)."""
+        """Returns rows to draw: versions with their places among the lanes. O(count)."""
         self.extend_to(first + count)
         ids = self._ids[first : first + count] if first >= 0 else []
         versions = self._store.versions(ids)

@@ -1,4 +1,4 @@
-"""What differs inside two values, as the page gets it: by member for JSON, by line and word for text."""
+"""Differences inside values, in the form that the page receives: by member for JSON, by line and word for text."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any, Optional
 from ..tools.differing import ABSENT, Effort, Member, blocks, members, words
 from ..tools.exact_json import parsed, written
 
-#: Differences that are told.
+#: The largest number of differences in one answer.
 MOST = 2000
-#: Characters of a line or a member that are told, and up to which words are compared.
+#: Longer lines and members are cut to this many characters, and not compared by word.
 LONG, WORDY = 4000, 20_000
 
 
 def lines(a: str, b: str, context: int = 3) -> dict[str, Any]:
-    """Two texts side by side: rows of [number, line] on each side, with the words of lines that changed."""
+    """Compares two texts: rows of [number, line] for each side, with the words of lines that changed."""
     left, right = a.splitlines(), b.splitlines()
     rows: list[dict[str, Any]] = []
     effort = Effort()
@@ -50,7 +50,7 @@ def _line_words(was: Optional[str], now: Optional[str], effort: Effort) -> list[
 
 
 def told_members(a: Any, b: Any) -> dict[str, Any]:
-    """What differs between two JSON documents, member by member."""
+    """Returns the differences between two JSON documents, by member."""
     effort = Effort()
     found = list(islice(members(a, b, effort), MOST + 1))
     return {"members": [_told(one, effort) for one in found[:MOST]], "cut": len(found) > MOST}
@@ -73,7 +73,7 @@ def _cut(text: str) -> str:
 
 
 def difference(a: Optional[str], b: Optional[str]) -> dict[str, Any]:
-    """What differs between two values that are texts (None: absent): members where both are JSON, else lines."""
+    """Returns the differences between two values that are texts (None: absent): by member if both are JSON, otherwise by line."""
     if a is not None and b is not None:
         try:
             left, right = parsed(a), parsed(b)

@@ -1,4 +1,4 @@
-"""The store that is looked at: what is open, where it stands, and how its parts are told to the page."""
+"""The store that is inspected: the open store, its current version, and versions in the form that the page receives."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from ..tools.versions import EMPTY_ROOT, VersionNames, current_version
 from .index import HistoryIndex
 from .news import News
 
-#: Characters of metadata that are shown.
+#: The number of characters of metadata that are shown.
 LONGEST = 4096
-#: Ids that name a version without a description; the page says whether there are more.
+#: The number of ids that name a version without a description; the page shows whether there are more.
 NAMED = 2
-#: Keys of metadata under which applications say who made a version, and what it did.
+#: Keys of metadata under which applications name the author of a version, and describe it.
 WHO = ("author", "who", "user", "__llvs_device", "device")
 WHAT = ("__llvs_description", "message", "description", "title", "why")
 
 
 def storage_of(path: str) -> llvs.StorageKind:
-    """The kind of a store by what lies at its path."""
+    """Returns the kind of the store at a path."""
     return "sqlite" if os.path.isfile(path) else "file"
 
 
@@ -39,19 +39,19 @@ class Inspected:
         self.write = write
         self.storage = storage_of(self.path)
         self.store = llvs.Store(self.path, storage=self.storage, read_only=not write, create=False)
-        #: The versions that were made here, for `undo`: the newest last.
+        #: The versions that were made here, for `undo`; the newest is the last.
         self.made: list[str] = []
-        #: How many versions were made here, undos included: a page tells them from those that came.
+        #: How many versions were made here, undos included: the rest of the new versions are from other devices.
         self.count_made = 0
-        #: The version that was made or chosen here last; None: changes go on from the application's.
+        #: The version that was made or chosen here last; None: changes are saved on the application's current version.
         self._own: Optional[str] = None
         #: The undos that were made here, for `redo`.
         self.undone: list[str] = []
-        #: What each of both decided, by the version: an undone decision is open again.
+        #: By version of `made` and `undone`, the conflict that it decided: an undone decision is open again.
         self.decided: dict[str, llvs.Conflict] = {}
-        #: What came of exchanges that were made here, by the name of the remote.
+        #: The results of exchanges that were made here, by the name of the remote.
         self.exchanged: dict[str, dict[str, Any]] = {}
-        #: Held while a version is made, so that what was looked at before is still so.
+        #: Held while a version is made, so that what was checked before does not change.
         self.changing = threading.Lock()
         self._lock = threading.Lock()
         self._generation = 1
@@ -74,7 +74,7 @@ class Inspected:
         self.store.close()
 
     def changed(self) -> None:
-        """Versions came: the rows are counted anew, and the pages told."""
+        """Called for new versions: begins a new index of rows, and notifies the pages."""
         with self._lock:
             self._index.end()
             self._generation += 1
@@ -84,14 +84,14 @@ class Inspected:
 
     @property
     def index(self) -> HistoryIndex:
-        """The rows of the history as it is now."""
+        """Returns the rows of the history as it is now."""
         with self._lock:
             return self._index
 
     def current_version(self) -> Optional[str]:
-        """The id of the version at which the application's coordinator is; else that of the most recent head; None without versions.
+        """Returns the id of the application's current version, otherwise of the most recent head; None without versions.
 
-        Looked up at most once in two seconds, in the note that the coordinator keeps, by opening another one for reading.
+        It is read at most once in two seconds, from the note of the application's coordinator, by opening another coordinator for reading.
         """
         looked, found = self._current
         if time.monotonic() - looked < 2:
@@ -100,16 +100,17 @@ class Inspected:
             version = current_version(self.path, self.store, storage=self.storage)
         except llvs.Error:
             version = None
-        version = version or self.store.most_recent_head  # where no coordinator can be asked, the head stands for it
+        version = version or self.store.most_recent_head  # if the coordinator cannot be read, the head replaces it
         id = None if version is None else version.id
         self._current = (time.monotonic(), id)
         return id
 
     def work_version(self) -> Optional[str]:
-        """The id of the version that changes made here go on from, and that `@` stands for; None without versions.
+        """Returns the id of the version on which changes are saved here, and which `@` names; None without versions.
 
-        If the store is only read, it is the application's. Else it is the version that was made or chosen here last, or the application's
-        before that. If others went on from it, it is the newest head that descends from it: the application's if that is one of them.
+        If the store is only read, it is the application's current version. Otherwise it is the version that was made or chosen here last,
+        or the application's if there is none. If that version has successors by now, it is the newest head that descends from it, or the
+        application's current version if that is one of these heads.
         """
         current = self.current_version()
         start = current if self._own is None else self._own
@@ -117,17 +118,17 @@ class Inspected:
             return start
         heads = [head for head in self.store.heads() if self.store.is_ancestor(start, head)]
         on_branch = self.store[start].branch
-        heads.sort(key=lambda head: (head.id != current, head.branch != on_branch))  # stable: the newest first
+        heads.sort(key=lambda head: (head.id != current, head.branch != on_branch))  # stable: the newest stay first
         if heads:
             self._own = heads[0].id
         return self._own or start
 
     def work_on(self, version: str) -> None:
-        """Lets the next change go on from a version."""
+        """Makes the next change on a version."""
         self._own = version
 
     def summary(self) -> dict[str, Any]:
-        """What the page's frame shows, and what a news says."""
+        """Returns the content of the page's frame, which is also that of each news."""
         index, statistics = self.index, self.store.statistics()
         head = self.store.most_recent_head
         return {
@@ -152,37 +153,37 @@ class Inspected:
         }
 
     def _title(self, versions: list[str]) -> str:
-        """What the newest of them did, in a line."""
+        """Returns in one line what the newest of the versions did."""
         return title_of(self.store, versions[-1]).removeprefix("Undo: ") if versions else ""
 
     def reopened(self) -> list[llvs.Conflict]:
-        """The conflicts whose decisions were made here and undone."""
+        """Returns the conflicts whose decisions were made here and undone."""
         return [self.decided[version] for version in self.undone if version in self.decided]
 
     def find(self, name: str) -> llvs.Version:
-        """The version of a name, as `llvs.tools.versions` reads it. Raises VersionNameError."""
+        """Returns the version with a name, as `llvs.tools.versions` reads it. Raises VersionNameError."""
         return VersionNames(self.store, self.work_version()).find(name)
 
 
 class NotFound(KeyError):
-    """What was asked for is not there. The text is a sentence for people."""
+    """Raised for a value, version or remote that does not exist. The text is a sentence for people."""
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
 def shown(text: str, limit: int = 80) -> str:
-    """A name in a sentence."""
+    """Returns a name in quotes, cut to a limit, for a sentence."""
     return f'"{text if len(text) <= limit else text[:limit] + "…"}"'
 
 
 def title_of(store: llvs.Store, version: str) -> str:
-    """What a version did, in a line; nothing if it does not say it."""
+    """Returns in one line what a version did; "" if its metadata do not describe it."""
     return str(told(store, store[version])["what"]).split("\n", 1)[0]
 
 
 def metadata_of(version: llvs.Version) -> dict[str, str]:
-    """The metadata as text: a string as it is, everything else as its JSON; cut at `LONGEST` characters."""
+    """Returns the metadata as text: strings unchanged, all other values as JSON; cut at `LONGEST` characters."""
     found = {}
     for key, raw in version.raw_metadata.items():
         value = version.metadata.get(key)
@@ -192,13 +193,13 @@ def metadata_of(version: llvs.Version) -> dict[str, str]:
 
 
 def clock_ahead(version: llvs.Version) -> float:
-    """Seconds by which its maker's clock was ahead, where it was: it is shown as made when it came."""
+    """Returns by how many seconds the clock of a version's device was ahead. The page shows when such a version was received."""
     is_its_own = "__llvs_clock" not in version.raw_metadata and len(version.predecessors) < 2
     return max(0.0, version.timestamp - version.made_at) if is_its_own else 0.0
 
 
 def _who(metadata: dict[str, str]) -> str:
-    """Who made a version: the author, and on which device if it says both."""
+    """Returns who made a version: the author, and the device if the metadata name both."""
     names = [metadata[key] for key in WHO if metadata.get(key)]
     device = metadata.get("__llvs_device") or metadata.get("device")
     if not names:
@@ -207,14 +208,14 @@ def _who(metadata: dict[str, str]) -> str:
 
 
 def _named(store: llvs.Store, version: llvs.Version) -> dict[str, Any]:
-    """What a version is called that does not describe itself: who made the sides of a merge, or the first ids that it changed."""
+    """Returns a name for a version without a description: the authors of the sides of a merge, or the first ids that it changed."""
     if len(version.predecessors) == 2:
         return {"sides": [_who(metadata_of(side)) for side in store.versions(version.predecessors)]}
     return {"ids": [change.id for change in islice(store.changes(version, with_data=False), NAMED + 1)]}
 
 
 def told(store: llvs.Store, version: llvs.Version) -> dict[str, Any]:
-    """A version as the page gets it."""
+    """Returns a version in the form that the page receives."""
     metadata = metadata_of(version)
     what = next((metadata[key] for key in WHAT if metadata.get(key)), "")
     return {

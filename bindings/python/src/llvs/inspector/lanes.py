@@ -1,7 +1,7 @@
-"""Where versions stand in a drawing of the history: each in a lane, newest first, with lines to its predecessors.
+"""Places of versions in a drawing of the history: each version has a lane; the newest comes first, with lines to its predecessors.
 
-A lane is a line on its way to one version: it begins below the first version that names this one as a predecessor, and further ones
-that do join it. So there are never more lanes than versions that are awaited.
+A lane is a line that leads down to one version. It begins below the first version that has this one as a predecessor, and the lines from
+other successors join it. So there are never more lanes than versions that are awaited.
 """
 
 from __future__ import annotations
@@ -9,37 +9,37 @@ from __future__ import annotations
 import heapq
 from typing import NamedTuple, Optional, Sequence
 
-#: Lanes that are drawn; what lies further out is drawn in one lane more, with a number.
+#: The number of lanes that are drawn. One more lane stands for all others, with their number.
 DRAWN = 20
 
 
 class Place(NamedTuple):
-    """Where a version stands."""
+    """The place of a version in the drawing."""
 
     #: The lane of the version, `DRAWN` at most.
     lane: int
-    #: Whether a line comes to it from above: it has successors.
+    #: Whether a line leads to it from above, because it has successors.
     arrives: bool
-    #: The lanes that pass it by.
+    #: The lanes that pass it.
     passing: tuple[int, ...]
-    #: The lanes in which lines go on to its predecessors.
+    #: The lanes of the lines to its predecessors.
     leaving: tuple[int, ...]
-    #: How many lanes beyond those that are drawn pass it by.
+    #: The number of lanes beyond the drawn ones that pass it.
     beyond: int
 
 
 class Lanes:
-    """The lanes between two rows of the drawing. Going on by a version is O(log lanes + `DRAWN`)."""
+    """The lanes between two rows of the drawing. A step to the next version is O(log lanes + `DRAWN`)."""
 
     def __init__(self) -> None:
         self._awaited: list[Optional[str]] = []
         self._lane_of: dict[str, int] = {}
-        #: The most lanes that there were at once, free ones between them included.
+        #: The largest number of lanes at once, including unused ones between them.
         self.widest = 0
         self._free: list[int] = []
 
     def place(self, id: str, predecessors: Sequence[str]) -> Place:
-        """Goes on by a version, and tells where it stands."""
+        """Steps to the next version, and returns its place."""
         before = self._awaited[:DRAWN]
         count = len(self._lane_of)
         arrives = id in self._lane_of

@@ -1,4 +1,4 @@
-"""What a merge decided, and why."""
+"""Explains the decisions of merges."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ..tools.exact_json import parsed, written
 from .inspected import NotFound, told
 from .values import LARGEST_JSON, picture_type, text_of
 
-#: Conflicts that are told at once.
+#: The largest number of conflicts in one answer.
 MOST = 500
-#: Places that a list of merges names of each.
+#: The number of places that a list of merges names for each merge.
 OF = 3
-#: Bytes of a side that are told.
+#: The largest part of a side that is sent, in bytes.
 SIDE = 16 * 1024
-#: Values of a merge of which it is told who wrote what.
+#: The number of values of a merge for which the authors of words are shown.
 WRITTEN = 8
 
 _WHY = {
@@ -39,9 +39,10 @@ _WHY = {
 
 
 def explain(store: llvs.Store, version: llvs.Version, at: Optional[llvs.Version] = None) -> dict[str, Any]:
-    """The bases, both sides and each conflict of a merge, with what stands and why. Raises NotFound for a version that is no merge.
+    """Returns the bases, both sides and each conflict of a merge, with its result and the reason. Raises NotFound for a version that is not
+    a merge.
 
-    at: the version that a decision is made on; then each conflict says whether what the merge decided is still there.
+    at: the version on which decisions are saved; if it is given, each conflict has whether the merge's result still prevails there.
     """
     if len(version.predecessors) != 2:
         raise NotFound("This version is no merge: it has fewer than two predecessors.")
@@ -64,7 +65,7 @@ def explain(store: llvs.Store, version: llvs.Version, at: Optional[llvs.Version]
 
 
 def foreseen(store: llvs.Store, a: llvs.Version, b: llvs.Version) -> dict[str, Any]:
-    """The same for a merge that was not made: what it would have to decide."""
+    """Returns the same for a merge that was not made: what it would have to decide."""
     first, second = (a, b) if (a.timestamp, a.id) >= (b.timestamp, b.id) else (b, a)
     found = store.conflicts(a, b)
     return {
@@ -79,9 +80,9 @@ def foreseen(store: llvs.Store, a: llvs.Version, b: llvs.Version) -> dict[str, A
 
 
 def unanswered(store: llvs.Store, at: llvs.Version, reopened: Sequence[llvs.Conflict] = ()) -> dict[str, Any]:
-    """The conflicts of merges among the ancestors of a version that nobody has looked at since.
+    """Returns the open conflicts of merges among the ancestors of a version.
 
-    reopened: conflicts whose decisions were undone. They are open again if what the merge decided is still there.
+    reopened: conflicts whose decisions were undone. They are open again if the merge's result still prevails.
     """
     records = [*store.open_conflicts(at).records, *(record for record in reopened if _is_undecided(store, record, at))]
     merges: dict[str, dict[str, Any]] = {}
@@ -104,10 +105,10 @@ def _is_undecided(store: llvs.Store, record: llvs.Conflict, at: llvs.Version) ->
 
 
 def mark_of(record: llvs.Conflict) -> str:
-    """What tells a record from the others of its merge: several in one text have the same path. (A page could not give back the path
-    either: it reads all numbers as `float`.)
+    """Returns a text that identifies a record among those of its merge, since several records of one text have the same path. (A page could
+    not return the path either: it reads all numbers as `float`.)
     """
-    # (Who asks for all conflicts of a merge, or for those of one value, is told the same records.)
+    # (Requests for all conflicts of a merge, and for those of one value, return the same records.)
     return hashlib.sha256(repr(record._replace(version="")).encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -132,7 +133,7 @@ def _told(
     elif record.result == record.older:
         stands = "older"
     if record.kind is ConflictKind.OVERLAP:
-        # The whole sentences around the words in question.
+        # Show the whole sentences that contain the words in question.
         places = {"newer": first if newer_is_first else second, "older": second if newer_is_first else first, "result": merge}
         bases = store.merge_bases(first, second)
         places["base"] = bases[0] if len(bases) == 1 else None
@@ -161,7 +162,7 @@ def _told(
 
 
 def _is_counter(store: llvs.Store, record: llvs.Conflict, merge: Optional[llvs.Version]) -> bool:
-    """Whether one side removed a counter that the other added to: then only what stands can be chosen."""
+    """Returns whether one side removed a counter that the other added to. Then only the result can be chosen."""
     if record.kind is not ConflictKind.DELETE_EDIT or record.rule is None or merge is None:
         return False
     prefix, pattern = record.rule
@@ -195,7 +196,7 @@ _Part = Optional[dict[str, Any]]
 
 
 def _sentence(store: llvs.Store, record: llvs.Conflict, version: Optional[llvs.Version], part: _Part) -> _Part:
-    """The sentences at a version in which a part of a text is; the part itself if they cannot be found."""
+    """Returns the sentences at a version that contain a part of a text; the part itself if they cannot be found."""
     if part is None or version is None:
         return part
     try:
@@ -220,7 +221,7 @@ def _mark(base: _Part, side: _Part, effort: Effort) -> None:
 
 
 def _written(store: llvs.Store, first: llvs.Version, second: llvs.Version, merge: llvs.Version) -> Iterator[dict[str, Any]]:
-    """The texts that both sides changed, then those that one did, each as pieces with who wrote them: see `writers`."""
+    """Yields the texts that both sides changed, then those that one side changed, each as pieces with their authors: see `writers`."""
     bases = store.merge_bases(first, second)
     if len(bases) != 1:
         return
@@ -236,7 +237,7 @@ def _written(store: llvs.Store, first: llvs.Version, second: llvs.Version, merge
 
 
 def _lines_of(store: llvs.Store, id: str, version: llvs.Version) -> Optional[str]:
-    """A value as text, JSON with a line for each member; empty if there is none. None for what is too large, or no text."""
+    """Returns a value as text, JSON with a line for each member; "" if it is absent. None if it is too large, or is not text."""
     data = store.read_range(id, 0, SIDE + 1, at=version)
     if data is None:
         return ""

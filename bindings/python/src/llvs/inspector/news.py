@@ -1,4 +1,4 @@
-"""News for the pages that are open: that versions came into the store, whoever added them."""
+"""Notifies open pages of new versions in the store, whichever program added them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import threading
 from typing import Any, AsyncIterator, Callable
 
-#: Seconds between two signs of life, by which both sides learn that the other is gone.
+#: Seconds between two keep-alives, by which each side notices that the other is gone.
 PULSE = 15.0
 
 
@@ -21,7 +21,7 @@ class News:
         self._closed = False
 
     def tell(self) -> None:
-        """There is something new. What comes close together is told once."""
+        """Notifies all streams. Several calls in a short time cause one event."""
         with self._lock:
             waiting = list(self._waiting.items())
         for event, loop in waiting:
@@ -36,7 +36,7 @@ class News:
         self.tell()
 
     async def stream(self) -> AsyncIterator[bytes]:
-        """Server-sent events: how the store is now, and again after each news."""
+        """Yields server-sent events: the state of the store now, and again after each notification."""
         event = asyncio.Event()
         with self._lock:
             self._waiting[event] = asyncio.get_running_loop()

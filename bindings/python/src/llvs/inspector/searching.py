@@ -1,4 +1,4 @@
-"""Finding versions: by id, by what their metadata says, by a value, by time."""
+"""Finds versions: by id, by the text of their metadata, by a value, by time."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import llvs
 
 from .inspected import Inspected, metadata_of, told
 
-#: Versions whose metadata are looked at for one search.
+#: The number of versions whose metadata one search reads.
 SCANNED = 200_000
 
-#: What became of a value in a version.
+#: What a version did to a value.
 _DONE = {
     llvs.ChangeKind.INSERT: "added this value", llvs.ChangeKind.UPDATE: "changed this value", llvs.ChangeKind.REMOVE: "removed this value",
     llvs.ChangeKind.PRESERVE: "kept this value", llvs.ChangeKind.PRESERVE_REMOVAL: "kept this value removed",
@@ -20,7 +20,7 @@ _DONE = {
 
 
 def moment(text: str) -> Optional[float]:
-    """Seconds since 1970 of a date or time as ISO 8601 writes it, in this computer's zone unless it names one; None for anything else."""
+    """Returns seconds since 1970 of a date or time in ISO 8601, in this computer's zone unless it names one; None for any other text."""
     words = text.strip()
     if len(words) < 8 or not words[:4].isdigit():
         return None
@@ -34,7 +34,7 @@ def moment(text: str) -> Optional[float]:
 
 
 def search(inspected: Inspected, text: str, limit: int) -> dict[str, Any]:
-    """Versions that a text is about, the newest first of each kind, each with why it was found."""
+    """Returns the versions that match a text, each with the reason, the newest first for each kind of reason."""
     found: list[dict[str, Any]] = []
     seen: set[str] = set()
     for why, version in _candidates(inspected, text):

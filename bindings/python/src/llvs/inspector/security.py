@@ -1,4 +1,4 @@
-"""The guard before the inspector's application."""
+"""Puts the guard before the inspector's application."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .guard import HEADERS, Guard
 
 
 def encoded(headers: tuple[tuple[str, str], ...]) -> list[tuple[bytes, bytes]]:
-    """Headers as ASGI has them."""
+    """Returns headers in the form of ASGI."""
     return [(name.encode(), value.encode("latin-1")) for name, value in headers]
 
 
@@ -19,7 +19,7 @@ class Guarded:
         self._app, self._guard = app, guard
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Answers one request."""
         if scope["type"] != "http":
             return
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]

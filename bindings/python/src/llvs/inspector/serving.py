@@ -1,4 +1,4 @@
-"""Opening a store and serving its inspector on 127.0.0.1."""
+"""Opens a store and serves its inspector on 127.0.0.1."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ ADDRESS = "127.0.0.1"
 
 
 class _Harmless(logging.Formatter):
-    """What the server logs names what others wrote: requests, and the texts of errors."""
+    """Makes log messages harmless for a terminal: they quote requests, and texts of errors."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record in lines that do nothing to a terminal."""
+        """Returns the record in lines that do not affect a terminal."""
         return escape.lines(super().format(record))
 
 
 def _log() -> None:
-    """Lets the server log its warnings and errors to standard error."""
+    """Makes the server log its warnings and errors to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Harmless("%(levelname)s: %(message)s"))
     logger = logging.getLogger("uvicorn")
@@ -39,11 +39,11 @@ def _print(line: str) -> None:
 
 
 class NotServedError(OSError):
-    """The port cannot be had. The text is a sentence for people."""
+    """The port is not available. The text is a sentence for people."""
 
 
 def listen(port: int) -> socket.socket:
-    """A socket that listens on 127.0.0.1. Raises NotServedError."""
+    """Returns a socket that listens on 127.0.0.1. Raises NotServedError."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -56,7 +56,7 @@ def listen(port: int) -> socket.socket:
 
 
 class Server(uvicorn.Server):
-    """A server that ends its streams of news first, so that it need not wait for pages that are open."""
+    """A server that ends its streams of news first, so that it does not wait for open pages."""
 
     ending: Optional[Callable[[], None]] = None
 
@@ -77,8 +77,8 @@ def serve(
 ) -> None:
     """Serves the inspector of the store at `path` until it is interrupted.
 
-    port: 0 takes one that is free. write: whether the page may change the store. announce: gets the address, which lets one window in,
-    and another one when that was used.
+    port: 0 selects a free one. write: whether the page may change the store. announce: receives the address, which admits one window; after
+    it was used, it receives another one.
     Raises what opening a store raises, and NotServedError.
     """
     with Inspected(path, write=write) as inspected, listen(port) as listener:
@@ -88,7 +88,7 @@ def serve(
             announce(f"For another window: {guard.new_address(announce_next)}")
 
         _log()
-        # The page's streams of news are held open: they are not waited for.
+        # The page keeps its streams of news open, so shutdown does not wait for them.
         config = uvicorn.Config(
             make_app(inspected, guard),
             log_config=None, log_level="warning", lifespan="off", server_header=False, timeout_graceful_shutdown=1, ws="none",

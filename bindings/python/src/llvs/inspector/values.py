@@ -1,4 +1,4 @@
-"""The values at a version: as a tree by "/", and each as what it is."""
+"""The values at a version: as a tree by "/", and each by its kind."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import llvs
 from ..versions import ChangeKind
 from .inspected import NotFound, shown
 
-#: Bytes from which the kind of a value is told.
+#: The number of bytes from which the kind of a value is recognised.
 HEAD = 64 * 1024
-#: Bytes of a text that are sent with the value; the rest is fetched when somebody looks.
+#: The number of bytes of a text that are sent with the value; the rest is fetched on demand.
 TEXT = 256 * 1024
-#: The largest JSON that is shown as such.
+#: The largest JSON that is shown as a document.
 LARGEST_JSON = 4 * 1024 * 1024
-#: Bytes that are given at once.
+#: The largest part of a value in one answer, in bytes.
 PIECE = 4 * 1024 * 1024
-#: Ids that are looked at for one page of a search.
+#: The number of ids that are checked for one page of a search.
 SCANNED = 50_000
-#: Ids of a group that are passed one by one before the rest is jumped over.
+#: The number of ids of a group that are skipped one by one, before the rest is skipped at once.
 PATIENCE = 64
 
-#: Pictures that a browser decodes without running anything. SVG is a document with scripts, and is shown as text.
+#: Pictures that a browser decodes without running anything. SVG may contain scripts, so it is shown as text.
 _PICTURES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -36,14 +36,14 @@ _CONTROL = set(range(32)) - {9, 10, 12, 13, 27}
 
 
 def picture_type(head: bytes) -> Optional[str]:
-    """The type of a picture by its first bytes; None when it is none that is shown."""
+    """Returns the type of a picture from its first bytes; None if it is not a picture that is shown."""
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for magic, kind in _PICTURES if head.startswith(magic) and len(head) > 16), None)
 
 
 def text_of(head: bytes, is_whole: bool) -> Optional[str]:
-    """Bytes as text; None when they are none. A character that is cut at the end is left out unless the bytes are whole."""
+    """Returns bytes as text; None if they are not text. A character that is cut at the end is left out unless the bytes are whole."""
     try:
         text = codecs.getincrementaldecoder("utf-8")("strict").decode(head, final=is_whole)
     except UnicodeDecodeError:
@@ -52,7 +52,7 @@ def text_of(head: bytes, is_whole: bool) -> Optional[str]:
 
 
 def kind_of(head: bytes, size: int) -> str:
-    """"json", "text", "image" or "binary" by the first bytes of a value."""
+    """Returns "json", "text", "image" or "binary" for the first bytes of a value."""
     if picture_type(head) is not None:
         return "image"
     text = text_of(head, len(head) == size)
@@ -63,7 +63,7 @@ def kind_of(head: bytes, size: int) -> str:
 
 
 def is_json(text: str) -> bool:
-    """Whether a text is JSON that is nested so little that it can be shown."""
+    """Returns whether a text is JSON that is not nested too deeply to be shown."""
     try:
         json.loads(text)
     except (ValueError, RecursionError):
@@ -72,7 +72,8 @@ def is_json(text: str) -> bool:
 
 
 def describe(store: llvs.Store, id: str, version: str) -> dict[str, Any]:
-    """A value as the page gets it first: its kind and size, which version stored it, and the beginning of a text. Raises NotFound."""
+    """Returns what the page first receives of a value: kind, size, the version that stored it, and the beginning of a text. Raises
+    NotFound."""
     try:
         reader = store.open_value(id, at=version)
     except KeyError as problem:
@@ -100,7 +101,7 @@ def describe(store: llvs.Store, id: str, version: str) -> dict[str, Any]:
 
 
 def tree(store: llvs.Store, version: str, prefix: str, after: str, limit: int) -> dict[str, Any]:
-    """What lies directly below a prefix, in byte order: ids, and groups of ids that go on with "/". Cost: the page."""
+    """Returns the entries directly below a prefix, in byte order: ids, and groups of ids that continue with "/". Cost: the page."""
     state = store.at(version).prefix(prefix)
     entries: list[dict[str, Any]] = []
     start = after
@@ -112,7 +113,7 @@ def tree(store: llvs.Store, version: str, prefix: str, after: str, limit: int) -
             if group and id.startswith(group):
                 passed += 1
                 if passed > PATIENCE:
-                    jump = group[:-1] + "0"  # "0" follows "/": the first id behind the group
+                    jump = group[:-1] + "0"  # "0" follows "/": the first id after the group
                     break
                 continue
             rest = id[len(prefix):]
@@ -138,7 +139,7 @@ def tree(store: llvs.Store, version: str, prefix: str, after: str, limit: int) -
 
 
 def matching(store: llvs.Store, version: str, text: str, after: str, limit: int) -> dict[str, Any]:
-    """Ids that contain a text, in any case, a page at a time. Cost: at most `SCANNED` ids."""
+    """Returns ids that contain a text, in any case, in pages. Cost: at most `SCANNED` ids."""
     entries: list[dict[str, Any]] = []
     wanted, more = text.casefold(), None
     for scanned, id in enumerate(store.at(version).range(start=after)):
@@ -151,7 +152,7 @@ def matching(store: llvs.Store, version: str, text: str, after: str, limit: int)
 
 
 def steps(store: llvs.Store, id: str, head: str, limit: int) -> dict[str, Any]:
-    """The versions in which a value changed, the oldest first, of a version and its ancestors: at most `limit`, the newest ones."""
+    """Returns the versions that changed a value, among a version and its ancestors, the oldest first: at most `limit`, the newest ones."""
     found: list[tuple[llvs.Version, ChangeKind]] = []
     cut = False
     for version, kind in store.value_history(id, head):

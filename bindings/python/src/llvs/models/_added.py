@@ -1,4 +1,4 @@
-"""Counters and texts that an upgrade must leave alone: what both of two devices make of them in upgrading would be there twice."""
+"""Refuses upgrades that change counters or texts: if two devices upgraded one value, a merge would apply the change twice."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ _Rules = list[tuple[list[str], Mapping[str, Any]]]
 
 
 class Added:
-    """The counters and texts of a model, by the rules."""
+    """The counters and texts of a model, found by its rules."""
 
     def __init__(self, rules: Mapping[str, Mapping[str, Any]]) -> None:
-        """rules: by pattern."""
+        """rules: rules by pattern."""
         split = [(pattern.split("/")[1:], rule) for pattern, rule in rules.items() if pattern.startswith("/")]
-        #: All rules; none where no counter or text is among them.
+        #: All rules; empty if none of them is for a counter or a text.
         self.rules: _Rules = split if any(_is_added(rule) for _, rule in split) else []
 
     def problem(self, before: Any, after: Any) -> Optional[Mismatch]:
-        """Why what an upgrade made of a value cannot be merged; None when it can.
+        """Returns why the upgraded value could not be merged; None if it can.
 
-        A merge adds up what each side added to a counter or wrote into a text since what both had. So what two devices make in upgrading
-        one value must be what the value gives already: by its members, by renames that the rules name, or by what nothing stands for.
+        A merge adds up the changes of both sides since their base: to counters, and in texts. So both devices must get the same counters
+        and texts from the upgrade as the value already has: in its members, by renames that the rules name, or as defaults of absent
+        members.
         """
         return _problem(before, after, self.rules, 0, [])
 
@@ -55,7 +56,7 @@ def _problem(before: Any, after: Any, rules: _Rules, depth: int, path: list[str]
 
 
 def _pairs(before: Any, after: Any, rule: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
-    """What stands behind each name or index, and what stood there."""
+    """Returns the names or indices, each with its earlier and its present value."""
     if isinstance(after, dict):
         was = before if isinstance(before, dict) else {}
         return [(name, was.get(name, _MISSING), after.get(name, _MISSING)) for name in dict.fromkeys([*after, *was])]
@@ -70,14 +71,14 @@ def _pairs(before: Any, after: Any, rule: Mapping[str, Any]) -> list[tuple[str, 
 
 
 def _keyed(elements: list[Any], keys: Optional[list[list[str]]]) -> Iterator[tuple[int, tuple[Any, int]]]:
-    """The index of each element that has a key, and the key with how many of the same were before it.
+    """Yields the index of each element that has a key, and the key with the number of earlier elements with the same key.
 
-    An element without a key is told apart by all that it holds, and not merged inside.
+    An element without a key is identified by its whole content, and not merged inside.
     """
     counts: Counter[tuple[str, ...]] = Counter()
     for index, element in enumerate(elements):
         key = _key(element, keys or [["id"]])
-        # Where no key is declared, an id is text or a number.
+        # Unless a key is declared, an id is text or a number.
         if key is None or (keys is None and (element["id"] is None or isinstance(element["id"], (bool, dict, list)))):
             continue
         yield index, (key, counts[key])

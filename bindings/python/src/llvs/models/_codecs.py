@@ -1,4 +1,4 @@
-"""How values of the types that this package knows become JSON, and are made of it again."""
+"""Converts values of the types that this package knows to JSON and back."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from ..index_keys import moment_text
 from ._json import Number, canonical, number_text, plain, write
 from .errors import Mismatch
 
-#: The types of JSON, by what `parse` gives for them.
+#: The types of JSON, by the Python types that `parse` returns for them.
 _NAMES = {dict: "object", list: "array", str: "string", bool: "boolean", Number: "number", type(None): "null"}
 
 
 def json_type(tree: Any) -> str:
-    """The name of its type in JSON."""
+    """Returns the name of the JSON type of a tree."""
     return _NAMES[type(tree)]
 
 
 def shown(value: Any) -> str:
-    """A value in a message, not too long."""
+    """Returns a value as text for a message, cut to a bounded length."""
     text = write(value).decode() if isinstance(value, (dict, list, str, Number, bool)) or value is None else repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 def differs_by_order(new: Any, old: Any) -> bool:
-    """Whether two trees have the same elements in their arrays, in whatever order."""
+    """Returns whether two trees have the same elements in their arrays, in any order."""
     return _unordered(new) == _unordered(old)
 
 
@@ -43,10 +43,10 @@ def _unordered(tree: Any) -> str:
 
 
 class Spellings:
-    """The ids and dates of a value that are written otherwise than a model writes them, such as a UUID in capital letters.
+    """The ids and dates of a value that are not written as a model writes them, such as a UUID in capital letters.
 
-    A merge compares texts. An element of a list would not be found by its key if the key were another text for the same id, and an element
-    of a set would be there twice. So a save writes an id or a date as it stands in the value already.
+    A merge compares texts. If a save wrote an id in another spelling, an element of a list would not be found by its key, and an element of
+    a set would be there twice. So a save keeps the spelling that the value already has.
     """
 
     def __init__(self, codec: Codec, tree: Any) -> None:
@@ -58,7 +58,7 @@ class Spellings:
         return bool(self._found)
 
     def apply(self, tree: Any) -> Any:
-        """What a model wrote, with ids and dates as they stand in the value."""
+        """Returns the tree that a model wrote, with ids and dates in the spelling that the value already has."""
         return self._codec.each_scalar(tree, (), self._spelled)
 
     def _spelled(self, codec: Codec, tree: Any, place: tuple[str, ...]) -> Any:
@@ -80,27 +80,27 @@ def _is_spelled(codec: Codec, tree: Any) -> bool:
 
 
 class Codec:
-    """How values of one type are written and read; raises Mismatch for others."""
+    """How values of one type are written and read; raises Mismatch for values of other types."""
 
-    #: The types of JSON that it writes.
+    #: The JSON types that it writes.
     json_types: frozenset[str] = frozenset()
-    #: What a message says is expected.
+    #: The expected type, as messages name it.
     expected = "a value"
-    #: The rule that comes with the type.
+    #: The rule that values of the type have by default.
     rule: Mapping[str, Any] = {}
-    #: Whether nothing within it has another spelling (`Spellings`).
+    #: Whether it contains nothing that has a second spelling (`Spellings`).
     is_plain = False
 
     def encode(self, value: Any) -> Any:
-        """What JSON can hold, of a value."""
+        """Returns the JSON tree of a value."""
         raise NotImplementedError
 
     def decode(self, tree: Any) -> Any:
-        """The value, of what `parse` gave."""
+        """Returns the value of a tree that `parse` returned."""
         raise NotImplementedError
 
     def takes(self, value: Any) -> bool:
-        """Whether `encode` is for values like this."""
+        """Returns whether `encode` accepts a value."""
         try:
             self.encode(value)
         except Mismatch:
@@ -108,7 +108,7 @@ class Codec:
         return True
 
     def reads(self, tree: Any) -> bool:
-        """Whether `decode` is for what stands there."""
+        """Returns whether `decode` accepts a tree."""
         try:
             self.decode(tree)
         except Mismatch:
@@ -116,46 +116,47 @@ class Codec:
         return True
 
     def parts(self) -> Iterable[tuple[str, Member]]:
-        """The segments of a pattern that lead further in, with what is there."""
+        """Returns the members one level down: the segment of a pattern that leads to each, and the member."""
         return ()
 
     def arrange(self, tree: Any) -> Any:
-        """Puts what another encoder gave into one order: sets, which have none, by their elements."""
+        """Sorts the sets in a tree that another encoder wrote, since their order is arbitrary there."""
         return tree
 
     def settled(self, new: Any, old: Any) -> Any:
-        """The tree `new` with the parts of an earlier one that stand for equal values, and are only written in another way."""
+        """Returns the tree `new`, with the parts of `old` that are equal in value and differ only in spelling."""
         return new
 
     def each_scalar(self, tree: Any, place: tuple[str, ...], turn: Callable[[Codec, Any, tuple[str, ...]], Any]) -> Any:
-        """A tree with what `turn` gives for the scalars that have a codec of their own. place: names; indices are "*"."""
+        """Returns a tree in which each scalar with a codec of its own is replaced by the result of `turn`. place: names; indices are
+        "*"."""
         return turn(self, tree, place)
 
     def ordered(self) -> Codec:
-        """One that writes moments so that the order of the texts is that of the moments; itself where that is so already."""
+        """Returns a codec that writes moments as texts whose order is that of the moments; itself if it does so already."""
         return self
 
     def refuse(self, tree: Any) -> Mismatch:
-        """That what was found is not what is expected."""
+        """Returns the Mismatch for a tree that is not of the expected type."""
         return Mismatch(f"is {shown(tree)}, where {self.expected} is expected")
 
 
 class Member:
-    """What stands at one place: its codec, its rule, and what it is when it is missing."""
+    """A member at one place: its codec, its rule, and whether it may be None."""
 
     __slots__ = ("codec", "name", "optional", "rule", "writes_null")
 
     def __init__(self, codec: Codec, rule: dict[str, Any], optional: bool = False, name: Optional[str] = None) -> None:
         self.codec, self.rule, self.optional, self.name = codec, rule, optional, name
-        #: Whether None is written as null: left out, it would be read as the default.
+        #: Whether None is written as null. It must be if an absent member is read as a default other than None.
         self.writes_null = not optional
 
     def encode(self, value: Any) -> Any:
-        """As the codec's; None for None where that is allowed."""
+        """As the codec's `encode`; None for None if the member is optional."""
         return None if value is None and self.optional else self.codec.encode(value)
 
     def decode(self, tree: Any) -> Any:
-        """As the codec's; None for null where that is allowed."""
+        """As the codec's `decode`; None for null if the member is optional."""
         return None if tree is None and self.optional else self.codec.decode(tree)
 
 
@@ -178,7 +179,7 @@ class Text(Codec):
 
 
 def checked_text(text: str) -> str:
-    """The same text, when it is Unicode."""
+    """Returns the text unchanged if it is Unicode. Raises Mismatch otherwise."""
     try:
         text.isascii() or text.encode()
     except UnicodeEncodeError:
@@ -271,7 +272,7 @@ class Spelled(Codec):
 
 
 class Ordered(Spelled):
-    """Dates and times whose texts are in the order of what they stand for, as what is picked by its size must be."""
+    """Dates and times, written as texts whose order is that of the values, as a rule with `pick` needs."""
 
     def arrange(self, tree: Any) -> Any:
         try:
@@ -285,7 +286,7 @@ _FRACTION = re.compile(r"(?<=:\d\d)[.,](\d+)")
 
 
 def _with_zone(text: str) -> str:
-    # Python before 3.11 does not know the Z, and only fractions of three or six digits. Swift's models write more digits where a date is
+    # Python before 3.11 does not accept the Z, and only fractions of three or six digits. Models in Swift write more digits if a date is
     # between two microseconds.
     text = _FRACTION.sub(lambda found: "." + found[1][:6].ljust(6, "0"), text, count=1)
     return text[:-1] + "+00:00" if text.endswith(("Z", "z")) else text
@@ -296,7 +297,7 @@ def _moment(text: str) -> datetime:
 
 
 def _ordered_moment(moment: datetime) -> str:
-    """In UTC, with six digits of the second; one without a zone stays without."""
+    """Returns a moment in UTC, with six digits after the second. A moment without a zone keeps having none."""
     if moment.utcoffset() is None:
         return moment.isoformat(timespec="microseconds")
     return moment.astimezone(timezone.utc).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
@@ -329,10 +330,10 @@ _ORDERED: dict[Codec, Codec] = {
 
 
 class Choice(Codec):
-    """Enumerations and `Literal`: one of a few strings, numbers or booleans."""
+    """Enumerations and `Literal`: one of a fixed list of strings, numbers or booleans."""
 
     def __init__(self, values: Mapping[Any, Any], name: str) -> None:
-        """values: what is written, by what Python has."""
+        """values: the JSON values, by the Python values."""
         self.values = values
         self.readers = {(type(written), written): value for value, written in values.items()}
         types = {str: "string", bool: "boolean"}
@@ -348,7 +349,7 @@ class Choice(Codec):
         raise self.refuse(value)
 
     def decode(self, tree: Any) -> Any:
-        # (1.0 is the number 1.)
+        # (1.0 is the same number as 1.)
         written = tree.whole() if isinstance(tree, Number) else tree
         if written is None and tree is not None:
             raise self.refuse(tree)
@@ -359,7 +360,7 @@ class Choice(Codec):
 
 
 class Anything(Codec):
-    """`Any`: whatever JSON can hold, with Python's own types."""
+    """`Any`: every JSON value, as Python's own types."""
 
     json_types = frozenset(_NAMES.values())
 
@@ -377,7 +378,7 @@ class Anything(Codec):
 
 
 class Converted(Codec):
-    """A type with a `Convert`."""
+    """A type with a `Convert` of the model."""
 
     json_types = frozenset(_NAMES.values())
 
@@ -392,7 +393,7 @@ class Converted(Codec):
         return Anything().encode(made)
 
     def settled(self, new: Any, old: Any) -> Any:
-        # (Such as a set, which an app makes a list of in any order.)
+        # (For instance a set, which the application writes as a list in an arbitrary order.)
         try:
             return old if differs_by_order(new, old) and self.decode(new) == self.decode(old) else new
         except Mismatch:

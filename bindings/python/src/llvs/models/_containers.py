@@ -1,4 +1,4 @@
-"""How lists, sets, tuples, dictionaries, unions and dataclasses become JSON, and are made of it again."""
+"""Converts lists, sets, tuples, dictionaries, unions and dataclasses to JSON and back."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ._json import canonical, write
 from .errors import Mismatch
 
 
-#: As `Codec.each_scalar` takes it.
+#: The parameter `turn` of `Codec.each_scalar`.
 Turn = Callable[[Codec, Any, tuple[str, ...]], Any]
 
 
 def _settled(new: Any, old: Any, codec_of: Callable[[str], Optional[Codec]]) -> Any:
-    """The members of an object, each settled by its codec."""
+    """Returns the members of an object, each settled by its codec."""
     if not isinstance(new, dict) or not isinstance(old, dict):
         return new
     made = {}
@@ -59,7 +59,7 @@ class Sequence(Codec):
         return self.sorted(made)
 
     def sorted(self, made: list[Any]) -> list[Any]:
-        """In the order in which sets are written."""
+        """Returns the elements in the order in which sets are written; those of a list as they are."""
         return sorted(made, key=lambda tree: write(tree)) if self.is_set else made
 
     def decode(self, tree: Any) -> Any:
@@ -86,7 +86,7 @@ class Sequence(Codec):
     def settled(self, new: Any, old: Any) -> Any:
         if not isinstance(new, list) or not isinstance(old, list):
             return new
-        # Elements find each other by their id, or their index where as many are there. (Those of a set have an order by what they hold.)
+        # Elements are matched by id, or by index if both lists have the same length. (The elements of a set are sorted by content.)
         by_id = {canonical(one["id"]): one for one in old if isinstance(one, dict) and "id" in one}
         made = []
         for index, one in enumerate(new):
@@ -103,7 +103,7 @@ class Sequence(Codec):
 
 
 class Fixed(Codec):
-    """`tuple` of a fixed length, which stands as a whole."""
+    """`tuple` of a fixed length, which is merged as a unit."""
 
     json_types = frozenset({"array"})
     rule: Mapping[str, Any] = {"as": "register"}
@@ -152,7 +152,7 @@ class Fixed(Codec):
 
 
 class Names(Codec):
-    """`dict` from strings."""
+    """`dict` with strings as keys."""
 
     json_types = frozenset({"object"})
     expected = "an object"
@@ -200,7 +200,7 @@ class Names(Codec):
 
 
 class Union(Codec):
-    """A union whose members are told apart by their type in JSON."""
+    """A union whose members have different JSON types."""
 
     def __init__(self, choices: list[Member]) -> None:
         self.choices = choices
@@ -226,7 +226,7 @@ class Union(Codec):
         return Union([Member(one.codec.ordered(), one.rule, one.optional, one.name) for one in self.choices])
 
     def _reader(self, tree: Any) -> Optional[Codec]:
-        """The codec of the choice that a tree is of."""
+        """Returns the codec of the choice to which a tree belongs."""
         for one in self.choices:
             if json_type(tree) in one.codec.json_types and (len(self.choices) < 2 or one.codec.reads(tree)):
                 return one.codec
@@ -242,25 +242,25 @@ class Union(Codec):
 
     def arrange(self, tree: Any) -> Any:
         fitting = [one.codec for one in self.choices if json_type(tree) in one.codec.json_types]
-        if len(fitting) > 1:  # of pydantic, which tells them apart by what is in them
+        if len(fitting) > 1:  # models of pydantic: their content decides
             fitting = [codec for codec in fitting if codec.reads(tree)]
         return fitting[0].arrange(tree) if fitting else tree
 
 
 class Record(Codec):
-    """A dataclass: an object with a member for each field."""
+    """A dataclass: a JSON object with a member for each field."""
 
     json_types = frozenset({"object"})
     expected = "an object"
 
     def __init__(self, cls: Any) -> None:
         self.cls = cls
-        #: The fields by their names in Python, put in behind (a class may hold itself), with whether a value must be there.
+        #: The fields by their Python names, each with whether it is required. They are added later, because a class may contain itself.
         self.fields: dict[str, tuple[Member, bool]] = {}
 
     @property
     def is_closed(self) -> bool:
-        """Whether it has no members but its fields."""
+        """Returns whether the object has no members except its fields."""
         return True
 
     def encode(self, value: Any) -> Any:
@@ -281,7 +281,7 @@ class Record(Codec):
         return made
 
     def refuse_more(self, value: Any, names: Iterable[str]) -> None:
-        """Raises where an object of a subclass has members that would be lost."""
+        """Raises if an object of a subclass has members that would be lost."""
         more = [name for name in names if name not in self.fields]
         if more:
             raise Mismatch(
@@ -314,7 +314,7 @@ class Record(Codec):
         return ((member.name or attribute, member) for attribute, (member, _) in self.fields.items())
 
     def _codec(self, name: str) -> Optional[Codec]:
-        """The codec of a member, by its name in JSON."""
+        """Returns the codec of a member, by its name in JSON."""
         return next((member.codec for attribute, (member, _) in self.fields.items() if name == (member.name or attribute)), None)
 
     def settled(self, new: Any, old: Any) -> Any:

@@ -1,4 +1,4 @@
-"""JSON that keeps how numbers are written, and in which order members stand."""
+"""JSON that preserves the spelling of numbers and the order of members."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from decimal import Decimal, InvalidOperation
 from json.encoder import encode_basestring as _quoted
 from typing import Any, Optional
 
-#: Beyond these a number makes a value that cannot be merged inside (docs/merging-internals.md).
+#: A value with a number beyond these limits cannot be merged inside (docs/merging-internals.md).
 DIGITS_MAX = 400
 EXPONENT_MAX = 9999
 _BEYOND = 10**DIGITS_MAX
 
 
 class NotJSON(ValueError):
-    """Bytes that cannot be read as JSON; the message says why."""
+    """Raised for bytes that cannot be read as JSON; the message has the reason."""
 
 
 class Number:
-    """A number as it is written."""
+    """A number in its original spelling."""
 
     __slots__ = ("text",)
 
@@ -26,7 +26,8 @@ class Number:
         self.text = text
 
     def plain(self) -> Any:
-        """As Python has it: an `int` where it is written as one, else a `float`; a `Decimal` beyond these. Raises NotJSON beyond all."""
+        """Returns an `int` if it is written as one, otherwise a `float`, or a `Decimal` if no `float` is large enough. Raises NotJSON
+        beyond that."""
         try:
             if self.text.lstrip("-").isdigit():
                 return int(self.text)
@@ -41,7 +42,7 @@ class Number:
             raise NotJSON(f"the number {self.text[:40]} has an exponent beyond those of Python") from None
 
     def whole(self) -> Optional[int]:
-        """The integer that it is, 1.0 and 1e3 as well; None when it is none, or has more digits than can be merged."""
+        """Returns the integer value, also of 1.0 and 1e3; None if it is not an integer, or has more digits than can be merged."""
         try:
             if self.text.lstrip("-").isdigit():
                 return int(self.text) if len(self.text) <= DIGITS_MAX + 1 else None
@@ -53,7 +54,7 @@ class Number:
         return int(number)
 
     def same_as(self, other: Any) -> bool:
-        """Whether another number is of equal value; a `float` is what it would be read as."""
+        """Returns whether another number has an equal value; a `float` counts as the number that its text is read as."""
         if isinstance(other, float):
             return float(self.text) == other
         try:
@@ -83,7 +84,7 @@ def _constant(text: str) -> Any:
 
 
 def parse(data: bytes) -> Any:
-    """The value that JSON text stands for; numbers are `Number`s. Raises NotJSON."""
+    """Returns the value of JSON text; numbers are `Number`s. Raises NotJSON."""
     try:
         return json.loads(data.decode(), parse_int=Number, parse_float=Number, parse_constant=_constant, object_pairs_hook=_members)
     except NotJSON:
@@ -97,7 +98,7 @@ def parse(data: bytes) -> Any:
 
 
 def plain(tree: Any) -> Any:
-    """The same with Python's numbers."""
+    """Returns the same value with Python's numbers."""
     if isinstance(tree, Number):
         return tree.plain()
     if isinstance(tree, dict):
@@ -108,7 +109,7 @@ def plain(tree: Any) -> Any:
 
 
 def write(tree: Any) -> bytes:
-    """JSON text of a value, without white space. Raises TypeError and ValueError for what JSON cannot hold."""
+    """Returns the JSON text of a value, without white space. Raises TypeError and ValueError for what JSON cannot represent."""
     parts: list[str] = []
     _write(tree, parts)
     return "".join(parts).encode()
@@ -144,7 +145,7 @@ def _write(tree: Any, parts: list[str]) -> None:
 
 
 def number_text(number: Any) -> str:
-    """A number as JSON has it. Raises ValueError for what is none, or has more digits than a merge takes."""
+    """Returns a number as JSON text. Raises ValueError for NaN and infinities, and for more digits than a merge accepts."""
     if type(number) is int and -_BEYOND < number < _BEYOND:
         return repr(number)
     if isinstance(number, float):
@@ -160,7 +161,7 @@ def number_text(number: Any) -> str:
 
 
 def spelled_like(new: Any, old: Any) -> Any:
-    """The value `new` with numbers written, and members ordered, as `old` has them wherever that is of equal value."""
+    """Returns the value `new`, with the spelling of numbers and the order of members of `old` in all parts that are equal in value."""
     if isinstance(new, dict) and isinstance(old, dict):
         known = [name for name in old if name in new]
         return {name: spelled_like(new[name], old.get(name)) for name in (*known, *(name for name in new if name not in old))}
@@ -173,15 +174,15 @@ def spelled_like(new: Any, old: Any) -> Any:
 
 
 def _identity(element: Any) -> str:
-    """By what elements of two lists find each other; a bad guess costs the spelling of a number, nothing else."""
+    """Returns a key by which elements of two lists are matched. A wrong match only changes the spelling of a number."""
     known = element["id"] if isinstance(element, dict) and "id" in element else element
     return canonical(known)
 
 
 def canonical(tree: Any) -> str:
-    """A text that is equal for values that are equal, however their numbers are written and their members ordered."""
+    """Returns a text that is equal for equal values, whatever the spelling of their numbers and the order of their members."""
     if isinstance(tree, Number):
-        # (An integer, as nearly all numbers are, is written in one way.)
+        # (Most numbers are integers, which have only one spelling.)
         text = tree.text
         return text if text.isdigit() and not text.endswith(_MANY_ZEROS) else _canonical_number(text)
     if isinstance(tree, dict):
@@ -196,7 +197,8 @@ _MANY_ZEROS = "0" * (_ZEROS_MAX + 1)
 
 
 def _canonical_number(text: str) -> str:
-    """An integer with all its digits, up to some zeros; of others those that are no zeros at its ends, and a power of ten."""
+    """Returns an integer with all its digits if it ends in few zeros; any other number as digits without outer zeros, and a power of
+    ten."""
     mantissa, _, exponent = text.lstrip("-").lower().partition("e")
     whole, _, fraction = mantissa.partition(".")
     digits = (whole + fraction).lstrip("0")

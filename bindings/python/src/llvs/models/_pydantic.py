@@ -1,4 +1,4 @@
-"""Models of pydantic: what they hold is encoded and validated by pydantic, which is not imported here."""
+"""Models of pydantic: pydantic encodes and validates their content. It is not imported here."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class PydanticRecord(Record):
             name in old and one != old[name] and differs_by_order(one, old[name]) for name, one in made.items()
         ):
             return made
-        # Sets in types that only pydantic knows are written in any order; it knows what is equal.
+        # Sets in types that only pydantic knows are written in an arbitrary order; pydantic decides whether they are equal.
         try:
             objects = [self.cls.model_validate_json(write(tree)) for tree in (made, old)]
         except ValueError:
@@ -60,7 +60,7 @@ class PydanticRecord(Record):
         if "root" in self.fields and not isinstance(tree, dict):  # a RootModel
             return self.fields["root"][0].codec.arrange(tree)
         made = super().arrange(tree)
-        if isinstance(made, dict):  # what is None is left out, as with dataclasses
+        if isinstance(made, dict):  # None is left out, as with dataclasses
             for member, _ in self.fields.values():
                 if not member.writes_null and member.name in made and made[member.name] is None:
                     del made[member.name]

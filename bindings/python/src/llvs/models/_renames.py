@@ -1,4 +1,4 @@
-"""Values of a later form, as a program that knows an earlier one has them: with the names that members had before they were renamed."""
+"""Reads values of a later form in a program that knows an earlier one: gives renamed members their earlier names."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ class _Rename(NamedTuple):
 
 
 class _Forms(NamedTuple):
-    #: As the rules have it.
+    #: The renames as the rules list them.
     told: dict[str, Any]
     at: list[str]
-    #: As they are undone: those of the latest form first.
+    #: The renames in the order in which they are undone: those of the latest form first.
     renames: list[_Rename]
 
 
 class Renames:
-    """The renames that the rules of a store name, for the values under a prefix."""
+    """The renames in the rules of a store, for the values under a prefix."""
 
     def __init__(self, rules: Optional[bytes], prefix: str) -> None:
-        """rules: valid ones, as JSON text; None where there are none. prefix: what the ids of the values begin with."""
+        """rules: valid rules as JSON text; None if there are none. prefix: the prefix of the ids of the values."""
         ids = json.loads(rules, parse_int=Decimal, parse_float=Decimal).get("ids", {}) if rules else {}
         found = {one: _forms(patterns) for one, patterns in ids.items() if one.startswith(prefix) or prefix.startswith(one)}
-        #: By prefix, the longest first, which counts.
+        #: By prefix, the longest first: the longest match applies.
         self._forms = sorted(found.items(), key=lambda entry: len(entry[0]), reverse=True) if any(found.values()) else []
 
     def __bool__(self) -> bool:
@@ -40,7 +40,7 @@ class Renames:
         return next((forms for prefix, forms in self._forms if value_id.startswith(prefix)), None)
 
     def standing(self, value_id: str, own: dict[str, Any]) -> dict[str, Any]:
-        """What stands under `schema` of the rules once those of a model are registered: the store's, unless the model's add to it."""
+        """Returns `schema` of the rules as it is after those of a model are registered: the store's, unless the model's adds to it."""
         forms = self._of(value_id)
         if forms is None:
             return own
@@ -48,9 +48,10 @@ class Renames:
         return own if stored[0] == given[0] and stored[1] <= given[1] else forms.told
 
     def undone(self, tree: Any, value_id: str, form: int) -> Any:
-        """The value with the names that its members had in a form, where it is of a later one. The tree itself does not change.
+        """Returns a value of a later form with the names that its members had in form `form`; any other value unchanged. Does not modify
+        the tree.
 
-        What stands under the new name is what counts: what is left under the old one, by an upgrade, gives way to it.
+        If an upgrade left a member under the old name, the member with the new name replaces it.
         """
         forms = self._of(value_id)
         number = _get(tree, forms.at) if forms is not None else None
@@ -78,7 +79,7 @@ def _plain(number: Decimal) -> Any:
 
 
 def _shown(told: dict[str, Any]) -> tuple[Any, set[tuple[Decimal, str, str]]]:
-    """What tells the form, and the renames."""
+    """Returns where the form number is stored, and the renames."""
     return told.get("at"), {(Decimal(str(one["to"])), one["from"], one["path"]) for one in told.get("renames", ())}
 
 
@@ -96,7 +97,7 @@ def _get(tree: Any, names: list[str]) -> Any:
 
 
 def _put(tree: Any, names: list[str], new: Any) -> Any:
-    """With another member there, or without one; None where something on the way is no object."""
+    """Returns the tree with another member at a path, or without it; None if something on the path is not an object."""
     if not isinstance(tree, dict):
         return None
     name, made = names[0], dict(tree)
@@ -115,7 +116,7 @@ def _put(tree: Any, names: list[str], new: Any) -> Any:
 
 
 def _moved(tree: Any, path: list[str], source: list[str]) -> Any:
-    """Undoes one rename; the tree as it is where something on the way is no object."""
+    """Undoes one rename; returns the tree unchanged if something on the path is not an object."""
     member = _get(tree, path)
     without = _put(tree, path, _MISSING)
     made = None if without is None else _put(without, source, member)

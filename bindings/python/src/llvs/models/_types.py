@@ -1,4 +1,4 @@
-"""From the types of a model to its codecs and rules."""
+"""Derives codecs and rules from the types of a model."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ._pydantic import PydanticRecord
 from .errors import Mismatch
 from .rules import Convert, MergeRule, Named, escaped, segment
 
-#: How much JSON a rule may hold for what is absent.
+#: The largest JSON text, in bytes, that a rule may have for an absent member.
 _ABSENT_MAX = 1024
-#: The kinds of rules, with the types of JSON that they are for.
+#: The kinds of rules, and the JSON types to which they apply.
 _KINDS = {
     "counter": ("number", "a number"), "text": ("string", "a string"), "set": ("array", "a list or a set"),
     "list": ("array", "a list"), "tuple": ("array", "a tuple or a list"),
@@ -27,19 +27,20 @@ _KINDS = {
 
 
 class Compiler:
-    """Makes the codecs of one model. Raises TypeError for what cannot be one, naming the class and the member."""
+    """Makes the codecs of one model. Raises TypeError for a type that it does not support, naming the class and the member."""
 
     def __init__(self, namespace: Mapping[str, Any]) -> None:
-        """namespace: names that annotations may use beside those of the class's module."""
+        """namespace: names that annotations may use in addition to those of the class's module."""
         self.namespace = dict(namespace)
         self.records: dict[type, Codec] = {}
-        #: Members without a default, by class, with their places; and of each use of a class which of its members need none.
+        #: Members without a default, by class, with their places; and for each use of a class, the members that need no default in that
+        #: use.
         self.bare: dict[type, dict[str, str]] = {}
         self.uses: list[tuple[type, frozenset[str]]] = []
 
     def member(self, hint: Any, where: str, foreign: bool = False, known_by: frozenset[str] = frozenset()) -> Member:
-        """What an annotation says. foreign: of a pydantic model, which encodes types that are not known here. known_by: members that need
-        no default, where it is a class with members."""
+        """Returns the member that an annotation describes. foreign: of a pydantic model, which encodes types that are not known here.
+        known_by: if the annotation is a class with members, the members that need no default."""
         rule: dict[str, Any] = {}
         name: Optional[str] = None
         convert: Optional[Convert] = None
@@ -66,7 +67,7 @@ class Compiler:
                         raise TypeError(f"{where}: {', '.join(map(repr, marks))} say different things of {member!r}; keep one")
             elif isinstance(mark, type) and issubclass(mark, (MergeRule, Convert, Named)):
                 raise TypeError(f"{where}: write {mark.__name__}(), not the class {mark.__name__}")
-        # The members by which the elements of a list are told apart are there whenever the element is.
+        # Every element of a list has the members of its key.
         keys = frozenset(pointer[1:] for pointer in rule.get("key", ["/id"]))
         codec: Codec
         if convert is not None:
@@ -76,7 +77,7 @@ class Compiler:
         return Member(codec, self.complete(rule, codec, where), optional, name)
 
     def complete(self, rule: dict[str, Any], codec: Codec, where: str) -> dict[str, Any]:
-        """The rule of a member with what comes with its type."""
+        """Returns the rule of a member, completed by the rule of its type."""
         if "key" in rule and "as" not in rule:
             rule["as"] = codec.rule.get("as", "list")
         rule = {**codec.rule, **rule}
@@ -90,7 +91,8 @@ class Compiler:
     def codec(
         self, hint: Any, where: str, foreign: bool = False, keys: frozenset[str] = frozenset(), known_by: frozenset[str] = frozenset()
     ) -> Codec:
-        """The codec of a type. keys: members that the elements of a list need no default for, where it is one. known_by: as `member`."""
+        """Returns the codec of a type. keys: if it is a list, the members that its elements need no default for. known_by: as in
+        `member`."""
         if hint in _codecs.SCALARS:
             return _codecs.SCALARS[hint]
         if hint is Any or hint is object:
@@ -136,7 +138,7 @@ class Compiler:
         )
 
     def union(self, arguments: tuple[Any, ...], where: str, foreign: bool, known_by: frozenset[str]) -> Codec:
-        """A union, when JSON can tell its members apart."""
+        """Returns the codec of a union, if JSON can distinguish its choices."""
         choices = [self.member(one, where, foreign, known_by) for one in arguments]
         seen: set[str] = set()
         for one in choices:
@@ -149,7 +151,7 @@ class Compiler:
         return _containers.Union(choices)
 
     def pydantic(self, model: Any, keys: frozenset[str] = frozenset()) -> Codec:
-        """A model of pydantic. keys: members that need no default."""
+        """Returns the codec of a model of pydantic. keys: members that need no default."""
         self.uses.append((model, keys))
         if model in self.records:
             return self.records[model]
@@ -183,7 +185,7 @@ class Compiler:
         return made
 
     def record(self, cls: type, keys: frozenset[str] = frozenset()) -> Codec:
-        """A dataclass. keys: members that need no default."""
+        """Returns the codec of a dataclass. keys: members that need no default."""
         self.uses.append((cls, keys))
         if cls in self.records:
             return self.records[cls]
@@ -211,7 +213,7 @@ class Compiler:
         return made
 
     def check_defaults(self) -> None:
-        """Raises where a member needs a default: of the elements of a list, those by which they are told apart need none."""
+        """Raises if a member lacks a default that it needs. In elements of a list, the members of the key need none."""
         for cls, keys in self.uses:
             names = {attribute: member.name for attribute, (member, _) in getattr(self.records[cls], "fields").items()}
             for name, place in self.bare.get(cls, {}).items():
@@ -219,7 +221,7 @@ class Compiler:
                     raise TypeError(needs_default(place))
 
     def hints(self, cls: type) -> dict[str, Any]:
-        """The annotations of a class."""
+        """Returns the annotations of a class."""
         try:
             return typing.get_type_hints(cls, localns={**self.namespace, cls.__name__: cls}, include_extras=True)
         except NameError as problem:
@@ -228,7 +230,7 @@ class Compiler:
 
 
 def needs_default(place: str) -> str:
-    """Why a member without a default is refused."""
+    """Returns the message that refuses a member without a default."""
     return (
         f"{place} needs a default: a merge can leave a member out that one side removed, and a version of the app that does not know it "
         "writes none. Give it one, or make it Optional with None"
@@ -236,7 +238,7 @@ def needs_default(place: str) -> str:
 
 
 def begin_with(member: Member, default: Any, place: str) -> None:
-    """Counters and texts that nobody has written yet are what the default of their member says."""
+    """Makes the default of a member the initial value of its counter or text."""
     kind = member.rule.get("as")
     if kind == "counter" and isinstance(default, (int, float, Decimal)):
         if member.rule.get("from", default) != default:
@@ -255,9 +257,9 @@ def begin_with(member: Member, default: Any, place: str) -> None:
 
 
 def check_absent(member: Member, default: Any, place: str, decode: Optional[Callable[[Any], Any]] = None) -> None:
-    """Raises where what a member stands for in a merge is not what it is read as. (None, where that is left out, says nothing.)
+    """Raises if a merge reads an absent member as another value than the model does. (A None that is left out is not compared.)
 
-    decode: how the member is read, where its codec does not say.
+    decode: how the member is read, if its codec does not say.
     """
     if "absent" not in member.rule or default is None:
         return
@@ -266,7 +268,7 @@ def check_absent(member: Member, default: Any, place: str, decode: Optional[Call
     try:
         is_same = canonical(parse(write(member.encode(default)))) == canonical(tree)
     except (Mismatch, TypeError, ValueError):
-        return  # only what the member holds later can be written, or nothing
+        return  # the default itself cannot be written
     try:
         is_same = is_same or bool((decode or member.decode)(tree) == default)
     except (Mismatch, TypeError, ValueError):
@@ -279,12 +281,12 @@ def check_absent(member: Member, default: Any, place: str, decode: Optional[Call
 
 
 def is_removed(member: Member) -> bool:
-    """Whether a member is left out where it is None."""
+    """Returns whether a member is left out if it is None."""
     return member.optional and not member.writes_null
 
 
 def check_removal(member: Member, place: str, rule: Optional[Mapping[str, Any]] = None) -> None:
-    """Raises where a rule, which is the member's own unless given, is about the removal of a member that is never left out."""
+    """Raises if a rule (by default the member's own) applies to the removal of a member that is never left out."""
     if (member.rule if rule is None else rule).get("delete") != "delete" or is_removed(member):
         return
     inside, codec = "", member.codec
@@ -301,7 +303,7 @@ def check_removal(member: Member, place: str, rule: Optional[Mapping[str, Any]] 
 
 
 def readable(model: Any, name: str, info: Any) -> set[str]:
-    """The names under which a model of pydantic reads a member."""
+    """Returns the names under which a model of pydantic reads a member."""
     config, given = model.model_config, info.validation_alias if info.validation_alias is not None else info.alias
     aliases = getattr(given, "choices", [given])
     names = {one for one in aliases if isinstance(one, str)}
@@ -312,13 +314,13 @@ def readable(model: Any, name: str, info: Any) -> set[str]:
 
 
 def is_pydantic(hint: Any) -> bool:
-    """Whether a type is a model of pydantic, which is not imported for that."""
+    """Returns whether a type is a model of pydantic, without importing pydantic."""
     pydantic = sys.modules.get("pydantic")
     return pydantic is not None and isinstance(hint, type) and issubclass(hint, pydantic.BaseModel)
 
 
 def patterns(codec: Codec) -> dict[str, dict[str, Any]]:
-    """The rules of what a codec leads to, by pattern. Raises TypeError where a class that holds itself has rules."""
+    """Returns the rules of all members that a codec leads to, by pattern. Raises TypeError if a class that contains itself has rules."""
     found: dict[str, dict[str, Any]] = {}
     holding_themselves: set[str] = set()
     _collect(codec, "", {}, found, holding_themselves)
@@ -345,7 +347,7 @@ def _collect(codec: Codec, at: str, above: dict[int, str], found: dict[str, dict
 
 
 def places(codec: Codec, rules: Mapping[str, Mapping[str, Any]]) -> frozenset[str]:
-    """The patterns of all members that a codec leads to, as far as rules can stand at them. rules: those of `patterns`."""
+    """Returns the patterns of all members that a codec leads to and that can have rules. rules: those of `patterns`."""
     found: set[str] = set()
     open: list[tuple[Codec, str, frozenset[int]]] = [(codec, "", frozenset())]
     while open:
@@ -361,17 +363,17 @@ def places(codec: Codec, rules: Mapping[str, Mapping[str, Any]]) -> frozenset[st
 
 
 def settle(codec: Codec, rules: dict[str, dict[str, Any]], model: str) -> None:
-    """Makes rules and codecs fit each other: names of members in rules are those in the JSON, and what is picked by its size is written so
-    that texts have an order. Raises TypeError where a rule names a member that is not there."""
+    """Adapts rules and codecs to each other: members in rules get their names in JSON, and members with `pick` get texts that are ordered.
+    Raises TypeError if a rule names a member that does not exist."""
     root = Member(codec, {})
     for pattern, rule in rules.items():
         if pattern and not pattern.startswith("/"):
-            continue  # what stands beside the patterns
+            continue  # an entry that is not a pattern
         found = [root]
         for name in pattern.split("/")[1:]:
             found = [member for one in found for part, member in _places(one.codec) if name == part]
         where = f"{model}: the rule at {pattern!r}"
-        # (Elements can be removed. Of members by one name, in the classes of a union, one that can be is enough.)
+        # (Elements can be removed. If several classes of a union have the member, one in which it can be removed is enough.)
         if pattern and not pattern.endswith("/*") and found and not any(is_removed(member) for member in found):
             check_removal(found[0], where, rule)
         if "key" in rule:
@@ -395,12 +397,12 @@ def _order(members: list[Member]) -> None:
 
 
 def _places(codec: Codec) -> list[tuple[str, Member]]:
-    """The segments of a pattern that lead further in, as they stand in patterns."""
+    """Returns the members one level down, each with its segment as patterns spell it."""
     return [(name if name == "*" and not isinstance(codec, _containers.Record) else segment(name), part) for name, part in codec.parts()]
 
 
 def _behind(member: Member, pointer: str) -> list[Member]:
-    """The members that a JSON pointer leads to."""
+    """Returns the members that a JSON pointer leads to."""
     found = [member]
     for name in pointer.split("/")[1:]:
         found = [part for one in found for place, part in one.codec.parts() if escaped(place) == name]
@@ -408,7 +410,7 @@ def _behind(member: Member, pointer: str) -> list[Member]:
 
 
 def _named(pointer: Any, members: list[Member], where: str, what: str) -> Any:
-    """A JSON pointer with the name that its first member has in the JSON."""
+    """Returns a JSON pointer in which the first member has its name in JSON."""
     records = [each for one in members for each in _records(one.codec)]
     if not isinstance(pointer, str) or not pointer.startswith("/") or not records:
         return pointer

@@ -1,4 +1,4 @@
-"""The command `llvs`, for people who look at a store. It needs the packages of the extra "tools"; the rest of llvs needs none of them."""
+"""The command `llvs`, which shows and changes a store. It needs the packages of the extra "tools"; no other part of llvs needs them."""
 
 #: How to install these packages. No release of llvs is on PyPI yet, so this names a checkout and a wheel file.
 HOW_TO_INSTALL = (

@@ -1,4 +1,4 @@
-"""`python -m llvs.tools`, and what the program `llvs` calls."""
+"""`python -m llvs.tools`, and the entry point of the program `llvs`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 
 def main() -> None:
-    """Runs the command, and says what to install where its libraries are missing."""
+    """Runs the command. If its packages are missing, says what to install."""
     _open_missing()
-    # While nothing is done yet, and when all is done, Ctrl-C ends this as it ends programs that do not look at it.
+    # Before the command has begun, and after it has ended, Ctrl-C ends the process as it ends a program without a handler.
     is_heeded = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if is_heeded:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -35,7 +35,7 @@ def main() -> None:
             if is_heeded:
                 signal.signal(signal.SIGINT, signal.SIG_DFL)
     except KeyboardInterrupt:
-        # Before `run` looks for it, behind it, or once more while the first one was told of.
+        # Ctrl-C came before `run` began, after it ended, or a second time while `run` reported the first one.
         if is_heeded:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
         told, code = failures.explain(KeyboardInterrupt())
@@ -45,13 +45,13 @@ def main() -> None:
         try:
             stream.flush()
         except OSError:
-            # Told of already. What is still buffered goes nowhere, and the interpreter says no more of it.
+            # The error is reported already. This discards the rest of the buffer, so that the interpreter does not report it again.
             os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
     sys.exit(code)
 
 
 def _open_missing() -> None:
-    """Opens what is closed of standard input, output and error ("llvs log >&-"): no file of a store may come into their places."""
+    """Opens standard input, output and error if they are closed ("llvs log >&-"), so that no file of a store gets their descriptors."""
     if sys.stdin is None:
         sys.stdin = open(os.devnull)
     if sys.stdout is None:
@@ -61,7 +61,7 @@ def _open_missing() -> None:
 
 
 def _unraisable(details: Any) -> None:
-    """What Python raised where nothing can be raised: a Ctrl-C that came there (in a finalizer, say) comes again."""
+    """Handles exceptions that nothing can catch: sends a Ctrl-C that came there (for instance in a finalizer) once more."""
     if isinstance(details.exc_value, KeyboardInterrupt):
         import _thread
         import time

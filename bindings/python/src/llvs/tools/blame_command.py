@@ -16,7 +16,7 @@ from .versions import SHOWN
 
 
 class Part(NamedTuple):
-    """A part of a value, and who set it."""
+    """A part of a value, and the version that set it."""
 
     #: A JSON pointer, or the number of a line.
     where: str
@@ -32,7 +32,7 @@ class Part(NamedTuple):
 def blame_command(id: str, at: str, is_json: bool) -> None:
     """Show which version set each member (of JSON), or each line (of text), of the value ID.
 
-    Where versions were merged, a part is traced to the side that had it.
+    After a merge, a part is traced to the side that had it.
     """
     store, version = session().reading(), session().find(at)
     value = store.value(id, at=version)
@@ -56,7 +56,7 @@ def _rows(found: list[Part]) -> Iterator[str]:
 
 
 def parts(store: llvs.Store, id: str, version: llvs.Version) -> Iterator[Part]:
-    """The parts of a value at a version, each with the version that set it. Reads every version that stored the value."""
+    """Yields the parts of a value at a version, each with the version that set it. Reads every version that stored the value."""
     value = store.value(id, at=version)
     assert value is not None
     kind = values.kind_of(value.data)
@@ -69,7 +69,7 @@ def parts(store: llvs.Store, id: str, version: llvs.Version) -> Iterator[Part]:
 
 
 def _pieces(data: bytes, kind: str) -> list[tuple[str, str]]:
-    """The members of a document or the lines of a text, with where they are. Nothing for what is neither."""
+    """Returns the members of a document or the lines of a text, each with its position; nothing for other data."""
     found = values.kind_of(data)
     if kind == "json":
         return list(_members(found.content, "")) if found.name == "json" else []
@@ -82,12 +82,13 @@ def _members(value: Any, path: str) -> Iterator[tuple[str, str]]:
         for key, member in value.items():
             yield from _members(member, f"{path}/{differing.pointer_step(key)}")
     else:
-        # Lists are one part: their elements move.
+        # A list is one part, because its elements move.
         yield path, exact_json.written(value, sort_keys=True)
 
 
 class _Setters:
-    """Follows each part of a value back through the versions that stored it, for as long as it was there."""
+    """Finds for each part of a value the version that set it: goes back through the versions that stored the value while they have the
+    part."""
 
     def __init__(self, store: llvs.Store, id: str, kind: str) -> None:
         self._store, self._id, self._kind = store, id, kind
@@ -96,7 +97,7 @@ class _Setters:
         self._found: dict[tuple[str, str, str], str] = {}
 
     def _parts_of(self, stored: str) -> dict[tuple[str, str], int]:
-        """Which parts a version stored. A line is told by its text alone, since lines move."""
+        """Returns the parts that a version stored, counted. A line is identified by its text alone, because lines move."""
         if stored not in self._lines:
             value = self._store.value(self._id, at=stored)
             pieces = _pieces(value.data, self._kind) if value else []
@@ -108,14 +109,14 @@ class _Setters:
         return self._lines[stored]
 
     def _stored_before(self, stored: str) -> list[str]:
-        """The versions that had stored what the predecessors of a version held."""
+        """Returns the versions that stored the value as the predecessors of a version had it."""
         if stored not in self._before:
             references = [self._store.reference(self._id, at=one) for one in self._store[stored].predecessors]
             self._before[stored] = [reference.stored_version for reference in references if reference is not None]
         return self._before[stored]
 
     def of(self, where: str, text: str, stored: str) -> str:
-        """The version that set a part which a version holds."""
+        """Returns the version that set a part which version `stored` has."""
         part = ("" if self._kind == "text" else where, text)
         way = []
         while True:

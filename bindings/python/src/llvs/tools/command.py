@@ -1,4 +1,4 @@
-"""The program `llvs`: general options, and the table of its commands. Each is imported when it is called, so that the start is fast."""
+"""The program `llvs`: general options, and the table of its commands. Each command is imported when it is called, so the start is fast."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import click
 from . import failures, output
 from .session import Session
 
-#: Command: the module that it is in, and what it does.
+#: By command: its module, and what it does.
 COMMANDS = {
     "init": ("store_commands", "Make a new, empty store."),
-    "status": ("store_commands", "Show where the store stands."),
+    "status": ("store_commands", "Show the state of the store."),
     "log": ("log_command", "Show the history."),
     "show": ("show_commands", "Show one version, and what it changed."),
     "ls": ("value_commands", "List the ids of values."),
@@ -32,34 +32,34 @@ COMMANDS = {
     "undo": ("undo_commands", "Take back the last save of this device."),
     "redo": ("undo_commands", "Take back the last undo of this device."),
     "exchange": ("exchange_commands", "Exchange versions with a place, both ways, without merging."),
-    "sync": ("exchange_commands", "Exchange, merge what came, and exchange again."),
-    "pull": ("exchange_commands", "Get what a place has and the store has not."),
-    "push": ("exchange_commands", "Send what the store has and a place has not."),
+    "sync": ("exchange_commands", "Exchange, merge what arrived, and exchange again."),
+    "pull": ("exchange_commands", "Retrieve the versions that the store lacks from a place."),
+    "push": ("exchange_commands", "Send the versions that a place lacks."),
     "watch": ("exchange_commands", "Sync whenever something is new, until Ctrl-C."),
-    "remote": ("remote_command", "Keep places to exchange with, by name."),
+    "remote": ("remote_command", "Store places to exchange with, by name."),
     "verify": ("maintenance_commands", "Read everything again, and look for damage."),
-    "salvage": ("maintenance_commands", "Write what is whole of a damaged store into a new one."),
-    "compact": ("maintenance_commands", "Put small files of the store together."),
+    "salvage": ("maintenance_commands", "Write everything that is whole in a damaged store into a new one."),
+    "compact": ("maintenance_commands", "Compact small files of the store."),
     "snapshot": ("maintenance_commands", "Write a copy of the whole store, or restore one."),
     "import": ("maintenance_commands", "Add the versions of a store of another implementation."),
     "export": ("export_command", "Write the values of a version to one file."),
     "inspect": ("inspect_command", "Show the store in the browser."),
     "shell": ("shell_command", "Give commands at a prompt."),
-    "completion": ("completion", "Print the script by which a shell completes."),
+    "completion": ("completion", "Print the script with which a shell completes."),
     "man-pages": ("man_command", "Write the manual pages."),
-    "demo-store": ("demo", "Make a store to look at."),
+    "demo-store": ("demo", "Make an example store."),
 }
 
 
 class Commands(click.Group):
-    """A group whose commands are imported when they are asked for."""
+    """A group whose commands are imported when they are used."""
 
     def list_commands(self, context: click.Context) -> list[str]:
-        """All names, in the order of the table."""
+        """Returns all names, in the order of the table."""
         return list(COMMANDS)
 
     def get_command(self, context: click.Context, name: str) -> Optional[click.Command]:
-        """The command of a name."""
+        """Returns the command with a name."""
         if name not in COMMANDS:
             return None
         module = importlib.import_module(f"{__package__}.{COMMANDS[name][0]}")
@@ -67,12 +67,12 @@ class Commands(click.Group):
         return found
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        """The table, without importing what it names."""
+        """Writes the table, without importing the commands."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, told) for name, (_, told) in COMMANDS.items()])
 
     def resolve_command(self, context: click.Context, args: list[str]) -> tuple[Optional[str], Optional[click.Command], list[str]]:
-        """As click does it, with what may have been meant."""
+        """As in click, but the message of an unknown command suggests similar ones."""
         try:
             return super().resolve_command(context, args)
         except click.UsageError as problem:
@@ -100,7 +100,7 @@ def _print_version(context: click.Context, _: click.Parameter, wanted: bool) -> 
 @click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=_print_version, help="Show the version, and exit.")
 @click.pass_context
 def llvs_command(context: click.Context, store: Optional[str], coordinator: str, device: Optional[str], debug: bool) -> None:
-    """Look into a versioned store, and change it.
+    """Inspect and change a versioned store.
 
     A version is named by its id or the beginning of it, by a branch, by "@" (the current one), by "X~3" and "X^2" (predecessors of X),
     and by "@{yesterday 18:00}".
@@ -109,7 +109,7 @@ def llvs_command(context: click.Context, store: Optional[str], coordinator: str,
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Runs the command and gives its exit code; errors are one sentence on standard error."""
+    """Runs the command and returns its exit code. Errors are one sentence on standard error."""
     output.prepare()
     failures.begin()
     try:
@@ -117,7 +117,7 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         return result if isinstance(result, int) and not isinstance(result, bool) else failures.DONE
     except (BrokenPipeError, SystemExit):
-        # Whoever read has enough ("| head"), which click makes an exit of.
+        # The reader of the pipe has closed it ("| head"); click turns that into an exit.
         return failures.DONE
     except click.exceptions.Exit as exit:
         return exit.exit_code
@@ -130,7 +130,7 @@ def run(arguments: Sequence[str]) -> int:
             output.say(output.text(traceback.format_exc().rstrip("\n")))
         told, code = failures.explain(KeyboardInterrupt() if isinstance(problem, click.Abort) else problem)
     try:
-        # What was shown before comes before what is said now.
+        # Output comes before the error message.
         sys.stdout.flush()
     except OSError:
         pass
@@ -140,12 +140,12 @@ def run(arguments: Sequence[str]) -> int:
 
 def _misused(problem: click.ClickException) -> int:
     if isinstance(problem, getattr(click.exceptions, "NoArgsIsHelpError", ())):
-        # A command that is only the beginning of one: its help is the answer.
+        # An incomplete command: its help is the answer.
         output.say(output.text(problem.format_message()))
         return failures.MISUSED
     context = getattr(problem, "ctx", None)
     hint = f' ("{context.command_path} --help" shows how)' if context is not None else ""
     told = f"llvs: {failures.shortened(problem.format_message())}{hint}"
-    # Of what is missing, click lists what may be chosen, in lines. All else has what was given in it.
+    # For a missing argument, click lists the choices in several lines. Other messages quote input, so they are escaped as one line.
     output.say(output.text(told) if isinstance(problem, click.MissingParameter) else told)
     return failures.MISUSED

@@ -1,4 +1,4 @@
-"""What may come next: versions, branches and ids, for shells and for the prompt of `llvs shell`; and the scripts for shells."""
+"""Completion of versions, branches and ids, in shells and at the prompt of `llvs shell`; and the scripts for shells."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from . import output
 from .session import Session
 from .versions import EMPTY_ROOT, SHOWN, VersionNameError, VersionNames
 
-#: So many are offered at most.
+#: The largest number of completions that are offered.
 _MOST = 200
-#: What bash puts into the line as it is, and reads as one word and nothing else. Names come from others: "x;reboot" is not offered.
+#: Characters that bash inserts unchanged and reads as one word. Other devices choose names, so "x;reboot" is not offered.
 _plain = re.compile(r"[\w./:@%+,=^][\w./:@%+,=^~#-]*")
 
 
 def _session(context: click.Context) -> Session:
-    # The options before the command; while a line is being completed, the group was not run.
+    # During completion the group was not run, so its options are read here.
     options = context.find_root().params
     return context.find_object(Session) or Session(options.get("store"), options.get("coordinator") or "", None, False)
 
 
 @contextlib.contextmanager
 def _store(context: click.Context) -> Iterator[llvs.Coordinator | None]:
-    """The store that a line which is not finished is about, for reading; None where there is none."""
+    """Opens the store that an unfinished line refers to, for reading; None if there is none."""
     session = _session(context)
     coordinator = None
     try:
@@ -37,7 +37,7 @@ def _store(context: click.Context) -> Iterator[llvs.Coordinator | None]:
         coordinator = llvs.Coordinator(path, storage=storage, create=False, read_only=True, name=session.coordinator_name)
         yield coordinator
     except Exception:
-        # Whatever is wrong, the command says once it is run.
+        # The command itself reports the error when it is run.
         yield None
     finally:
         if coordinator is not None:
@@ -45,7 +45,7 @@ def _store(context: click.Context) -> Iterator[llvs.Coordinator | None]:
 
 
 def versions(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-    """Branches, and the beginnings of the ids of the newest versions."""
+    """Returns branches, and prefixes of the ids of the newest versions."""
     found: list[str] = []
     with _store(context) as coordinator:
         if coordinator is not None:
@@ -62,7 +62,8 @@ def versions(context: click.Context, _: click.Parameter, incomplete: str) -> lis
 
 
 def ids(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-    """The ids of values at the version that the line names (`--at`, or B of `diff`), else at `@`: up to the next "/", as for files."""
+    """Returns ids of values at the version that the line names (`--at`, or B of `diff`), otherwise at `@`: up to the next "/", like
+    paths."""
     found: dict[str, None] = {}
     with _store(context) as coordinator:
         version = _version(context, coordinator) if coordinator is not None else None
@@ -80,24 +81,24 @@ def ids(context: click.Context, _: click.Parameter, incomplete: str) -> list[str
 
 
 def places(context: click.Context, _: click.Parameter, incomplete: str) -> list[Union[str, CompletionItem]]:
-    """The names of remotes, else folders."""
+    """Returns the names of remotes; if none fits, folders."""
     return [*remotes(context, _, incomplete)] or [CompletionItem(incomplete, type="dir")]
 
 
 def remotes(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-    """The names of remotes."""
+    """Returns the names of remotes."""
     from .remotes import Remotes
 
     try:
         known = Remotes(*_session(context).place()).places
     except Exception:
-        # As above.
+        # As in `_store`.
         return []
     return [name for name in sorted(known) if name.startswith(incomplete) and _plain.fullmatch(name)]
 
 
 def _version(context: click.Context, coordinator: llvs.Coordinator) -> Optional[llvs.Version]:
-    """The version whose ids are meant; `@` where the line names none, or none that there is."""
+    """Returns the version whose ids are completed: `@` unless the line names a version that exists."""
     store, at = coordinator.store, coordinator.current_version
     current = store.most_recent_head if at.id == EMPTY_ROOT else at
     named = context.params.get("at") or context.params.get("b") or "@"
@@ -110,7 +111,7 @@ def _version(context: click.Context, coordinator: llvs.Coordinator) -> Optional[
 @click.command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion_command(shell: str) -> None:
-    """Print the script by which a shell completes commands, options, versions and ids.
+    """Print the script with which a shell completes commands, options, versions and ids.
 
     bash: eval "$(llvs completion bash)" in ~/.bashrc; zsh: the same in ~/.zshrc; fish: llvs completion fish >
     ~/.config/fish/completions/llvs.fish

@@ -1,8 +1,8 @@
-"""`llvs demo-store`: a store to look at, with a month of four devices in it. It is the same wherever it is made, ids included.
+"""`llvs demo-store`: an example store with a month of work on four devices. It is the same wherever it is made, ids included.
 
-A hiking club keeps its contacts, trips, notes and pictures. Each device saves on its own line of history; who is online takes in what the
-others saved before, and the phone was away twice, once in the hills and once at the end. A card is designed on a branch that came back,
-another on one that did not.
+A hiking club keeps its contacts, trips, notes and pictures. Each device saves on its own line of history. A device that is online first
+merges what the others saved. The phone was offline twice, once in the hills and once at the end. Two cards are designed on branches: one
+branch was merged, the other was not.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ import llvs
 from . import demo_pictures, demo_words as words, output
 from .failures import STORE, Failure
 
-#: The month begins here, in UTC.
+#: The month begins at this time, in UTC.
 BEGIN = datetime(2026, 10, 1, 6, tzinfo=timezone.utc).timestamp()
 DAY = 86_400
 DEVICES = {"laptop": "ada", "phone": "ben", "tablet": "eva", "office": "greta"}
-#: Days on which a device is away, and saves apart.
+#: Days on which a device is offline, and so saves on a line of its own.
 AWAY = {"phone": (*range(8, 12), 29, 30, 31), "tablet": (17, 18, 19), "office": (4, 5)}
 
 
 class _Numbers:
-    """The same numbers on every machine and in every version of Python."""
+    """Pseudo-random numbers that are the same on every machine and in every version of Python."""
 
     def __init__(self, seed: int) -> None:
         self._state = seed
@@ -52,7 +52,7 @@ class _Month:
             insert={"__llvs_schema": _json(words.SCHEMA), "note/welcome": b"Welcome to the club.\nEverybody may write here.\n"},
             metadata=metadata, timestamp=BEGIN,
         )
-        #: Where all who are online are.
+        #: The version of the devices that are online.
         self.shared = first
         self.lines = dict.fromkeys(DEVICES, first)
         self.was_away: set[str] = set()
@@ -60,7 +60,7 @@ class _Month:
     def save(
         self, device: str, said: str, *, branch: Optional[str] = None, on: Optional[llvs.Version] = None, **changes: Any
     ) -> llvs.Version:
-        """A version by a device, on its line or on a branch."""
+        """Makes a version by a device, on its line or on a branch."""
         metadata = {"author": DEVICES[device], "device": device, "__llvs_device": device, "__llvs_description": said}
         before = on or self.lines[device]
         self.time = max(self.time, float(int(before.timestamp) + 7))
@@ -70,12 +70,12 @@ class _Month:
         return made
 
     def run(self) -> None:
-        """All days, one after another."""
+        """Makes all days, one after another."""
         for day in range(1, 32):
             self._sync(day)
             for device in DEVICES:
                 for _ in range(2 + self.numbers.below(3)):
-                    # Everybody writes between eight and about eight.
+                    # Devices write between about eight in the morning and eight in the evening.
                     self.time = max(self.time + 60 + self.numbers.below(3600), BEGIN + (day - 1) * DAY)
                     self._online(device, day)
                     self._something(device, day)
@@ -84,7 +84,7 @@ class _Month:
             self._special(day)
 
     def _sync(self, day: int) -> None:
-        """Who comes back merges what was saved apart."""
+        """A device that is online again merges what was saved on the two lines."""
         for device in DEVICES:
             if device in self.was_away and day not in AWAY[device]:
                 self.was_away.discard(device)
@@ -95,7 +95,7 @@ class _Month:
     def _online(self, device: str, day: int) -> None:
         if day in AWAY.get(device, ()):
             return
-        # Now and then two save at once: the second merges.
+        # Sometimes two devices save at the same time: the second one merges.
         if self.numbers.below(6) == 0 and self.lines[device] != self.shared:
             self._something(device, day)
             self.lines[device] = self.shared = self.store.merge(self.lines[device], self.shared)
@@ -103,7 +103,7 @@ class _Month:
             self.lines[device] = self.shared
 
     def _something(self, device: str, day: int) -> None:
-        # The later the month, the more is edited that is there already.
+        # The later in the month, the more often existing values are edited.
         kind = self.numbers.below(10)
         if kind < 4:
             self._contact(device)
@@ -182,10 +182,10 @@ class _Month:
         self.save(device, "Picture in the evening" if is_evening else "Picture by day", update={f"picture/hills-{number}.png": data})
 
     def _special(self, day: int) -> None:
-        """What happens once."""
+        """Makes the events that happen once in the month."""
         self.time += 600
         if day == 13:
-            # A card on a branch, which comes back two days later.
+            # A card on a branch, which is merged two days later.
             card = self.save("laptop", "Begin the card", branch="card", on=self.shared, insert={"note/card": b"Dear friends,\n"})
             self.time += 900
             self.card = self.save(
@@ -194,7 +194,7 @@ class _Month:
         elif day == 15:
             self.lines["laptop"] = self.shared = self.store.merge(self.shared, self.card)
         elif day == 21:
-            # A mistake, and its undoing.
+            # A mistake, and its undo.
             gone = [id for id in self.store.at(self.shared).prefix("trip/")]
             mistake = self.save("office", "Clean up", on=self.shared, remove=gone)
             self.time += 300
@@ -209,7 +209,7 @@ class _Month:
             poster = {"title": "Winter days", "colours": ["white", "blue", "orange"], "size": {"width": 420, "height": 594}}
             self.save("tablet", "Another title", branch="poster", on=self.poster, update={"note/poster": _json(poster)})
         elif day == 31:
-            # Two devices apart change the same: what a merge has to decide.
+            # Two devices on separate lines change the same values: the merge has conflicts.
             for device, ada_town, greta_street, greta_town, hour in (
                 ("phone", "Annecy", "Church Square 1", "Innsbruck", "eight"), ("laptop", "Bern", "Garden Way 22", "Aosta", "nine"),
             ):  # fmt: skip
@@ -231,7 +231,7 @@ def _json(value: Any) -> bytes:
 
 
 def make_demo_store(path: Path, storage: llvs.StorageKind = "file") -> llvs.Version:
-    """Makes the store, which must not be there, and gives its current version."""
+    """Makes the store at a path that does not exist yet, and returns its current version."""
     with llvs.Store(path, storage=storage, durability="normal") as store:
         month = _Month(store)
         month.run()
@@ -249,7 +249,7 @@ def _versions(path: Path, storage: llvs.StorageKind) -> Iterator[llvs.Version]:
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--storage", type=click.Choice(["file", "sqlite"]), default="file", show_default=True, help="A folder, or one database file.")
 def demo_store_command(path: Path, storage: llvs.StorageKind) -> None:
-    """Make a store to look at, at PATH: a month of four devices, with branches, merges, conflicts and pictures.
+    """Make an example store at PATH: a month of four devices, with branches, merges, conflicts and pictures.
 
     It is the same each time, ids included.
     """

@@ -1,4 +1,4 @@
-"""Pictures made by code: a range of hills under a sky, as PNG. The same numbers give the same bytes everywhere."""
+"""Pictures that code draws: a range of hills under a sky, as PNG. The same numbers give the same bytes on every machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ WIDTH, HEIGHT = 64, 48
 
 
 def hills(number: int, *, is_evening: bool = False) -> bytes:
-    """A PNG of 64 x 48. Each number gives other hills; the evening gives other colours."""
+    """Returns a PNG of 64 x 48 pixels. The number selects the hills; `is_evening` selects the colours."""
     high, low = ((250, 190, 120), (120, 80, 140)) if is_evening else ((120, 180, 230), (220, 235, 245))
     rows = []
     edges = [[_edge(number * 7 + layer, column, 16 + layer * 10) for column in range(WIDTH)] for layer in range(3)]
@@ -27,7 +27,7 @@ def hills(number: int, *, is_evening: bool = False) -> bytes:
 
 
 def _edge(seed: int, column: int, base: int) -> int:
-    """How high a range of hills is: a few triangles, in whole numbers, since the sine is not the same on every machine."""
+    """Returns the height of a range of hills at a column: a few triangles in integers, since sines differ between machines."""
     height = base
     for part, (length, rise) in enumerate(((23, 7), (11, 4), (5, 1))):
         phase = (column + seed * (part + 3) * 5) % length
@@ -45,7 +45,7 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
 
 
 def _stored(data: bytes) -> bytes:
-    """A zlib stream without compression: what compressors make differs from one to another, and ids are made of the bytes."""
+    """Returns a zlib stream without compression. The output of compressors differs, and ids are computed from the bytes."""
     blocks = b""
     for start in range(0, len(data), 65535):
         part = data[start : start + 65535]

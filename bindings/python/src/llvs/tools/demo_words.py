@@ -1,8 +1,8 @@
-"""What the people of the demo store write."""
+"""Texts of the demo store."""
 
 from __future__ import annotations
 
-#: The rules for merging that their program brings along.
+#: The rules for merging that the club's program has.
 SCHEMA = {
     "merge": 1,
     "ids": {

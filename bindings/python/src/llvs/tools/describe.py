@@ -11,12 +11,12 @@ import llvs
 
 from .versions import SHOWN
 
-#: Where programs say who made a version, and what it is, in the order in which they are looked for.
+#: The metadata keys under which programs name the author of a version, and describe it, in order of preference.
 _WHO = ("author", "device", "user", "__llvs_device")
 _WHAT = ("__llvs_description", "message", "description", "why", "title")
-#: The signs of changes; others are "=".
+#: The signs of the kinds of changes; other kinds have "=".
 SIGNS = {llvs.ChangeKind.INSERT: "+", llvs.ChangeKind.UPDATE: "~", llvs.ChangeKind.REMOVE: "-"}
-#: How many changes are in one line, at most.
+#: The largest number of changes in one line.
 SHOWN_CHANGES = 3
 
 
@@ -29,17 +29,17 @@ def _first_text(metadata: Mapping[str, Any], keys: tuple[str, ...]) -> str:
 
 
 def who(version: llvs.Version) -> str:
-    """Who made it, as the metadata says; "" where it does not."""
+    """Returns the author in the metadata; "" if there is none."""
     return _first_text(version.metadata, _WHO)
 
 
 def full_text(version: llvs.Version) -> str:
-    """What the metadata says that it did, in lines; "" where it does not."""
+    """Returns the description in the metadata, with all its lines; "" if there is none."""
     return _first_text(version.metadata, _WHAT)
 
 
 def title(version: llvs.Version) -> str:
-    """What it did, in one line: as it was described, else what can be told from its predecessors."""
+    """Returns what the version did, in one line: its description, otherwise words for its predecessors."""
     metadata = version.metadata
     text = _first_text(metadata, _WHAT).strip()
     again = "undo: " if "__llvs_undo" in metadata else "redo: " if "__llvs_redo" in metadata else ""
@@ -51,18 +51,18 @@ def title(version: llvs.Version) -> str:
 
 
 def changed(store: llvs.Store, version: llvs.Version) -> str:
-    """Which values a version changed, for one that says nothing of itself: "~ note/1, + note/2 and 5 more"."""
+    """Returns the values that a version without a description changed: "~ note/1, + note/2 and 5 more"."""
     try:
         changes = list(store.changes(version, with_data=False))
     except llvs.Error:
-        return ""  # it is damaged, which other commands say better
+        return ""  # The record is damaged; other commands report that.
     shown = ", ".join(f"{SIGNS.get(change.kind, '=')} {change.id}" for change in changes[:SHOWN_CHANGES])
     more = len(changes) - SHOWN_CHANGES
     return f"{shown} and {more} more" if more > 0 else shown
 
 
 def short(version: llvs.Version) -> str:
-    """A version in one line, for messages: "3E6318F1 2026-11-22 14:03 ann: Buy tea"."""
+    """Returns a version in one line, for messages: "3E6318F1 2026-11-22 14:03 ann: Buy tea"."""
     author, said = who(version), title(version)
     return f"{version.id[:SHOWN]} {minute(version.made_at)}" + (f" {author}" if author else "") + (f": {said}" if said else "")
 
@@ -73,8 +73,8 @@ def _quarter(quarter: int) -> str:
 
 
 def minute(timestamp: float) -> str:
-    """A time in this computer's zone, to the minute."""
-    # Zones are whole quarters of an hour away from UTC.
+    """Returns a time in this computer's zone, to the minute."""
+    # Offsets of zones from UTC are multiples of a quarter of an hour.
     quarter, seconds = divmod(int(timestamp // 1), 900)
     if not 0 <= quarter < 70_000_000:
         return moment(timestamp)[:16]
@@ -87,7 +87,7 @@ def _quarter_start(quarter: int) -> int:
 
 
 def moment(timestamp: float) -> str:
-    """A time in this computer's zone, to the second, with the zone."""
+    """Returns a time in this computer's zone, to the second, with the zone."""
     try:
         return datetime.fromtimestamp(timestamp, timezone.utc).astimezone().strftime("%Y-%m-%d %H:%M:%S %z")
     except (OverflowError, ValueError, OSError):
@@ -95,7 +95,7 @@ def moment(timestamp: float) -> str:
 
 
 def iso(timestamp: float) -> Optional[str]:
-    """A time in UTC as ISO 8601; None for one that no calendar holds."""
+    """Returns a time in UTC as ISO 8601; None if it is beyond the calendar."""
     try:
         return datetime.fromtimestamp(timestamp, timezone.utc).isoformat(timespec="microseconds").replace("+00:00", "Z")
     except (OverflowError, ValueError, OSError):
@@ -103,7 +103,7 @@ def iso(timestamp: float) -> Optional[str]:
 
 
 def as_json(version: llvs.Version) -> dict[str, Any]:
-    """The shape of a version: docs/command.md states it."""
+    """Returns a version as JSON; docs/command.md describes its members."""
     return {
         "id": version.id,
         "predecessors": list(version.predecessors),
@@ -116,7 +116,7 @@ def as_json(version: llvs.Version) -> dict[str, Any]:
 
 
 def jsonable(value: Any) -> Any:
-    """What is no JSON of the metadata, as JSON."""
+    """Returns a value of the metadata as JSON: bytes as Base64, all else unchanged."""
     if isinstance(value, bytes):
         import base64
 

@@ -25,7 +25,7 @@ STYLES = {"+": "added", "-": "removed", "~": "strong"}
 @click.option("--names", is_flag=True, help="The ids only.")
 @click.option("--json", "is_json", is_flag=True, help="One JSON text in each line.")
 def diff_command(a: str, b: str, prefix: str, stat: bool, names: bool, is_json: bool) -> None:
-    """Show what changes from version A to version B (the current one), of values whose ids begin with PREFIX.
+    """Show what changed from version A to version B (by default the current one), in values whose ids begin with PREFIX.
 
     Inside values: by member for JSON, by line and word for text.
     """
@@ -47,7 +47,7 @@ def _old(store: llvs.Store, first: llvs.Version, change: llvs.Change) -> Optiona
 
 
 def rows(store: llvs.Store, first: llvs.Version, changes: Iterator[llvs.Change]) -> Iterator[str]:
-    """The changes, with what differs inside, for people."""
+    """Yields the changes, and the differences inside values, for people."""
     for change in changes:
         sign = SIGNS[change.kind]
         old = _old(store, first, change)
@@ -74,7 +74,7 @@ def _stat(store: llvs.Store, first: llvs.Version, changes: Iterator[llvs.Change]
 def json_shapes(
     store: llvs.Store, first: llvs.Version, changes: Iterator[llvs.Change], *, with_data: bool
 ) -> Iterator[dict[str, Any]]:
-    """The changes as JSON. docs/command.md states the shape."""
+    """Yields the changes as JSON; docs/command.md describes their members."""
     for change in changes:
         made: dict[str, Any] = {"id": change.id, "change": str(change.kind)}
         if with_data:

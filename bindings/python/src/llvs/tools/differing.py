@@ -1,7 +1,7 @@
-"""What differs inside two values, for whoever shows it: sequences, words of texts, members of JSON documents.
+"""Compares two values inside, for display: sequences, words of texts, members of JSON documents.
 
-All of it is bounded: what is too different to be compared finely in the time that somebody waits is told as replaced. An `Effort` is shared
-by all comparisons of one answer, so that many small ones are bounded as well.
+All comparisons have a bounded cost. Parts that are too different to be compared in detail in a short time are reported as replaced. All
+comparisons of one answer share one `Effort`, so that many small comparisons are bounded as well.
 """
 
 from __future__ import annotations
@@ -11,28 +11,28 @@ import hashlib
 import re
 from typing import Any, Hashable, Iterator, NamedTuple, Optional, Sequence, Union
 
-#: Steps of one answer: a few tenths of a second.
+#: Steps of one answer: they take a few tenths of a second.
 STEPS = 300_000
 _words = re.compile(r"\w+|\s+|[^\w\s]")
-#: Characters of a text that are shown around a part of it.
+#: The number of characters that are shown around a part of a text.
 AROUND = 300
 _ends = re.compile(r"[.!?]+\s+|\n")
 
 
 class Effort:
-    """How many steps are left for comparing."""
+    """The number of steps that are left for comparing."""
 
     def __init__(self, steps: int = STEPS) -> None:
         self.left = steps
 
     def take(self, steps: int) -> bool:
-        """Uses steps; False when there are not so many left."""
+        """Uses steps; returns False if fewer are left."""
         self.left -= steps
         return self.left >= 0
 
 
 class Block(NamedTuple):
-    """A part of two sequences: from and to in the first, from and to in the second."""
+    """A part of two sequences: its begin and end in the first, and its begin and end in the second."""
 
     is_equal: bool
     first: int
@@ -42,9 +42,10 @@ class Block(NamedTuple):
 
 
 def blocks(a: Sequence[Hashable], b: Sequence[Hashable], effort: Optional[Effort] = None) -> Iterator[Block]:
-    """How to come from one sequence to the other, by parts that are equal and parts that are not, in turn.
+    """Divides two sequences into parts that are equal and parts that differ, in order.
 
-    Elements that each side has once are matched first (patience), the rest by the fewest steps (Myers 1986), as far as the effort goes.
+    Elements that occur once on each side are matched first (patience), the rest by a shortest edit script (Myers 1986), until the effort is
+    used up.
     """
     effort = effort or Effort()
     at, other = 0, 0
@@ -71,7 +72,7 @@ def _joined(matches: list[tuple[int, int, int]]) -> Iterator[tuple[int, int, int
 
 def _matches(a: Sequence[Hashable], b: Sequence[Hashable], effort: Effort) -> list[tuple[int, int, int]]:
     found: list[tuple[int, int, int]] = []
-    # Looking for what is there once costs less than a step of the other kind.
+    # A step of finding elements that occur once costs less than a step of the other kind.
     looking = Effort(20 * (len(a) + len(b)) + 1000)
     todo = [(0, len(a), 0, len(b))]
     while todo:
@@ -103,7 +104,7 @@ def _matches(a: Sequence[Hashable], b: Sequence[Hashable], effort: Effort) -> li
 
 
 def _anchors(a: Sequence[Hashable], b: Sequence[Hashable], i: int, j: int, k: int, m: int) -> list[tuple[int, int]]:
-    """The longest row of elements that both have once, in the order of both."""
+    """Returns the longest common subsequence of the elements that occur once in both."""
     once: dict[Hashable, int] = {}
     for at in range(k, m):
         once[b[at]] = -1 if b[at] in once else at
@@ -130,9 +131,9 @@ def _anchors(a: Sequence[Hashable], b: Sequence[Hashable], i: int, j: int, k: in
 def _shortest(
     a: Sequence[Hashable], b: Sequence[Hashable], i: int, j: int, k: int, m: int, effort: Effort
 ) -> Iterator[tuple[int, int, int]]:
-    """What a way of the fewest steps leaves equal; nothing when the effort does not reach so far."""
+    """Yields the equal parts of a shortest edit script; nothing if the effort is too small."""
     wide, high = j - i, m - k
-    # By diagonal, how far one comes with so many steps; and how it was before each.
+    # `far`: by diagonal, the furthest position that so many steps reach. `trace`: `far` before each step.
     far, trace = {1: 0}, []
     for steps in range(wide + high + 1):
         if not effort.take(2 * steps + 1):
@@ -164,7 +165,7 @@ def _walked(trace: list[dict[int, int]], x: int, y: int, i: int, k: int) -> Iter
 
 
 def words(a: str, b: str, effort: Optional[Effort] = None) -> list[tuple[str, str]]:
-    """Two texts as pieces: ("=", both), ("-", of the first alone), ("+", of the second alone)."""
+    """Returns two texts as pieces: ("=", in both), ("-", only in the first), ("+", only in the second)."""
     left, right = _words.findall(a), _words.findall(b)
     found: list[tuple[str, str]] = []
     for block in blocks(left, right, effort):
@@ -179,7 +180,8 @@ def words(a: str, b: str, effort: Optional[Effort] = None) -> list[tuple[str, st
 
 
 def sentence(text: str, part: str) -> str:
-    """The sentences of a text in which a part of it is; a short text as a whole. The part itself if the text does not have it."""
+    """Returns the sentences of a text that contain a part of it; a short text as a whole; the part itself if the text does not contain
+    it."""
     begin = text.find(part) if part else -1
     if len(text) <= AROUND and begin < 0:
         return text
@@ -192,16 +194,16 @@ def sentence(text: str, part: str) -> str:
 
 
 def writers(base: str, sides: Sequence[str], result: str, effort: Optional[Effort] = None) -> list[tuple[int, str]]:
-    """The result of a merge as pieces, each with who wrote it.
+    """Returns the result of a merge as pieces, each with its author.
 
-    Returns pairs of a number and a text: 0 was in the base, 1 is of the first side, 2 of the second, 3 of both, 4 of neither.
+    Each piece is a number and a text. 0: in the base; 1: from the first side; 2: from the second; 3: from both; 4: from neither.
     """
     effort = effort or Effort()
     was, *written = (_kept(text, result, effort) for text in (base, *sides))
     pieces: list[tuple[int, str]] = []
     for at, letter in enumerate(result):
         of = 0 if was[at] else sum(number for number, side in enumerate(written, 1) if side[at]) or 4
-        # Spaces belong to the words before them.
+        # Spaces belong to the word before them.
         if pieces and (pieces[-1][0] == of or letter.isspace() and of):
             pieces[-1] = (pieces[-1][0], pieces[-1][1] + letter)
         else:
@@ -210,7 +212,7 @@ def writers(base: str, sides: Sequence[str], result: str, effort: Optional[Effor
 
 
 def _kept(text: str, result: str, effort: Effort) -> bytearray:
-    """For each character of the result, whether it is of the text."""
+    """Returns for each character of the result whether it comes from the text."""
     found = bytearray()
     for sign, piece in words(text, result, effort):
         if sign != "-":
@@ -219,40 +221,41 @@ def _kept(text: str, result: str, effort: Effort) -> bytearray:
 
 
 ABSENT: Any = object()
-#: Names of members and numbers of elements.
+#: Names of members, and indices of elements.
 Path = tuple[Union[str, int], ...]
 
 
 class Member(NamedTuple):
-    """A place in a document that differs."""
+    """A part of a document that differs."""
 
-    #: Where: names of members and numbers of elements, in the second document; in the first where it is no more.
+    #: Its path: names of members and indices of elements, in the second document; in the first one if it was removed.
     path: Path
-    #: What was there, and what is; `ABSENT` for nothing.
+    #: The value before and after; `ABSENT` if there is none.
     old: Any
     new: Any
 
     @property
     def pointer(self) -> str:
-        """The path as a JSON pointer."""
+        """Returns the path as a JSON pointer."""
         return "".join(f"/{pointer_step(str(step))}" for step in self.path)
 
 
 def pointer_step(key: str) -> str:
-    """A key as a part of a JSON pointer."""
+    """Returns a key as one step of a JSON pointer."""
     return key.replace("~", "~0").replace("/", "~1")
 
 
 class Digests:
-    """A digest of each part of documents, by which parts are compared in constant time. Made once for each, in the time of its size."""
+    """Digests of the parts of documents, by which parts are compared in constant time. Each is computed once; that takes O(size)."""
 
     def __init__(self) -> None:
         self._known: dict[int, bytes] = {}
-        #: What has a digest stays, so that nothing else comes to be in its place.
+        #: Objects with a digest are kept alive, so that no other object gets the same `id()`.
         self._kept: list[Any] = []
 
     def of(self, value: Any) -> bytes:
-        """Equal for values that are equal and of one type to the last: 1 is neither true nor 1.0. The order of members does not count."""
+        """Returns a digest. Values have the same one if they are equal and of the same types: 1 equals neither true nor 1.0. The order of
+        members does not count."""
         if not isinstance(value, (dict, list)):
             return _digest_of_scalar(value)
         todo = [value]
@@ -292,9 +295,10 @@ def _digest_of_scalar(value: Any) -> bytes:
 
 
 def members(old: Any, new: Any, effort: Optional[Effort] = None) -> Iterator[Member]:
-    """The places where two documents differ, in the order of the second, removed members at the end of each object. As far as one asks.
+    """Yields the parts in which two documents differ, in the order of the second; removed members come at the end of each object. Parts are
+    searched as they are requested.
 
-    The first takes O(size). A place takes as much more as its path is long.
+    The first part takes O(size). Each further part takes time in proportion to the length of its path.
     """
     effort, digests = effort or Effort(), Digests()
     todo: list[Iterator[Member]] = [iter([Member((), old, new)])]

@@ -1,4 +1,4 @@
-"""Places of exchange that are encrypted: what opens them, which is never among what is kept beside the store."""
+"""Encrypted places: the keys that open them. Keys are never stored beside the store."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _MOST = 64 << 10
 
 
 def is_encrypted(place: dict[str, Any]) -> bool:
-    """Whether a place was added as one that is encrypted."""
+    """Returns whether a place was added as an encrypted one."""
     return bool(place.get("encrypted")) or place.get("identity_file") is not None
 
 
 def options_of(place: dict[str, Any]) -> dict[str, Any]:
-    """What opens a place, as options of `llvs.Remote`; none for one in clear. Raises Failure."""
+    """Returns the keys that open a place, as options of `llvs.Remote`; none if it is not encrypted. Raises Failure."""
     if not is_encrypted(place):
         return {}
     options: dict[str, Any] = {"recipients": tuple(place.get("recipients") or ())}
@@ -34,22 +34,22 @@ def options_of(place: dict[str, Any]) -> dict[str, Any]:
 
 
 def keep_passphrase(url: str) -> None:
-    """Asks for the passphrase of a place, twice, and puts it into the system's key store. Raises Failure."""
+    """Asks for the passphrase of a place, twice, and stores it in the system's key store. Raises Failure."""
     key_store.keep(_name(url), "", _asked(url))
 
 
 def forget_passphrase(url: str) -> None:
-    """Removes it from there."""
+    """Removes the passphrase from the system's key store."""
     key_store.forget(_name(url), "")
 
 
 def has_passphrase(url: str) -> bool:
-    """Whether it is there."""
+    """Returns whether the system's key store has the passphrase."""
     return bool(key_store.get(_name(url), ""))
 
 
 def new_passphrase(url: str) -> str:
-    """What LLVS_NEW_PASSPHRASE says, or asks for it, twice. Raises Failure."""
+    """Returns LLVS_NEW_PASSPHRASE, or asks for it, twice. Raises Failure."""
     found = os.environ.get("LLVS_NEW_PASSPHRASE")
     if found:
         return found
@@ -59,13 +59,13 @@ def new_passphrase(url: str) -> str:
 
 
 def replace_passphrase(url: str, new: str) -> None:
-    """Puts another passphrase into the system's key store, where the old one was."""
+    """Replaces the passphrase in the system's key store, if it has one."""
     if has_passphrase(url):
         key_store.keep(_name(url), "", new)
 
 
 def make_identity(path: Path) -> str:
-    """Makes a file with a new identity, as `age-keygen` does, for its owner alone, and gives its recipient. Raises Failure."""
+    """Makes a file with a new identity, as `age-keygen` does, which only its owner can read, and returns the recipient. Raises Failure."""
     made = llvs.new_identity()
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -96,7 +96,7 @@ def _passphrase(url: str) -> str:
 
 
 def _asked(url: str, what: str = "Passphrase") -> str:
-    """Twice: who makes a place with a slip of the finger opens it never again."""
+    """Asks twice: nobody can open a place that was made with a mistyped passphrase."""
     return output.ask(f"{what} of {url}", again="Once more")
 
 

@@ -1,4 +1,4 @@
-"""JSON that is read and written without a digit being lost: `1.00` stays `1.00`, and `1e400` does not become infinite."""
+"""Reads and writes JSON without losing a digit: `1.00` stays `1.00`, and `1e400` does not become infinite."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Optional
 
 
 class Number(bytes):
-    """A number of JSON as it is written. Equal to no text, and to no list, that looks like it."""
+    """A JSON number in its original spelling. It equals no text and no list."""
 
     __slots__ = ()
 
@@ -28,14 +28,14 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def parsed(text: str) -> Any:
-    """What a JSON text says, with `Number` for its numbers. Raises ValueError, RecursionError.
+    """Returns the value of JSON text, with `Number` for numbers. Raises ValueError, RecursionError.
 
-    What has a name twice in one object, or NaN in it, is none: neither can be shown, merged or written as a document.
+    Text with a duplicate name in one object, or with NaN, is refused: neither can be shown, merged or written as a document.
     """
     return json.loads(text, parse_int=_number, parse_float=_number, parse_constant=_constant, object_pairs_hook=_object)
 
 
-#: Levels that are indented. What lies deeper is written in one line, so that an indented document is at most 40 times as long.
+#: Levels that are indented. Deeper values are written in one line, so that an indented document is at most 40 times as long.
 INDENTED = 16
 
 
@@ -46,7 +46,7 @@ class _Piece(str):
 
 
 def written(value: Any, *, indent: Optional[int] = None, sort_keys: bool = False) -> str:
-    """JSON text of a value, however deep, with each `Number` as it was written. O(size).
+    """Returns the JSON text of a value of any depth, with each `Number` in its original spelling. O(size).
 
     indent: spaces for each of the first `INDENTED` levels.
     """
@@ -66,7 +66,7 @@ def written(value: Any, *, indent: Optional[int] = None, sort_keys: bool = False
 
 
 def _members(value: Any, level: int, indent: Optional[int], sort_keys: bool) -> list[tuple[Any, int]]:
-    """An object or a list as pieces, and the values between them, with how deep each lies."""
+    """Returns an object or a list as pieces of text with its values between them, each with its depth."""
     end, between = ("", ", ") if indent is None else ("\n" + " " * indent * (level - 1), ",\n" + " " * indent * level)
     begin = between.lstrip(", ")
     made: list[tuple[Any, int]] = []

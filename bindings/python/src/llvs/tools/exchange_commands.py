@@ -1,4 +1,4 @@
-"""`llvs exchange`, `sync`, `pull`, `push` and `watch`: versions go from place to place."""
+"""`llvs exchange`, `sync`, `pull`, `push` and `watch`: move versions between a store and places."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _Step = Callable[..., llvs.ExchangeResult]
 )
 @_json_option
 def exchange_command(place: Optional[str], joins: bool, is_json: bool) -> int:
-    """Get what a place has and the store has not, and send what the store has and the place has not. Merges nothing.
+    """Retrieve the versions that the store lacks from a place, and send those that the place lacks. Merges nothing.
 
-    Without a place: with all remotes. Exits with 1 when something could not be exchanged.
+    Without a place: with all remotes. Exits with 1 if something could not be exchanged.
     """
     if joins and place is None:
         raise click.UsageError("--join needs the place.")
@@ -41,7 +41,7 @@ def exchange_command(place: Optional[str], joins: bool, is_json: bool) -> int:
 @_place_argument
 @_json_option
 def pull_command(place: Optional[str], is_json: bool) -> int:
-    """Get what a place has and the store has not. Merges nothing."""
+    """Retrieve the versions that the store lacks from a place. Merges nothing."""
     return _each(place, is_json, lambda exchange: [exchange.retrieve])
 
 
@@ -49,12 +49,12 @@ def pull_command(place: Optional[str], is_json: bool) -> int:
 @_place_argument
 @_json_option
 def push_command(place: Optional[str], is_json: bool) -> int:
-    """Send what the store has and a place has not."""
+    """Send the versions that a place lacks."""
     return _each(place, is_json, lambda exchange: [exchange.send])
 
 
 def _each(given: Optional[str], is_json: bool, steps: Callable[[llvs.Exchange], list[_Step]], state: bytes = b"") -> int:
-    """Takes steps with each place in turn. Works beside a program that has the store open.
+    """Runs steps with each place in turn. Works while another program has the store open.
 
     state: the restoration state of the exchanges.
     """
@@ -83,14 +83,14 @@ def _one(store: llvs.Store, name: str, is_json: bool, steps: list[_Step]) -> int
         if any(result.retrieved or result.sent or result.repaired or result.problems for result in done):
             _tell(name, done, is_json)
         elif came and not is_json:
-            # A step that was interrupted does not list what it did.
+            # The result of an interrupted step does not list what it did.
             output.show([f"{name}: {output.counted(came, 'version')} received before that"])
         raise
     return _tell(name, done, is_json)
 
 
 def _tell(name: str, done: list[llvs.ExchangeResult], is_json: bool) -> int:
-    """Says what was done with a place; 1 when something could not be exchanged."""
+    """Prints what was done with a place; returns 1 if something could not be exchanged."""
     retrieved, sent, repaired, problems = (
         [one for result in done for one in getattr(result, kind)] for kind in ("retrieved", "sent", "repaired", "problems")
     )
@@ -114,7 +114,7 @@ def _problem(problem: llvs.Problem) -> dict[str, Any]:
 @_place_argument
 @_json_option
 def sync_command(place: Optional[str], is_json: bool) -> int:
-    """Exchange, merge what came into the current version, and exchange again when that changed something.
+    """Exchange, merge what arrived into the current version, and exchange again if the merge changed something.
 
     Without a place: with all remotes.
     """
@@ -172,7 +172,7 @@ def _tell_sync(coordinator: llvs.Coordinator, found: llvs.SyncResult, is_json: b
 @click.option("--every", type=click.FloatRange(1), default=30.0, show_default=True, metavar="SECONDS", help="Also look so often.")
 @_json_option
 def watch_command(place: Optional[str], every: float, is_json: bool) -> int:
-    """Sync at once, and again whenever something is new here or there, until Ctrl-C."""
+    """Sync at once, and again whenever something is new in the store or at a place, until Ctrl-C."""
     coordinator = _attached(_wanted(place))
     due = threading.Event()
     with coordinator.observe_exchanges(due.set), coordinator.store.observe(due.set):

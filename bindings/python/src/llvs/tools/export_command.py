@@ -1,4 +1,4 @@
-"""`llvs export`: the values of a version, in one file that other programs read."""
+"""`llvs export`: the values of a version, in one file for other programs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _Export = Callable[[llvs.Store, llvs.Version, llvs.State, Path], None]
 @click.option("-o", "--output", "file", type=click.Path(path_type=Path), help="x.jsonl, x.tar, x.zip or x.sqlite; else JSON lines.")
 @click.option("--force", is_flag=True, help="Replace the file if it is there.")
 def export_command(prefix: str, at: str, file: Optional[Path], force: bool) -> None:
-    """Write the values of a version whose ids begin with PREFIX: as JSON lines, or into one file, whose name says how.
+    """Write the values of a version whose ids begin with PREFIX: as JSON lines, or into a file, whose suffix decides its format.
 
     In archives each value is a file; ids that cannot be names of files are written with %XX.
     """
@@ -55,7 +55,7 @@ def _write_json_lines(_: llvs.Store, __: llvs.Version, state: llvs.State, file: 
 
 
 def file_name(id: str) -> str:
-    """A name within an archive for a value id: one that unpacks to one place below the folder, and tells all ids apart."""
+    """Returns a name in an archive for a value id. It unpacks to one file below the folder, and differs for different ids."""
     made = []
     for step in id.split("/"):
         plain = "".join(one if one.isprintable() and one not in '%\\:*?"<>|' else _hexadecimal(one) for one in step)
@@ -70,7 +70,7 @@ def _hexadecimal(character: str) -> str:
 
 
 def _names(state: llvs.State) -> Callable[[str], str]:
-    """Names for all ids: one that is also the folder of another ends in "%"."""
+    """Returns names for all ids. If a file would have the name of a folder, its name ends in "%"."""
     folders = set()
     for id in state:
         name = file_name(id)
@@ -100,7 +100,7 @@ def _write_zip(_: llvs.Store, version: llvs.Version, state: llvs.State, file: Pa
         date = time.gmtime(version.made_at)[:6]
     except (OverflowError, ValueError, OSError):
         date = (1980, 1, 1, 0, 0, 0)
-    # What zip can say of times.
+    # The range of times that zip can represent.
     date = min(max(date, (1980, 1, 1, 0, 0, 0)), (2107, 12, 31, 23, 59, 58))
     with zipfile.ZipFile(file, "x", zipfile.ZIP_DEFLATED) as archive:
         for id, data in state.items():
@@ -110,7 +110,8 @@ def _write_zip(_: llvs.Store, version: llvs.Version, state: llvs.State, file: Pa
 
 
 def _write_sqlite(store: llvs.Store, version: llvs.Version, state: llvs.State, file: Path) -> None:
-    """Tables "value" (id, data, json where it is that, stored_version) and "version" (those that stored them)."""
+    """Writes the tables "value" (id, data, json if the data is JSON, stored_version) and "version" (the versions that stored the
+    values)."""
     import json
     import sqlite3
 

@@ -10,18 +10,19 @@ import llvs
 
 from .versions import VersionNameError
 
-#: Exit codes. 130 is what shells give a program that Ctrl-C ended.
+#: Exit codes. 130 is the code that shells give to a program that Ctrl-C ended.
 DONE, NOT_SO, MISUSED, STORE, NETWORK, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 
-#: Whether Ctrl-C came since the command began.
+#: Whether Ctrl-C was pressed since the command began.
 _is_interrupted = False
 
 
 def interrupt(number: int, frame: object) -> NoReturn:
-    """The command's handler of Ctrl-C. It notes the Ctrl-C before it raises: Python and libraries make other exceptions of some.
+    """The command's handler of Ctrl-C. It records the Ctrl-C before it raises, because Python and libraries sometimes replace the
+    exception.
 
-    Where a class is being made, for example, Python 3.11 raises a RuntimeError in its place.
+    For instance, if a class is being created, Python 3.11 raises a RuntimeError instead.
     """
     global _is_interrupted
     _is_interrupted = True
@@ -29,19 +30,19 @@ def interrupt(number: int, frame: object) -> NoReturn:
 
 
 def begin() -> None:
-    """A command begins, to which no Ctrl-C has come."""
+    """Begins a command: clears the record of Ctrl-C."""
     global _is_interrupted
     _is_interrupted = False
 
 
 def stop_if_interrupted() -> None:
-    """Raises KeyboardInterrupt where Ctrl-C came and something else was raised for it."""
+    """Raises KeyboardInterrupt if Ctrl-C was pressed and another exception was raised instead."""
     if _is_interrupted:
         raise KeyboardInterrupt
 
 
 class Failure(Exception):
-    """What ends a command: a sentence that says what to do, and the exit code of its kind."""
+    """Ends a command: a sentence that says what to do, and the exit code of its kind."""
 
     def __init__(self, message: str, code: int = NOT_SO) -> None:
         super().__init__(message)
@@ -49,18 +50,18 @@ class Failure(Exception):
 
 
 def explain(error: BaseException) -> tuple[str, int]:
-    """The sentence and the exit code for what a command raised."""
+    """Returns the sentence and the exit code for an exception of a command."""
     cause = KeyboardInterrupt() if _is_interrupted else error
     return shortened(_sentence(cause)), code_of(cause)
 
 
 def shortened(text: str) -> str:
-    """A sentence without the middle of what somebody gave that is very long; what to do stands at its end."""
+    """Returns a sentence with the middle of very long input left out; the end of the sentence, which says what to do, stays."""
     return text if len(text) <= 2000 else f"{text[:500]} ... {text[-500:]}"
 
 
 def code_of(error: BaseException) -> int:
-    """The exit code for an exception."""
+    """Returns the exit code for an exception."""
     if isinstance(error, Failure):
         return error.code
     if isinstance(error, (KeyboardInterrupt, llvs.CancelledError)):

@@ -1,4 +1,4 @@
-"""Draws a history as lanes: one lane for each line of versions, and rows between where lanes part and meet.
+"""Draws a history as lanes: one lane for each line of versions, and rows between versions in which lanes part and meet.
 
     @    a merge, the current version
     ├─╮
@@ -13,29 +13,29 @@ from __future__ import annotations
 import heapq
 from typing import Iterable, Optional, Sequence
 
-#: Lanes that are drawn each. The column behind them stands for all others, so the width of a row does not grow with the lanes.
+#: The number of lanes that are drawn. One further column stands for all other lanes, so the width of a row is bounded.
 DRAWN = 24
-#: The pieces of lanes where only ASCII can be shown.
+#: ASCII characters for the pieces of lanes.
 _ASCII = str.maketrans("│─├┤╮╯╰╭┼┬┴○┊", "|-||.''.+.'*:")
 
 
 class Graph:
-    """Lanes, for versions that come in topological order, each before its predecessors.
+    """Lanes, for versions in topological order, each before its predecessors.
 
-        graph.node(id, predecessors)      what stands before the version's first line
-        graph.beside()                    what stands before its further lines
+        graph.node(id, predecessors)      the beginning of the version's first line
+        graph.beside()                    the beginning of its further lines
         graph.links()                     rows between it and the next version
 
     A version takes O(log lanes + predecessors), and drawing it O(`DRAWN`).
     """
 
     def __init__(self, *, is_unicode: bool = True) -> None:
-        #: What each lane leads to, and the lane that leads to a version.
+        #: The version to which each lane leads, and the lane that leads to each version.
         self._lanes: list[Optional[str]] = []
         self._lane_of: dict[str, int] = {}
-        #: A heap with all lanes that lead nowhere, and some that do again or are no more.
+        #: A heap of all unused lanes. It also has some that are in use again or no longer exist.
         self._free: list[int] = []
-        #: How many lanes beyond `DRAWN` lead somewhere.
+        #: The number of used lanes beyond `DRAWN`.
         self._beyond = 0
         self._is_unicode = is_unicode
         self._beside, self._width = "", 0
@@ -46,7 +46,7 @@ class Graph:
         return row if self._is_unicode else row.translate(_ASCII)
 
     def _lead(self, lane: int, id: str) -> None:
-        """Has a lane lead to a version."""
+        """Makes a lane lead to a version."""
         self._leave(lane)
         self._lanes[lane] = id
         self._lane_of[id] = lane
@@ -75,7 +75,7 @@ class Graph:
         self._beside = self._text(self._cells(range(self._columns())))
 
     def _take(self) -> int:
-        """The first lane that leads nowhere; a new one if all lead somewhere."""
+        """Returns the first unused lane; a new one if all are used."""
         while self._free:
             lane = heapq.heappop(self._free)
             if lane < len(self._lanes) and self._lanes[lane] is None:
@@ -84,7 +84,7 @@ class Graph:
         return len(self._lanes) - 1
 
     def node(self, id: str, predecessors: Sequence[str], *, is_current: bool = False) -> str:
-        """The row of a version."""
+        """Returns the row of a version."""
         self._links = []
         found = self._lane_of.get(id)
         if found is None:
@@ -100,7 +100,7 @@ class Graph:
             self._nodes[column, mark] = row
         self._width = len(row)
         if len(predecessors) == 1 and predecessors[0] not in self._lane_of:
-            # The lane goes on, and nothing else changes.
+            # The lane continues, and nothing else changes.
             self._lead(at, predecessors[0])
             return row
         self._branch_out(at, predecessors)
@@ -129,7 +129,7 @@ class Graph:
         self._changed()
 
     def _draw(self, at: int, targets: set[int], opened: set[int], goes_on: bool) -> None:
-        """The row below a version, from its column to those of its predecessors. Lanes beyond are in one column."""
+        """Draws the row below a version, from its column to those of its predecessors. Lanes beyond `DRAWN` share one column."""
         column, ends = min(at, DRAWN), {min(lane, DRAWN) for lane in targets}
         down = goes_on or (column == DRAWN and self._beyond > 0)
         up = {min(lane, DRAWN) for lane in targets - opened} | ({DRAWN} if self._beyond > len(opened) else set())
@@ -153,16 +153,16 @@ class Graph:
         self._links = [self._text("".join(cells))]
 
     def beside(self) -> str:
-        """What stands before a further line of the version that was drawn last, and between versions: as wide as its row."""
+        """Returns the beginning of a further line of the version that was drawn last, and of lines between versions: as wide as its row."""
         return self._beside.ljust(self._width)
 
     def links(self) -> list[str]:
-        """The rows from the version that was drawn last to its predecessors, where they are not just straight down."""
+        """Returns the rows from the version that was drawn last to its predecessors; none if the lanes only go straight down."""
         return self._links
 
 
 def _joint(*, up: bool, down: bool, left: bool, right: bool) -> str:
-    """The piece of a line that has ends on these sides."""
+    """Returns the piece of a line that has ends on these sides."""
     if up and down:
         return "┼" if left and right else "┤" if left else "├"
     if up:

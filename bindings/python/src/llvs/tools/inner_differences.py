@@ -1,4 +1,4 @@
-"""What differs inside a value, as the command shows it: by member where both are JSON, by line and word where both are text."""
+"""Differences inside a value, as the command shows them: by member if both values are JSON, by line and word if both are text."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from .differing import ABSENT, Effort, Member, blocks, members, words as word_di
 from .escape import Styled
 from .values import Kind, kind_of, words
 
-#: Lines of more characters than this are not compared by word.
+#: Longer lines, in characters, are not compared by word.
 _COMPARED_AT_MOST = 4000
-#: How much longer than two documents the paths of what differs may be. Beyond, the documents are compared as texts: a path that is long, of
-#: a member that is deep or below long names, is there for each member again.
+#: How many times longer than the two documents the paths of their differences may be. If they are longer, the documents are compared as
+#: texts: the path of a deep member, or of one below long names, is repeated for each difference.
 _PATHS, _PATHS_AT_LEAST = 8, 1 << 16
 
 
 class Hunk(NamedTuple):
-    """Lines that differ: from a line on (the first is 1), what was there and what is."""
+    """Lines that differ: the number of the first line (from 1), the old lines, and the new lines."""
 
     line: int
     old: list[str]
@@ -25,7 +25,7 @@ class Hunk(NamedTuple):
 
 
 def hunks(old: str, new: str, effort: Optional[Effort] = None) -> Iterator[Hunk]:
-    """The lines in which two texts differ."""
+    """Yields the lines in which two texts differ."""
     before, after = old.split("\n"), new.split("\n")
     for block in blocks(before, after, effort):
         if not block.is_equal:
@@ -33,7 +33,7 @@ def hunks(old: str, new: str, effort: Optional[Effort] = None) -> Iterator[Hunk]
 
 
 def rows(old: Optional[bytes], new: Optional[bytes]) -> Iterator[str]:
-    """What differs between two values, for people. None: there is no value."""
+    """Yields the differences between two values, for people. None: an absent value."""
     before, after = (None if data is None else kind_of(data) for data in (old, new))
     found = _members(before, after, len(old or b"") + len(new or b""))
     if found is not None:
@@ -48,7 +48,7 @@ def rows(old: Optional[bytes], new: Optional[bytes]) -> Iterator[str]:
 
 
 def shape(old: Optional[bytes], new: Optional[bytes]) -> dict[str, Any]:
-    """The same as JSON. docs/command.md states it."""
+    """Returns the differences as JSON; docs/command.md describes the members."""
     before, after = (None if data is None else kind_of(data) for data in (old, new))
     found = _members(before, after, len(old or b"") + len(new or b""))
     if found is not None:
@@ -59,7 +59,8 @@ def shape(old: Optional[bytes], new: Optional[bytes]) -> dict[str, Any]:
 
 
 def _members(before: Optional[Kind], after: Optional[Kind], size: int) -> Optional[list[Member]]:
-    """The members in which two documents differ; None if a side is no document, or if their paths are much longer than the documents."""
+    """Returns the members in which two documents differ; None if one is not a document, or if the paths are much longer than the
+    documents."""
     if not before or not after or not before.name == after.name == "json":
         return None
     found, room = [], _PATHS * size + _PATHS_AT_LEAST
@@ -102,7 +103,7 @@ def _member_rows(found: list[Member]) -> Iterator[str]:
 
 def _text_rows(old: str, new: str) -> Iterator[str]:
     if not old or not new:
-        # All of it came or went.
+        # The whole text was added or removed.
         yield from (_removed(row) for row in old.removesuffix("\n").split("\n") if old)
         yield from (_added(row) for row in new.removesuffix("\n").split("\n") if new)
         return
@@ -110,7 +111,7 @@ def _text_rows(old: str, new: str) -> Iterator[str]:
     for hunk in hunks(old, new, effort):
         yield output.style(f"  line {hunk.line}", "quiet")
         pairs = [_line_rows(before, after, effort) for before, after in zip(hunk.old, hunk.new)]
-        # As people know it: all that went, then all that came.
+        # In the usual order: first the removed lines, then the added ones.
         yield from (removed for removed, _ in pairs)
         yield from (_removed(row) for row in hunk.old[len(pairs) :])
         yield from (added for _, added in pairs)
@@ -118,7 +119,8 @@ def _text_rows(old: str, new: str) -> Iterator[str]:
 
 
 def _line_rows(before: str, after: str, effort: Effort) -> tuple[str, str]:
-    """A line that went and the one in its place: the words that differ are marked where half of a line or more stayed."""
+    """Returns the rows of a removed line and of the line in its place. If at least half of the line is unchanged, the words that differ are
+    marked."""
     whole = _removed(before), _added(after)
     if not output.is_coloured() or max(len(before), len(after)) > _COMPARED_AT_MOST:
         return whole

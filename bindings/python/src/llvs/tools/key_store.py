@@ -11,7 +11,7 @@ _SERVICE = "llvs"
 
 
 def get(url: str, user: str) -> Optional[str]:
-    """What the system's key store has, if there is one."""
+    """Returns the password in the system's key store; None if there is none."""
     try:
         import keyring
         import keyring.errors
@@ -24,7 +24,7 @@ def get(url: str, user: str) -> Optional[str]:
 
 
 def keep(url: str, user: str, password: str) -> None:
-    """Puts a password into the system's key store. Raises Failure where there is none."""
+    """Stores a password in the system's key store. Raises Failure if the system has none."""
     try:
         import keyring
         import keyring.errors
@@ -37,7 +37,7 @@ def keep(url: str, user: str, password: str) -> None:
 
 
 def forget(url: str, user: str) -> None:
-    """Removes a password from the system's key store, where there is one."""
+    """Removes a password from the system's key store, if it is there."""
     try:
         import keyring
         import keyring.errors

@@ -42,9 +42,9 @@ def log_command(
     stat: bool,
     is_json: bool,
 ) -> None:
-    """Show the history from the heads back: all of it, or VERSIONs and their ancestors, or what B has and A has not (A..B).
+    """Show the history from the heads back: all of it, or VERSIONs and their ancestors, or the versions that B has and A lacks (A..B).
 
-    A version comes before its predecessors, whatever the clocks said.
+    A version comes before its predecessors, whatever their times are.
     """
     if graph and (value or branch or prefix):
         raise Failure("--graph draws the whole history: leave out --value, --prefix and --branch", MISUSED)
@@ -103,7 +103,7 @@ def _json(store: llvs.Store, walk: _Walk, stat: bool) -> Iterator[dict[str, Any]
 
 
 class _Log:
-    """How versions are shown, in a line or several."""
+    """Writes versions in one line or several."""
 
     def __init__(self, store: llvs.Store, current: Optional[llvs.Version], graph: bool, oneline: bool, stat: bool) -> None:
         self._store, self._oneline, self._stat = store, oneline, stat
@@ -139,7 +139,7 @@ class _Log:
             yield beside.rstrip()
 
     def _marks(self, version: llvs.Version) -> str:
-        """What else a version is called."""
+        """Returns the marks of a version: current version, head, branch."""
         marks = []
         if version.id == self._current and self._graph is None:
             marks.append("@")

@@ -18,7 +18,7 @@ _folder = click.Path(path_type=Path)
 
 
 def _writable() -> llvs.Store:
-    """The store, open for writing beside other programs, until the command ends."""
+    """Opens the store for writing until the command ends; other programs may have it open."""
     path, storage = session().place()
     store = llvs.Store(path, storage=storage, create=False)
     click.get_current_context().call_on_close(store.close)
@@ -44,7 +44,7 @@ def _damage_rows(damages: tuple[llvs.Damage, ...]) -> Iterator[str]:
 @click.command("verify")
 @_json_option
 def verify_command(is_json: bool) -> int:
-    """Read everything again and compare it with its checksums. Exits with 1 when damage is found."""
+    """Read everything again and compare it with its checksums. Exits with 1 if damage is found."""
     with progress.shown() as hear:
         report = session().reading().verify(progress=hear)
     is_bad = bool(report.damages or report.unfinished)
@@ -67,9 +67,9 @@ def verify_command(is_json: bool) -> int:
 @click.argument("out", type=_folder)
 @_json_option
 def salvage_command(out: Path, is_json: bool) -> int:
-    """Write all that is whole of the store into a new one at OUT, which must not be there. The store is only read.
+    """Write everything that is whole in the store into a new one at OUT, which must not exist. The store is only read.
 
-    Works also where the store cannot be opened. Exits with 1 when something is lost.
+    Works also if the store cannot be opened. Exits with 1 if something is lost.
     """
     if out.exists() or out.is_symlink():
         raise Failure(f"there is something at {out} already: name another place", STORE)
@@ -98,7 +98,7 @@ def salvage_command(out: Path, is_json: bool) -> int:
 @click.command("compact")
 @_json_option
 def compact_command(is_json: bool) -> None:
-    """Put small files of the store together into large ones, and delete those that were put together some time ago."""
+    """Compact small files of the store into large ones, and delete files that were compacted some time ago."""
     store = _writable()
     with progress.shown() as hear:
         report = store.compact(progress=hear)
@@ -154,7 +154,7 @@ def _tell_snapshot(found: llvs.Snapshot, is_json: bool, done: str) -> None:
 def import_command(directory: Path, is_json: bool) -> int:
     """Add the versions of DIRECTORY, a store of another implementation of this design, which is only read.
 
-    A store of this implementation is exchanged with instead, or restored from a snapshot.
+    For a store of this implementation, exchange with it, or restore a snapshot of it.
     """
     if storage_of(directory) is not None:
         raise Failure(f"{directory} is a store of this implementation: exchange with it through a folder", STORE)

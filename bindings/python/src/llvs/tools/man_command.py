@@ -1,4 +1,4 @@
-"""`llvs man-pages`: pages for `man`, made from the help of the commands."""
+"""`llvs man-pages`: pages for `man`, generated from the help of the commands."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from . import output
 
 
 def _roff(text: str) -> str:
-    """Text as roff takes it: no line is a request, and dashes and backslashes are themselves."""
+    """Returns text for roff: no line is read as a request, and dashes and backslashes are literal."""
     plain = text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq")
     return "\n".join("\\&" + row if row.startswith(".") else row for row in plain.splitlines())
 
 
 def page(context: click.Context) -> str:
-    """The page of a command, in roff."""
+    """Returns the page of a command, in roff."""
     return "\n".join(_rows(context)) + "\n"
 
 
@@ -65,7 +65,7 @@ def _below(context: click.Context, name: str) -> click.Context:
 
 
 def pages(context: click.Context) -> Iterator[tuple[str, str]]:
-    """The file name and text of each page, of a command and those below it."""
+    """Yields the file name and text of each page: of a command and of its subcommands."""
     yield f"{context.command_path.replace(' ', '-')}.1", page(context)
     if isinstance(context.command, click.Group):
         for name in context.command.list_commands(context):
@@ -75,7 +75,7 @@ def pages(context: click.Context) -> Iterator[tuple[str, str]]:
 @click.command("man-pages")
 @click.argument("folder", type=click.Path(path_type=Path))
 def man_pages_command(folder: Path) -> None:
-    """Write the manual pages of all commands into FOLDER (~/.local/share/man/man1, say): then "man llvs-log" shows one."""
+    """Write the manual pages of all commands into FOLDER (for instance ~/.local/share/man/man1): then "man llvs-log" shows one."""
     from .command import llvs_command
 
     folder.mkdir(parents=True, exist_ok=True)

@@ -32,9 +32,9 @@ _SIDES = ("base", "newer", "older", "result")
 @click.option("--meta", "pairs", multiple=True, metavar="KEY=VALUE", help="Metadata of the merge; it is then not the same on all devices.")
 @click.option("--json", "is_json", is_flag=True, help="As one JSON document.")
 def merge_command(a: str, b: str, arbiter: str, dry_run: bool, pairs: tuple[str, ...], is_json: bool) -> int:
-    """Merge version A with version B (the current one).
+    """Merge version A with version B (by default the current one).
 
-    The current version moves to the merge when it is one of the two. Exits with 1 with --dry-run when something would have to be decided.
+    If the current version is one of the two, it moves to the merge. With --dry-run, exits with 1 if the merge would have conflicts.
     """
     if dry_run:
         store, ours, theirs = session().reading(), session().find(b), session().find(a)
@@ -60,7 +60,7 @@ def merge_command(a: str, b: str, arbiter: str, dry_run: bool, pairs: tuple[str,
 
 
 def _foreseen(store: llvs.Store, ours: llvs.Version, theirs: llvs.Version, arbiter: str) -> tuple[llvs.Conflict, ...]:
-    """What a merge by an arbiter that takes one side or the other would decide. Such arbiters look at values as wholes."""
+    """Returns the decisions of a merge by an arbiter that takes one side or the other. Such arbiters merge values as wholes."""
     found = []
     for record in store.conflicts(ours, theirs, rules={"merge": 1, "ids": {"": "bytes"}}).records:
         newer, older = store.sides(record.id, ours, theirs)
@@ -73,7 +73,7 @@ def _foreseen(store: llvs.Store, ours: llvs.Version, theirs: llvs.Version, arbit
 
 
 def _taken(store: llvs.Store, arbiter: str, ours: llvs.Version, theirs: llvs.Version, sides: tuple[llvs.MergeSide, ...]) -> str:
-    """The id of the version whose side an arbiter takes."""
+    """Returns the id of the version whose side an arbiter takes."""
     if arbiter in ("ours", "theirs"):
         return (ours if arbiter == "ours" else theirs).id
     if arbiter == "most-recent-branch":
@@ -83,7 +83,7 @@ def _taken(store: llvs.Store, arbiter: str, ours: llvs.Version, theirs: llvs.Ver
 
 
 def _told(store: llvs.Store, id: str, at: str, record: Optional[bytes]) -> Optional[bytes]:
-    """A value as JSON text, as conflicts tell it: what is no JSON by its hash and size."""
+    """Returns a value as JSON text, in the form of conflicts: if it is not JSON, by its hash and size."""
     value = store.value(id, at=at)
     try:
         return record if value is None else output.as_json(exact_json.parsed(value.data.decode())).encode()
@@ -95,7 +95,7 @@ def _told(store: llvs.Store, id: str, at: str, record: Optional[bytes]) -> Optio
 @click.argument("merge", default="@", shell_complete=completion.versions)
 @click.option("--json", "is_json", is_flag=True, help="As one JSON document.")
 def explain_command(merge: str, is_json: bool) -> None:
-    """Show what the merge version MERGE had to decide, and how: what was there, the two sides, and what stands."""
+    """Show the conflicts of the merge version MERGE and their decisions: the base, the two sides, and the result."""
     store, version = session().reading(), session().find(merge)
     found = store.explain(version)
     if not found.recorded:
@@ -121,9 +121,9 @@ def explain_command(merge: str, is_json: bool) -> None:
 @click.option("--choose", type=(int, click.Choice(["newer", "older", "result"])), metavar="N SIDE", help="Close the Nth by a save.")
 @click.option("--json", "is_json", is_flag=True, help="One JSON text in each line.")
 def conflicts_command(a: Optional[str], b: str, choose: Optional[tuple[int, llvs.Choice]], is_json: bool) -> int:
-    """Show the conflicts that merges decided and nobody has looked at since; with A, those of a merge of A and B that is not made yet.
+    """Show the open conflicts: decided by merges, and not edited or chosen since; with A, those of a merge of A and B that is not made yet.
 
-    Exits with 1 when there are any.
+    Exits with 1 if there are any.
     """
     if choose is not None:
         return _choose(*choose)
@@ -159,7 +159,7 @@ def _show(records: tuple[llvs.Conflict, ...], is_json: bool, nothing: str, *, is
 
 
 def place(record: llvs.Conflict) -> str:
-    """Where in a value, for people: "/phones[2]/label"."""
+    """Returns the path of a place in a value, for people: "/phones[2]/label"."""
     parts = []
     for step in record.path:
         if isinstance(step, dict):
@@ -170,7 +170,7 @@ def place(record: llvs.Conflict) -> str:
 
 
 def rows(records: Iterable[llvs.Conflict]) -> Iterator[str]:
-    """Conflicts for people, numbered."""
+    """Yields conflicts for people, numbered."""
     for number, record in enumerate(records, 1):
         where = output.style(f"{record.id}{place(record)}", "name")
         about = f", merged in {record.version[:SHOWN]}" if record.version else ""
@@ -183,7 +183,7 @@ def rows(records: Iterable[llvs.Conflict]) -> Iterator[str]:
 
 
 def shape(record: llvs.Conflict) -> dict[str, Any]:
-    """A conflict as JSON. docs/command.md states the shape."""
+    """Returns a conflict as JSON; docs/command.md describes its members."""
     made: dict[str, Any] = {"id": record.id, "path": list(record.path), "kind": record.kind.value}
     made["rule"] = list(record.rule) if record.rule else None
     made["version"] = record.version or None

@@ -6,7 +6,7 @@ import re
 from datetime import datetime, timedelta
 from typing import Optional
 
-#: What is understood, for messages.
+#: The accepted forms, for messages.
 FORMS = '"2026-11-20", "2026-11-20 18:00", "18:00", "yesterday 18:00", "monday", "3 days ago" or "now"'
 
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -18,10 +18,10 @@ _clock = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,6})\d*)?)?(z|[+-]\d
 
 
 def seconds_of(text: str, *, end_of_day: bool = False, now: Optional[datetime] = None) -> float:
-    """Seconds since 1970 of a time, in the zone of this computer unless the text names one ("Z", "+02:00").
+    """Returns the seconds since 1970 of a time, in the zone of this computer unless the text names a zone ("Z", "+02:00").
 
-    end_of_day: whether a day alone is its end (which state stood on that day) and not its beginning (what came since). A weekday is
-    the last one, today included.
+    end_of_day: whether a day without a time means its end (to find the state of that day) or its beginning (to find later changes). A
+    weekday is the most recent one, today included.
 
     Raises ValueError, whose text is a sentence for people.
     """
@@ -68,7 +68,7 @@ def _date(name: Optional[str], written: Optional[str], now: datetime) -> datetim
 
 def _before(now: datetime, count: int, unit: str) -> datetime:
     if unit in _SECONDS:
-        # Elapsed time, also over a night in which the clocks change.
+        # Elapsed time, also across a change of the clocks.
         return datetime.fromtimestamp(now.timestamp() - count * _SECONDS[unit])
     if unit in ("day", "week"):
         return now - timedelta(days=count * (7 if unit == "week" else 1))
@@ -78,7 +78,7 @@ def _before(now: datetime, count: int, unit: str) -> datetime:
         try:
             return now.replace(year=year, month=month + 1, day=day)
         except ValueError:
-            # The 31st of a month of 30 days is its last day.
+            # In a month of 30 days, the 31st means its last day.
             if day <= 28:
                 raise
     raise ValueError

@@ -1,7 +1,7 @@
-"""What the command prints: colours and pages on a terminal, plain lines into a pipe, JSON for programs.
+"""Prints the results of the command: in colours and pages on a terminal, as plain lines into a pipe, as JSON for programs.
 
-Others wrote much of what is printed. So `show`, `say` and `ask`, and nothing else, print text, and escape all of it that is not `Styled`.
-Whoever calls them gives texts as they are.
+Much of the text was written on other devices. Only `show`, `say` and `ask` print text, and they escape everything that is not `Styled`.
+So callers pass text without escaping it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import click
 from . import escape, exact_json
 from .escape import Styled
 
-#: Okabe and Ito's palette as far as sixteen colours go: told apart by those who see no red or no green.
+#: The palette of Okabe and Ito, as far as sixteen colours allow: readers who do not see red or green can distinguish them.
 STYLES: dict[str, dict[str, Any]] = {
     "id": {"fg": "yellow"},
     "name": {"fg": "cyan", "bold": True},
@@ -36,63 +36,63 @@ STYLES: dict[str, dict[str, Any]] = {
 
 @functools.lru_cache(maxsize=None)
 def is_terminal() -> bool:
-    """Whether standard output is one."""
+    """Returns whether standard output is a terminal."""
     return sys.stdout.isatty()
 
 
 @functools.lru_cache(maxsize=None)
 def is_coloured() -> bool:
-    """Whether to colour: on a terminal, unless NO_COLOR says otherwise."""
+    """Returns whether to use colours: on a terminal, unless NO_COLOR is set."""
     return is_terminal() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "") not in ("", "dumb")
 
 
 @functools.lru_cache(maxsize=None)
 def is_unicode() -> bool:
-    """Whether the locale says that lines and dots beyond ASCII can be shown."""
+    """Returns whether lines and dots beyond ASCII can be shown, according to the locale."""
     named = os.environ.get("LC_ALL") or os.environ.get("LC_CTYPE") or os.environ.get("LANG") or ""
     return "utf" in named.lower() and "utf" in (sys.stdout.encoding or "").lower()
 
 
 @functools.lru_cache(maxsize=None)
 def width() -> int:
-    """Columns of the terminal; without one, lines are as long as they are."""
+    """Returns the columns of the terminal. Without a terminal, lines are not cut."""
     return shutil.get_terminal_size((100, 24)).columns if is_terminal() else 1_000_000
 
 
 def prepare() -> None:
-    """Standard output and error show what they cannot encode as escapes, and never fail at it."""
+    """Makes standard output and error write characters that they cannot encode as escapes, instead of raising."""
     for cached in (is_terminal, is_coloured, is_unicode, width):
         cached.cache_clear()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            # The C locale: Python writes UTF-8 all the same, and the terminal may show anything for it.
+            # In the C locale Python writes UTF-8, too, and the terminal might show anything for it.
             is_plain = stream.isatty() and not is_unicode()
             stream.reconfigure(errors="backslashreplace", **({"encoding": "ascii"} if is_plain else {}))
 
 
 def style(text: str, name: str) -> Styled:
-    """Text in one of `STYLES`, where there are colours."""
+    """Returns text in one of `STYLES`, if colours are used."""
     harmless = escape.line(text)
     return Styled(click.style(harmless, **STYLES[name]) if is_coloured() and harmless else harmless)
 
 
 def row(*parts: str, between: str = "") -> Styled:
-    """Parts of a line, one behind the other: those that are styled as they are, the others escaped."""
+    """Joins the parts of a line: styled parts are unchanged, the others are escaped."""
     return Styled(between.join(map(escape.line, parts)))
 
 
 def text(given: str) -> Styled:
-    """A text of several lines: its ends of lines and tabs stay."""
+    """Returns a text of several lines: its line ends and tabs remain."""
     return Styled(escape.lines(given))
 
 
 def text_rows(given: str) -> Iterator[Styled]:
-    """The lines of a text, in which tabs stay."""
+    """Returns the lines of a text, in which tabs remain."""
     return map(Styled, escape.lines(given).split("\n"))
 
 
 def columns(given: str) -> int:
-    """How many columns a text without styles takes when it is shown."""
+    """Returns how many columns a text without styles occupies."""
     harmless = escape.line(given)
     if harmless.isascii():
         return len(harmless)
@@ -102,20 +102,21 @@ def columns(given: str) -> int:
 
 
 def filled(given: str, to: int, *, is_right: bool = False) -> Styled:
-    """A text without styles, with spaces behind it, or before it, up to a number of columns."""
+    """Returns a text without styles, filled up with spaces, at its end or its beginning, to a number of columns."""
     space = " " * (to - columns(given))
     return Styled(space + escape.line(given) if is_right else escape.line(given) + space)
 
 
 def show(rows: Iterable[str]) -> None:
-    """Prints lines, each without its end: by the page on a terminal, as they come into a pipe. What raises has printed the rows before."""
+    """Prints lines, which are given without line ends: in a pager on a terminal, at once into a pipe. If `rows` raises, the rows before are
+    printed."""
     harmless = map(escape.line, rows)
     if is_terminal():
         _show_pages(harmless)
         return
     write = sys.stdout.write
     waiting: list[str] = []
-    # The first row goes at once, for whoever waits for the first byte; then by more and more.
+    # The first row is written at once, for readers that wait for the first byte; then in growing batches.
     room = 1
     try:
         for line in harmless:
@@ -132,17 +133,17 @@ def show(rows: Iterable[str]) -> None:
 
 
 def _show_pages(rows: Iterable[str]) -> None:
-    # As git sets it: leaves when all fits on the screen, and lets colours through.
+    # The same setting as git's: quits if everything fits on the screen, and passes colours.
     os.environ.setdefault("LESS", "FRX")
     lines = iter(rows) if is_unicode() else (row.encode("ascii", "backslashreplace").decode() for row in rows)
     first = next(lines, None)
     if first is not None:
-        # click ends the last line itself.
+        # click writes the last line end itself.
         click.echo_via_pager(itertools.chain([first], (f"\n{line}" for line in lines)), color=is_coloured())
 
 
 class _NotPlain(Exception):
-    """A value that the writer of Python does not know: a number as it was written."""
+    """Raised for a value that Python's JSON encoder does not know: a number in its original spelling."""
 
 
 def _not_plain(value: Any) -> Any:
@@ -150,9 +151,9 @@ def _not_plain(value: Any) -> Any:
 
 
 def as_json(value: Any, *, indent: Optional[int] = None) -> Styled:
-    """JSON text, in which what would do something to a terminal is escaped. Numbers of documents are as they were written."""
+    """Returns JSON text in which characters that affect a terminal are escaped. Numbers of documents keep their spelling."""
     try:
-        # Python indents each level, however deep.
+        # Python's encoder indents every level.
         made = json.dumps(value, ensure_ascii=False, default=_not_plain) if indent is None else exact_json.written(value, indent=indent)
     except (_NotPlain, RecursionError):
         made = exact_json.written(value)
@@ -169,26 +170,26 @@ def show_json(value: Any) -> None:
     show(as_json(value, indent=2).split("\n"))
 
 
-#: What was said last on standard error.
+#: The last message on standard error.
 last_said = ""
 
 
 def say(message: str) -> None:
-    """A remark on standard error, for people, in one line unless it is `text`."""
+    """Prints a message for people on standard error, in one line unless it is `text`."""
     global last_said
     last_said = message
     try:
         sys.stderr.write(f"{escape.line(message)}\n")
         sys.stderr.flush()
     except OSError:
-        pass  # nobody can be told; the exit code says it still
+        pass  # the message cannot be printed; the exit code still reports the failure
 
 
 def ask(question: str, *, is_hidden: bool = True, again: Optional[str] = None, default: Optional[str] = None) -> str:
-    """Asks whoever sits there, and gives the answer.
+    """Asks the user a question, and returns the answer.
 
-    is_hidden: whether it is not shown while it is typed. again: the question by which it is asked for once more. default: what an empty
-    answer means; it is not shown. None: the question is asked until there is an answer.
+    is_hidden: whether the input is not shown. again: the question that asks for the same input once more. default: the result for an empty
+    answer; it is not shown. None: the question is repeated until there is an answer.
     """
     found: str = click.prompt(
         escape.line(question), hide_input=is_hidden, confirmation_prompt=again or False, default=default, show_default=False, err=True
@@ -197,7 +198,7 @@ def ask(question: str, *, is_hidden: bool = True, again: Optional[str] = None, d
 
 
 def fitted(given: str, to: int) -> Styled:
-    """A text without styles, cut to a number of columns, with an ellipsis where something is missing."""
+    """Returns a text without styles, cut to a number of columns, with an ellipsis if something is left out."""
     if to <= 0:
         return Styled("")
     harmless = escape.line(given)
@@ -210,7 +211,7 @@ def fitted(given: str, to: int) -> Styled:
 
 
 def size_text(count: int) -> str:
-    """A number of bytes for people: "120 B", "3.1 MB"."""
+    """Returns a number of bytes for people: "120 B", "3.1 MB"."""
     if count < 1000:
         return f"{count} B"
     value = float(count)
@@ -226,14 +227,14 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-#: Characters to which a column is filled up. A longer cell takes its own room, and not that much in every row.
+#: Columns are filled up to this width. A longer cell takes its own width in its row only.
 WIDEST = 120
 
 
 def table(rows: list[list[str]], right: frozenset[int] = frozenset(), *, is_cut: bool = True) -> Iterator[Styled]:
-    """Rows of cells without styles under one another, in columns of at most `WIDEST`; the columns in `right` end at one place.
+    """Yields rows of cells without styles in columns of at most `WIDEST` characters; the columns in `right` are aligned to the right.
 
-    is_cut: the last column is cut to the width of the terminal.
+    is_cut: whether the last column is cut to the width of the terminal.
     """
     if not rows:
         return

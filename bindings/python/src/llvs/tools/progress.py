@@ -1,4 +1,4 @@
-"""Bars of progress on standard error, where that is a terminal: what is done, how fast, and how long it still takes."""
+"""Progress bars on standard error if that is a terminal: how much is done, how fast, and the time that is left."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STAGES = {
 
 @contextlib.contextmanager
 def shown() -> Iterator[Optional[llvs.ProgressCallback]]:
-    """What to give a call as its `progress`; None where nobody would see it. The bar goes when the block ends."""
+    """Returns the `progress` of a call; None if standard error is not a terminal. The bar is removed when the block ends."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -37,8 +37,8 @@ def shown() -> Iterator[Optional[llvs.ProgressCallback]]:
         def hear(progress: llvs.Progress) -> None:
             nonlocal last
             if not progress.completed and not progress.total:
-                return  # nothing is to be counted yet
-            # One stage may count one thing after another (bytes, then versions): each is a bar, or the rate would be of neither.
+                return  # there is nothing to count yet
+            # A stage may count several things in turn (bytes, then versions). Each gets a bar of its own, so that the rate is right.
             is_another = last is None or (last.stage, last.total) != (progress.stage, progress.total) or last.completed > progress.completed
             last = progress
             if is_another:

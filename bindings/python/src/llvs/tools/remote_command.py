@@ -25,10 +25,10 @@ def _remotes() -> remotes.Remotes:
 
 @click.group("remote")
 def remote_command() -> None:
-    """Keep places to exchange with, by name, beside the store.
+    """Store places to exchange with, by name, beside the store.
 
-    Passwords are not among what is kept: they come from LLVS_USER and LLVS_PASSWORD (or LLVS_TOKEN), from the system's key store, or from
-    a prompt. So does the passphrase of an encrypted place (LLVS_PASSPHRASE).
+    Passwords are not stored there: they come from LLVS_USER and LLVS_PASSWORD (or LLVS_TOKEN), from the system's key store, or from a
+    prompt. So does the passphrase of an encrypted place (LLVS_PASSPHRASE).
     """
 
 
@@ -64,11 +64,12 @@ def add_command(
 ) -> None:
     """Add a place: the path of a folder, or a URL.
 
-    With --encrypted or --identity-file nobody who holds the files there can read them: it is so from the first push to an empty place on.
+    With --encrypted or --identity-file, nobody who has only the files there can read them. This holds from the first push on, which
+    must be to an empty place.
 
-    Cloud drives (gdrive:, onedrive:, box:, pcloud:) are reached with tokens: --client-id asks for them in the browser, and they are kept
-    with you, in ~/.local/state/llvs/tokens or in --token-file; --token-file alone names a file that has some (for
-    CloudKit, cloudkit:, too). An app that is registered with the redirect address http://127.0.0.1:PORT/ needs --port.
+    Cloud drives (gdrive:, onedrive:, box:, pcloud:) need tokens. --client-id asks for them in the browser; they are stored for your user,
+    in ~/.local/state/llvs/tokens or in --token-file. --token-file alone names a file with tokens (also for CloudKit, cloudkit:). An app
+    that is registered with the redirect address http://127.0.0.1:PORT/ needs --port.
     """
     known = _remotes()
     remotes.check_name(name)
@@ -97,7 +98,7 @@ def add_command(
         place["recipients"] = list(recipients)
         if not encrypted.is_encrypted(place):
             raise Failure("a recipient is for an encrypted place: give --encrypted or --identity-file FILE as well", MISUSED)
-    # Nothing is asked for before all that was given is known to fit.
+    # No question is asked before all arguments are known to be valid.
     with contextlib.ExitStack() as signed_in:
         if client_id is not None:
             remotes.sign_in(place["url"], Path(place["token_file"]), client_id, place.get("ca_file"), port or 0)
@@ -131,7 +132,8 @@ def list_command(is_json: bool) -> None:
 @remote_command.command("trust")
 @_name_argument
 def trust_command(name: str) -> None:
-    """Exchange with a remote that came with the store, or whose store was moved. Look at it first: it gets the store and your password."""
+    """Allow exchanges with a remote that came with the store, or whose store was moved. Check it first: it gets the store and your
+    password."""
     known = _remotes()
     place = known.find(name)
     known.trust(name)
@@ -141,14 +143,15 @@ def trust_command(name: str) -> None:
 @remote_command.command("remove")
 @_name_argument
 def remove_command(name: str) -> None:
-    """Forget a place. What is there stays there. The password, passphrase and tokens that are kept for it with you are deleted.
+    """Remove a place from the list. Its contents stay. The password, passphrase and tokens that are stored for it with your user are
+    deleted.
 
-    They stay where another remote, also one of another store, has the same address, and where the remote came with the store.
+    They stay if another remote has the same address, also one of another store, or if the remote came with the store.
     """
     known = _remotes()
     place = known.find(name)
     own_tokens = known.own_token_file(name, place["url"])
-    # What came with a store, and was not added here, may name the place, or the tokens, of another one.
+    # A remote that came with a store, and was not added here, may name the place, or the tokens, of another remote.
     is_trusted = known.is_trusted(name)
     if known.remove(name):
         key_store.forget(place["url"], place.get("user") or "")
@@ -168,7 +171,7 @@ def remove_command(name: str) -> None:
 @remote_command.command("check")
 @click.argument("name", required=False, shell_complete=completion.remotes)
 def check_command(name: Optional[str]) -> int:
-    """Ask each place, or the one of that NAME, whether it answers. Nothing is exchanged. Exits as a pull would where one does not."""
+    """Check whether each place, or the one with NAME, answers. Exchanges nothing. If one does not, exits as a pull would."""
     known, store = _remotes(), session().reading()
     worst = DONE
     for called, place in known.wanted(name).items():
@@ -186,7 +189,7 @@ def check_command(name: Optional[str]) -> int:
 
 @contextlib.contextmanager
 def _way(name: str) -> Iterator[llvs.Exchange]:
-    """An exchange with a remote, to ask for its members. Works beside a program that has the store open."""
+    """Opens an exchange with a remote, to read or change its members. Works while another program has the store open."""
     path, storage = session().place()
     place = remotes.Remotes(path, storage).checked(name)
     with llvs.Store(path, storage=storage, create=False) as store, remotes.reaching([place]):
@@ -198,7 +201,7 @@ def _way(name: str) -> Iterator[llvs.Exchange]:
 @_name_argument
 @click.option("--json", "is_json", is_flag=True, help="One JSON text in each line.")
 def members_command(name: str, is_json: bool) -> None:
-    """List who has the keys of an encrypted place."""
+    """List the members of an encrypted place: those who have its keys."""
     with _way(name) as way:
         members = way.members()
     if is_json:
@@ -213,7 +216,7 @@ def members_command(name: str, is_json: bool) -> None:
 @click.option("--label", default="", metavar="TEXT", help="For people: whose it is.")
 @click.option("--kind", type=click.Choice(["device", "host", "recovery"]), default="device", help="For people, too.")
 def add_member_command(name: str, recipient: str, label: str, kind: llvs.MemberKind) -> None:
-    """Give the keys of an encrypted place to one more: RECIPIENT is the public half of its identity, age1..."""
+    """Give the keys of an encrypted place to a new member: RECIPIENT is the public half of its identity, age1..."""
     with _way(name) as way:
         way.add_member(recipient, label, kind=kind)
     output.show([f"{recipient} can open {name}"])
@@ -223,7 +226,7 @@ def add_member_command(name: str, recipient: str, label: str, kind: llvs.MemberK
 @_name_argument
 @click.argument("recipient")
 def remove_member_command(name: str, recipient: str) -> None:
-    """Take the keys of all that will be written from a member. What lies there it can read for ever, if it can reach it."""
+    """Remove a member, who gets no later keys. The member can still read what is there now, if they can reach it."""
     with _way(name) as way:
         way.remove_member(recipient)
     output.show([f"{recipient} opens nothing that is written from now on"])
@@ -233,9 +236,9 @@ def remove_member_command(name: str, recipient: str) -> None:
 @_name_argument
 @click.option("--leaked", is_flag=True, help="Somebody else has the old one: what is written from now on gets other keys.")
 def change_passphrase_command(name: str, leaked: bool) -> None:
-    """Set another passphrase for an encrypted place. Other devices are asked for it with their next exchanges.
+    """Set another passphrase for an encrypted place. Other devices ask for it at their next exchange.
 
-    The new one is asked for, or taken from LLVS_NEW_PASSPHRASE. It is kept in the system's key store where the old one was.
+    The new passphrase is asked for, or taken from LLVS_NEW_PASSPHRASE. If the system's key store has the old one, it is replaced there.
     """
     url = _remotes().find(name)["url"]
     new = encrypted.new_passphrase(url)
@@ -248,7 +251,7 @@ def change_passphrase_command(name: str, leaked: bool) -> None:
 @remote_command.command("join-keys")
 @_name_argument
 def join_keys_command(name: str) -> None:
-    """Join keys of an encrypted place that two devices renewed at once. Look at its members first: all of them are believed."""
+    """Join the keys of an encrypted place that two devices renewed at the same time. Look at its members first: all of them are trusted."""
     with _way(name) as way:
         way.join_keys()
     output.show([f"the keys of {name} are joined"])
@@ -258,9 +261,9 @@ def join_keys_command(name: str) -> None:
 @_name_argument
 @click.option("--renew", is_flag=True, help="Make keys first that only the members of now have.")
 def rekey_command(name: str, renew: bool) -> None:
-    """Send all that lies in an encrypted place anew, with its newest keys: who has only older ones can read nothing there any more.
+    """Send all contents of an encrypted place again, with its newest keys: holders of older keys can then read nothing there.
 
-    For when a device or a key was lost; remove its member first. What was there before is deleted by exchanges of the next two days.
+    Use it after a device or a key was lost; remove its member first. Exchanges of the next two days delete the old contents.
     """
     with _way(name) as way:
         left = way.rekey(renew=renew)
@@ -271,7 +274,8 @@ def rekey_command(name: str, renew: bool) -> None:
 @remote_command.command("retire")
 @_name_argument
 def retire_command(name: str) -> None:
-    """Send what is left to a place in packs, and tell the others that this store sends nothing there any more: they tidy up after it."""
+    """Send everything that is left to a place in packs, and announce that this store sends nothing more there: other devices then clean
+    up."""
     with _way(name) as way:
         sent = len(way.retire().sent)
     output.show([f"{name}: {output.counted(sent, 'version')} sent, and no more is to come"])
@@ -280,5 +284,6 @@ def retire_command(name: str) -> None:
 @remote_command.command("new-identity")
 @click.argument("file", type=click.Path(path_type=Path))
 def new_identity_command(file: Path) -> None:
-    """Make an identity of age in a new FILE, for its owner alone, and show its public half. Who has the file opens what that can open."""
+    """Make an identity of age in a new FILE that only its owner can read, and show its public half. Everyone who has the file
+    can open what is encrypted to it."""
     output.show([encrypted.make_identity(file)])

@@ -1,7 +1,7 @@
-"""Places to exchange with, kept by name beside the store: addresses and options, never a password.
+"""Places to exchange with, stored by name beside the store: addresses and options, never a password.
 
-A store may come from somebody else, with a list of remotes in it. So what was added here is remembered outside of all stores, by digests
-(`Trusted`), and nothing is exchanged with a remote that is not.
+A store may come from another user, with a list of remotes in it. Therefore digests of the remotes that were added here are stored outside
+of all stores (`Trusted`), and nothing is exchanged with other remotes.
 
 Passwords and tokens come from the environment (LLVS_USER, LLVS_PASSWORD, LLVS_TOKEN), from the system's key store, or from a prompt; so
 does the passphrase of an encrypted place (`encrypted.py`).
@@ -29,7 +29,7 @@ from .failures import MISUSED, NETWORK, STORE, Failure
 _scheme = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _name = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
-#: The options of a remote that are kept.
+#: The options of a remote that are stored.
 OPTIONS = ("user", "ca_file", "proxy", "timeout", "token_file", "key_file", "known_hosts")
 
 
@@ -53,7 +53,7 @@ class Remotes:
         raise Failure(f"{self._file} is no list of remotes: mend it, or delete it and add them again", STORE)
 
     def write(self) -> None:
-        """Keeps what is in `places`: all of it or nothing."""
+        """Writes `places` to the file: all of it or nothing."""
         partial = self._file.with_name(f"{self._file.name}.{os.getpid()}.part")
         try:
             descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -66,31 +66,32 @@ class Remotes:
             raise
 
     def is_trusted(self, name: str) -> bool:
-        """Whether a remote is as somebody added it here."""
+        """Returns whether a remote is exactly as it was added on this machine."""
         return _Trusted().has(self._digest(name))
 
     def trust(self, name: str) -> None:
-        """Lets a remote be exchanged with."""
+        """Allows exchanges with a remote."""
         _Trusted().add(self._digest(name), _sha256(self.places[name]["url"]))
 
     def remove(self, name: str) -> bool:
-        """Forgets a remote, also that it was added here. Whether its secrets go with it: it was added here, and no other remote of this
-        user has its address, also one of another store."""
+        """Removes a remote, and the record that it was added here. Returns whether its secrets are to be deleted as well: if it was added
+        here, and no other remote of this user, in any store, has its address."""
         digest, place, trusted = self._digest(name), self.places.pop(name), _Trusted()
         self.write()
         return trusted.remove(digest) and not trusted.has_place(_sha256(place["url"]))
 
     def _digest(self, name: str) -> str:
-        """Of what is done with whom, for this store in this place."""
+        """Returns the digest of a remote: its name and options, for this store at this path."""
         return _sha256(json.dumps([os.path.realpath(self._file), name, self.places[name]], sort_keys=True))
 
     def own_token_file(self, name: str, url: str) -> Path:
-        """Where the tokens of a remote are kept when nobody says where: with the user, and not in the store, which may be given away."""
+        """Returns where the tokens of a remote are stored by default: in the user's folder, and not in the store, which may be given
+        away."""
         text = json.dumps([os.path.realpath(self._file), name, url])
         return _state() / "tokens" / f"{name}-{_sha256(text)[:16]}.json"
 
     def checked(self, name: str) -> dict[str, Any]:
-        """The place of a name, to be exchanged with. Raises Failure for one that was not added here."""
+        """Returns the place with a name, for an exchange. Raises Failure if it was not added here."""
         place = self.find(name)
         if not self.is_trusted(name):
             told = ", ".join(f"{key} {value}" for key, value in sorted(place.items()))
@@ -102,14 +103,14 @@ class Remotes:
         return place
 
     def find(self, name: str) -> dict[str, Any]:
-        """The place of a name. Raises Failure."""
+        """Returns the place with a name. Raises Failure."""
         if name not in self.places:
             known = ", ".join(self.places) or "none yet"
             raise Failure(f'there is no remote "{name}" (known: {known}): add it with "llvs remote add NAME URL"', MISUSED)
         return self.places[name]
 
     def wanted(self, given: Optional[str]) -> dict[str, dict[str, Any]]:
-        """The places that a command is about: a URL or path, a remote's name, or all remotes. Raises Failure."""
+        """Returns the places that a command is to use: a URL or path, a remote by name, or all remotes. Raises Failure."""
         if given is None:
             if not self.places:
                 raise Failure(
@@ -128,25 +129,26 @@ def _sha256(text: str) -> str:
 
 
 def _state() -> Path:
-    """The folder of what is remembered for this user of this machine."""
+    """Returns the folder of the state of this user on this machine."""
     state = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
     return Path(state) / "llvs"
 
 
 def keeps_tokens(path: str) -> bool:
-    """Whether a file of tokens is there, among those that are kept when nobody says where."""
+    """Returns whether a token file exists and is one of those that are stored at the default location."""
     return os.path.realpath(os.path.dirname(path)) == os.path.realpath(_state() / "tokens") and os.path.isfile(path)
 
 
 def forget_tokens(path: str) -> None:
-    """Deletes a file of tokens, and the lock beside it."""
+    """Deletes a token file, and the lock beside it."""
     for each in (path, f"{path}.lock"):
         Path(each).unlink(missing_ok=True)
 
 
 class _Trusted:
-    """The remotes that were added by this user of this machine, in a file of the user's own: a line for each, with its digest and that of
-    its address. A line that begins with "-" takes an earlier one back: several processes add to the file."""
+    """The remotes that this user added on this machine, in a file of the user: a line for each, with its digest and the digest of its
+    address.
+    A line that begins with "-" removes an earlier one, since several processes append to the file."""
 
     def __init__(self) -> None:
         self._file = _state() / "remotes"
@@ -166,7 +168,7 @@ class _Trusted:
         return digest in self._known()
 
     def has_place(self, place: str) -> bool:
-        """Whether one of them has that address, or may have it: earlier versions of this program did not write which it is."""
+        """Returns whether one of them has that address, or may have it: lines of earlier versions of this program have no address."""
         return any(known in ("", place) for known in self._known().values())
 
     def add(self, digest: str, place: str) -> None:
@@ -174,7 +176,7 @@ class _Trusted:
             self._write(f"{digest} {place}")
 
     def remove(self, digest: str) -> bool:
-        """Whether it was among them."""
+        """Removes a remote; returns whether it was there."""
         is_known = self.has(digest)
         if is_known:
             self._write(f"-{digest}")
@@ -194,20 +196,20 @@ class _Trusted:
 
 
 def check_name(name: str) -> None:
-    """Raises Failure for what cannot name a remote."""
+    """Raises Failure for a text that cannot be the name of a remote."""
     if not _name.fullmatch(name):
         raise Failure(f'"{name}" cannot name a remote: use letters, digits, ".", "_" and "-"', MISUSED)
 
 
 def address_of(given: str) -> str:
-    """A URL as it is; a path as an absolute one, so that it means the same from everywhere. Raises Failure for a URL with a password."""
+    """Returns a URL unchanged, and a path as an absolute one. Raises Failure for a URL with a password."""
     if not _scheme.match(given):
         return str(Path(given).absolute())
     try:
         parts = urlsplit(given)
         has_secret = bool(parts.username or parts.password)
     except ValueError:
-        # It is not told again: what cannot be read may hold a password.
+        # The message does not quote it: a URL that cannot be parsed may contain a password.
         raise Failure("what was given is no URL: its host cannot be read", MISUSED) from None
     if has_secret:
         raise Failure(
@@ -217,7 +219,7 @@ def address_of(given: str) -> str:
 
 
 def check_place(store: llvs.Store, place: dict[str, Any]) -> None:
-    """Raises for what can be no place, and for options that hold a password. Asks nobody."""
+    """Raises for an address that cannot be a place, and for options with a password. Connects to nothing."""
     if "@" in place.get("proxy", ""):
         raise Failure(
             "the URL of a proxy is kept, so it holds no user and no password: with them it is given in https_proxy, in the environment",
@@ -238,23 +240,23 @@ def _is_folder(url: str) -> bool:
 
 @contextlib.contextmanager
 def reaching(places: Iterable[dict[str, Any]]) -> Iterator[None]:
-    """Within this block, what a server refuses ends the command as the network does, and not as a store that may not be read, or is full.
+    """Makes an error of a server within this block end the command with the exit code of the network, not of the store.
 
-    What fails here names its file, or has the system's number; what a server says has neither.
+    An error of the local machine has a path or a system code; an error of a server has neither.
     """
     try:
         yield
     except (llvs.StorageError, llvs.TooLargeError) as problem:
         if problem.path or problem.system_code or all(_is_folder(place["url"]) for place in places):
             raise
-        # What the library calls options are these here.
+        # The library's message names options; the command has other names for them.
         sources = " Here they come from LLVS_USER and LLVS_PASSWORD, from LLVS_TOKEN, or from a prompt."
         where = sources if "answers 401" in str(problem) else ""
         raise Failure(f"{problem}{where}", NETWORK) from problem
 
 
 def place_of(place: dict[str, Any]) -> Union[str, llvs.Remote]:
-    """What the package exchanges with."""
+    """Returns the place in the form that `llvs.Exchange` accepts."""
     url, keys = place["url"], encrypted.options_of(place)
     if _is_folder(url):
         return llvs.Remote(url if _scheme.match(url) else Path(url).as_uri(), **keys) if keys else str(url)
@@ -267,7 +269,7 @@ def place_of(place: dict[str, Any]) -> Union[str, llvs.Remote]:
 
 
 def _sftp_place(url: str, user: Optional[str], options: dict[str, Any], keys: dict[str, Any]) -> llvs.Remote:
-    """As ssh does: the key that was named, a password, else the keys of the agent; whoever sits there is asked where there is none."""
+    """As ssh does: uses the named key, a password, or the keys of the agent; without any of them the user is asked."""
     user = os.environ.get("LLVS_USER") or user or getpass.getuser()
     password = os.environ.get("LLVS_PASSWORD") or key_store.get(url, user) or ""
     if not password and "key_file" not in options and not os.environ.get("SSH_AUTH_SOCK"):
@@ -276,7 +278,7 @@ def _sftp_place(url: str, user: Optional[str], options: dict[str, Any], keys: di
 
 
 def sign_in(url: str, token_file: Path, client_id: str, ca_file: Optional[str], port: int) -> None:
-    """Asks the user to consent in the browser, and keeps the tokens in a file. Raises Failure."""
+    """Asks the user to consent in the browser, and stores the tokens in a file. Raises Failure."""
     parts = urlsplit(url)
     service, gateway = _drive(url), dict(parse_qsl(parts.query)).get("endpoint")
     secret = os.environ.get("LLVS_CLIENT_SECRET")
@@ -295,7 +297,7 @@ def sign_in(url: str, token_file: Path, client_id: str, ca_file: Optional[str], 
 
 
 def check_drive(url: str, *, signs_in: bool) -> None:
-    """Raises Failure for what is no cloud drive. At CloudKit one does not sign in by OAuth, but a file of tokens serves there, too."""
+    """Raises Failure for a place that is not a cloud drive. CloudKit has no sign-in by OAuth, but accepts a token file, too."""
     if signs_in or urlsplit(url).scheme != "cloudkit":
         _drive(url)
 
@@ -308,7 +310,7 @@ def _drive(url: str) -> oauth.Service:
 
 
 class _Asking:
-    """Gives credentials: of the environment, of the key store, of whoever sits there; each once."""
+    """Returns credentials from the environment, the key store, or the user; asks each once."""
 
     def __init__(self, url: str, user: str) -> None:
         self._url, self._user = url, user

@@ -34,9 +34,9 @@ def saving_options(function: Any) -> Any:
 @click.argument("items", nargs=-1, required=True, metavar="ID=VALUE | ID @FILE...", shell_complete=completion.ids)
 @saving_options
 def set_command(items: tuple[str, ...], message: Optional[str], branch: Optional[str], pairs: tuple[str, ...], is_json: bool) -> None:
-    """Set values, all in one new version: ID=VALUE for text, ID @FILE for what is in a file ("@-": what comes in).
+    """Set values, all in one new version: ID=VALUE for text, ID @FILE for the contents of a file ("@-": standard input).
 
-    The id ends at the first "=". An id that has one is followed by a file.
+    The id ends at the first "=". For an id that contains one, use a file.
     """
     with contextlib.ExitStack() as files:
         given = list(_read(items, files))
@@ -72,12 +72,12 @@ def _file(name: str, files: contextlib.ExitStack) -> _Content:
 @click.argument("ids", nargs=-1, required=True, metavar="ID...", shell_complete=completion.ids)
 @saving_options
 def rm_command(ids: tuple[str, ...], message: Optional[str], branch: Optional[str], pairs: tuple[str, ...], is_json: bool) -> None:
-    """Remove values, all in one new version. What they were stays in the history."""
+    """Remove values, all in one new version. Their earlier contents stay in the history."""
     _save(message, branch, pairs, is_json, remove=list(dict.fromkeys(ids)))
 
 
 def metadata_of(pairs: tuple[str, ...]) -> dict[str, Any]:
-    """Metadata from "key=value". Raises Failure."""
+    """Returns metadata from "key=value". Raises Failure."""
     import json
 
     found: dict[str, Any] = {}
@@ -95,7 +95,7 @@ def metadata_of(pairs: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _finite(text: str) -> float:
-    """A number of JSON. Raises ValueError for one that metadata cannot hold: it is text then."""
+    """Returns a JSON number. Raises ValueError for one that metadata cannot represent; it is then stored as text."""
     number = float(text)
     if not math.isfinite(number):
         raise ValueError(text)
@@ -116,7 +116,7 @@ def _save(message: Optional[str], branch: Optional[str], pairs: tuple[str, ...],
 
 
 def tell(version: llvs.Version, is_json: bool) -> None:
-    """Says which version was made."""
+    """Prints which version was made."""
     if is_json:
         output.show_json(describe.as_json(version))
     else:

@@ -1,4 +1,4 @@
-"""Which store a command is about, and how it is opened."""
+"""Finds the store that a command uses, and opens it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from . import output
 
 
 def storage_of(path: Path, *, is_named: bool = False) -> Optional[llvs.StorageKind]:
-    """"file" or "sqlite" for what is a store by its looks; None for what is not.
+    """Returns "file" or "sqlite" for a path that looks like a store; None for another.
 
-    is_named: whether somebody says that it is a store: then any database of SQLite is taken for one, and the library says what it is.
+    is_named: whether the user named the path as a store. Then any SQLite database counts as one, and the library reports if it is not.
     """
     try:
         if (path / "llvs-store").is_file():
@@ -28,17 +28,18 @@ def storage_of(path: Path, *, is_named: bool = False) -> Optional[llvs.StorageKi
             head = file.read(72)
     except OSError:
         return None
-    # The header of SQLite, and in it the number that says whose database it is.
+    # The header of SQLite. It contains an application id.
     is_ours = head[68:72] == b"LLVS"
     return "sqlite" if head.startswith(b"SQLite format 3\0") and (is_ours or is_named) else None
 
 
 def find_store(given: Optional[str]) -> tuple[Path, llvs.StorageKind]:
-    """The path of the store that is meant, and its storage: the one given, else LLVS_STORE, else here. Raises Failure."""
+    """Returns the path of the store, and its storage: the given one, otherwise LLVS_STORE, otherwise the one in this folder. Raises
+    Failure."""
     named = given or os.environ.get("LLVS_STORE")
     if named:
         path = Path(named)
-        # What it is not, the library says better.
+        # If it is not a store, the library reports that better.
         return path, storage_of(path, is_named=True) or "file"
     here = Path(".")
     if storage_of(here):
@@ -57,7 +58,7 @@ def find_store(given: Optional[str]) -> tuple[Path, llvs.StorageKind]:
 
 
 class Session:
-    """One run of the command: its general options, and the store once it is open."""
+    """One run of the command: its general options, and the store after it is opened."""
 
     def __init__(self, store: Optional[str], coordinator: str, device: Optional[str], debug: bool) -> None:
         self.given, self.coordinator_name, self.debug = store, coordinator, debug
@@ -65,12 +66,12 @@ class Session:
         self._reading: Optional[llvs.Coordinator] = None
 
     def place(self) -> tuple[Path, llvs.StorageKind]:
-        """Path and storage of the store."""
+        """Returns the path and storage of the store."""
         return find_store(self.given)
 
     @property
     def device(self) -> str:
-        """Whose saves `undo` takes back: the user at this computer, by this command."""
+        """Returns the device whose saves `undo` reverts: this user on this computer, with this command."""
         if self._device:
             return self._device
         import getpass
@@ -89,7 +90,7 @@ class Session:
         return coordinator
 
     def reading(self) -> llvs.Store:
-        """The store, open for reading until the command ends; also beside the program that writes it."""
+        """Opens the store for reading until the command ends; another program may write it meanwhile."""
         if self._reading is None:
             self._reading = self._open(read_only=True)
             damaged = self._reading.store.statistics().damaged if sys.stderr.isatty() else 0
@@ -99,7 +100,7 @@ class Session:
         return self._reading.store
 
     def writing(self) -> llvs.Coordinator:
-        """The coordinator, open for saving until the command ends. Raises Failure where another program has it."""
+        """Opens the coordinator for saving until the command ends. Raises Failure if another program has it open."""
         try:
             return self._open(device=self.device)
         except llvs.BusyError as problem:
@@ -108,23 +109,23 @@ class Session:
             ) from problem
 
     def current(self) -> Optional[llvs.Version]:
-        """What `@` stands for; None in a store without versions."""
+        """Returns the version that `@` names; None in a store without versions."""
         store = self.reading()
         assert self._reading is not None
         current = self._reading.current_version
         return store.most_recent_head if current.id == EMPTY_ROOT else current
 
     def names(self) -> VersionNames:
-        """Finds versions by their names."""
+        """Returns the object that finds versions by name."""
         return VersionNames(self.reading(), self.current())
 
     def find(self, name: str) -> llvs.Version:
-        """The version of a name. Raises VersionNameError."""
+        """Returns the version with a name. Raises VersionNameError."""
         return self.names().find(name)
 
 
 def session() -> Session:
-    """That of the command that runs."""
+    """Returns the session of the running command."""
     found = click.get_current_context().find_object(Session)
     assert found is not None
     return found

@@ -1,4 +1,4 @@
-"""`llvs shell`: a prompt, at which the same commands are given without `llvs` before them."""
+"""`llvs shell`: a prompt for the same commands, without `llvs` before them."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from .session import session
 
 @click.command("shell")
 def shell_command() -> int:
-    """Give commands at a prompt, with completion of commands, ids and versions; "exit" or Ctrl-D leaves.
+    """Run commands at a prompt, with completion of commands, ids and versions; "exit" or Ctrl-D leaves.
 
-    Into a pipe, the commands are read line by line. Exits as the last command did.
+    Without a terminal, commands are read line by line. Exits with the code of the last command.
     """
     here = session()
     path, _ = here.place()
     before = ["--store", str(path), "--coordinator", here.coordinator_name, "--device", here.device]
     before += ["--debug"] if here.debug else []
-    # Tells early what is wrong with the store.
+    # Reports an error of the store before the first prompt.
     here.reading()
     code = DONE
     for line in _lines(before, f"{path.name}> "):
@@ -58,10 +58,10 @@ def _lines(before: list[str], prompt: str) -> Iterator[str]:
     from prompt_toolkit.completion import Completer, Completion
 
     class Commands(Completer):
-        """What click would offer to a shell."""
+        """Offers the completions that click offers to a shell."""
 
         def get_completions(self, document: Any, complete_event: Any) -> Iterable[Completion]:
-            """The completions of the word before the cursor."""
+            """Yields the completions of the word before the cursor."""
             for value, told in offered(before, document.text_before_cursor):
                 word = document.get_word_before_cursor(pattern=_not_space())
                 yield Completion(value, -len(word), display_meta=told or "")
@@ -84,7 +84,7 @@ def _not_space() -> Any:
 
 
 def offered(before: list[str], text: str) -> Iterator[tuple[str, Optional[str]]]:
-    """What may stand in the place of the last word of a line, with what it is."""
+    """Yields the words that can replace the last word of a line, each with a description."""
     from click.shell_completion import ShellComplete
 
     from .command import llvs_command

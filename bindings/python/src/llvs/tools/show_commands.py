@@ -19,9 +19,9 @@ from .versions import SHOWN
 @click.argument("version", default="@", shell_complete=completion.versions)
 @click.option("--json", "is_json", is_flag=True, help="As one JSON document.")
 def show_command(version: str, is_json: bool) -> None:
-    """Show VERSION: who made it and when, what it was made from, its metadata, and what it changed."""
+    """Show VERSION: its author, time, predecessors, metadata and changes."""
     store, found = session().reading(), session().find(version)
-    # Against its first predecessor: so a merge shows what it brought over.
+    # Compared with its first predecessor, so a merge shows what it added to that.
     before = found.predecessors[0] if found.predecessors else None
     changes = store.diff(before, found) if before is not None else store.changes(found)
     first = store[before] if before is not None else found
@@ -58,7 +58,7 @@ def _version_rows(
 @click.argument("id", shell_complete=completion.ids)
 @click.option("--json", "is_json", is_flag=True, help="One JSON text in each line.")
 def history_command(id: str, is_json: bool) -> None:
-    """Show every version in which the value ID changed, newest first, with what became of it."""
+    """Show every version in which the value ID changed, newest first, with the kind of change."""
     store = session().reading()
     walk = store.value_history(id)
     first = next(walk, None)
@@ -94,7 +94,7 @@ def _history_shape(store: llvs.Store, id: str, version: llvs.Version, kind: llvs
 @click.command("branch")
 @click.option("--json", "is_json", is_flag=True, help="One JSON text in each line.")
 def branch_command(is_json: bool) -> None:
-    """List the branches that heads are on, each with the newest of its heads.
+    """List the branches that heads are on, each with its newest head.
 
     A branch begins with the first save on it: llvs set --branch NAME ID=VALUE.
     """

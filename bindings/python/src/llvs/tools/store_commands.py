@@ -19,7 +19,7 @@ from .versions import SHOWN
 @click.argument("path", required=False, type=click.Path(path_type=Path))
 @click.option("--storage", type=click.Choice(["file", "sqlite"]), default="file", show_default=True, help="A folder, or one database file.")
 def init_command(path: Optional[Path], storage: llvs.StorageKind) -> None:
-    """Make a new, empty store at PATH, or where -s says."""
+    """Make a new, empty store at PATH, or at the path of -s."""
     given = path or (Path(session().given or "") if session().given else None)
     if given is None:
         raise Failure("say where the store is to be: llvs init PATH", MISUSED)
@@ -33,7 +33,7 @@ def init_command(path: Optional[Path], storage: llvs.StorageKind) -> None:
 @click.command("status")
 @click.option("--json", "is_json", is_flag=True, help="As one JSON document.")
 def status_command(is_json: bool) -> None:
-    """Show where the store stands: how much is in it, its current version, heads, and conflicts that are open."""
+    """Show the state of the store: its size, current version, heads, and open conflicts."""
     path, storage = session().place()
     store = session().reading()
     counts, current, heads = store.statistics(), session().current(), store.heads()

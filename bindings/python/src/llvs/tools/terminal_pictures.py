@@ -1,7 +1,7 @@
-"""Pictures in terminals that can show them: kitty's protocol (kitty, Ghostty) for PNG, and that of iTerm2 (iTerm2, WezTerm).
+"""Pictures in terminals: the protocol of kitty (kitty, Ghostty) for PNG, and that of iTerm2 (iTerm2, WezTerm).
 
-Which one a terminal knows is told by the environment alone; where that says nothing, a picture is told by its kind and size. What is
-written is Base64 between the marks of the protocol, so that no byte of a value reaches the terminal raw.
+The environment alone decides which protocol a terminal has. If it names none, a picture is described by its kind and size. The output is
+Base64 between the marks of the protocol, so that no byte of a value reaches the terminal raw.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ import base64
 import os
 from typing import Optional
 
-#: Bytes of a picture that is shown.
+#: The largest picture that is shown, in bytes.
 LARGEST = 8_000_000
-#: Characters of Base64 in one part, as kitty wants them.
+#: Characters of Base64 in one part, as the protocol of kitty requires.
 _PART = 4096
 _PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def protocol() -> Optional[str]:
-    """"kitty" or "iterm"; None for a terminal of which nothing is known, and within tmux and screen, which pass neither on."""
+    """Returns "kitty" or "iterm"; None for an unknown terminal, and within tmux and screen, which do not pass pictures on."""
     if os.environ.get("TMUX") or os.environ.get("STY"):
         return None
     program = os.environ.get("TERM_PROGRAM", "")
@@ -28,7 +28,7 @@ def protocol() -> Optional[str]:
 
 
 def drawn(data: bytes) -> Optional[str]:
-    """What makes the terminal show a picture; None where it cannot."""
+    """Returns the text that makes the terminal show a picture; None if it cannot."""
     known = protocol()
     if known is None or len(data) > LARGEST:
         return None
@@ -38,7 +38,7 @@ def drawn(data: bytes) -> Optional[str]:
     if not data.startswith(_PNG):
         return None
     parts = [text[at : at + _PART] for at in range(0, len(text), _PART)]
-    # The first says what it is: shown at once, PNG, without an answer.
+    # The first part has the options: show at once, PNG, no answer.
     return "".join(
         f"\x1b_G{'a=T,f=100,q=2,' if number == 0 else ''}m={int(number < len(parts) - 1)};{part}\x1b\\" for number, part in enumerate(parts)
     ) + "\n"

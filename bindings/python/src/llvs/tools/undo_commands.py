@@ -40,7 +40,7 @@ def redo_command(is_json: bool) -> int:
 
 
 def _tell(found: Optional[llvs.Reverted], is_json: bool, nothing: str, again: str = "") -> int:
-    """again: the command that goes on with the save before where nothing of this one is left."""
+    """Prints the result. again: the command that reverts the save before, if nothing of this one is left."""
     if is_json:
         output.show_json(None if found is None else _shape(found))
     elif again and found is not None and found.version is None:

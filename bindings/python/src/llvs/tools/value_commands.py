@@ -26,7 +26,7 @@ at_option = click.option(
 @click.option("-l", "--long", "is_long", is_flag=True, help="With size, kind, and the version that stored each.")
 @click.option("--json", "is_json", is_flag=True, help="One JSON text in each line.")
 def ls_command(prefix: str, at: str, is_long: bool, is_json: bool) -> None:
-    """List the ids of values, those that begin with PREFIX."""
+    """List the ids of values that begin with PREFIX."""
     store = session().reading()
     version = _version(at)
     if version is None:
@@ -45,7 +45,7 @@ def ls_command(prefix: str, at: str, is_long: bool, is_json: bool) -> None:
 
 
 def _version(name: str) -> Optional[llvs.Version]:
-    """The version of a name; none for the current one of an empty store, in which there is nothing to list."""
+    """Returns the version with a name; None for the current one of an empty store, in which there is nothing to list."""
     return None if name == "@" and session().current() is None else session().find(name)
 
 
@@ -53,7 +53,7 @@ def _shape(store: llvs.Store, version: llvs.Version, reference: llvs.Reference) 
     return {"id": reference.id, "size": store.value_size(reference.id, at=version), "stored_version": reference.stored_version}
 
 
-#: Terminals of fewer columns show sizes and ids only: an id that is cut tells nothing.
+#: Terminals with fewer columns only show sizes and ids: a cut id would be of no use.
 _NARROW = 72
 
 
@@ -72,7 +72,7 @@ def _long(store: llvs.Store, version: llvs.Version, state: llvs.State) -> Iterat
 
 
 def _kind_of_head(head: bytes) -> str:
-    """What a value is whose first bytes alone were read: cut within a character and within a document."""
+    """Returns the kind of a value from its first bytes, which may end within a character or a document."""
     kind = values.kind_of(head)
     if kind.name == "data":
         kind = values.kind_of(head.decode("utf-8", "ignore").encode()) if values.is_cut_text(head) else kind
@@ -86,7 +86,7 @@ def _kind_of_head(head: bytes) -> str:
 @click.option("--hex", "is_hex", is_flag=True, help="As a hex dump.")
 @click.option("--json", "is_json", is_flag=True, help="As one JSON document, with what is known of the value.")
 def get_command(id: str, at: str, file: Optional[Path], is_hex: bool, is_json: bool) -> None:
-    """Show the value ID: on a terminal as what it is, into a pipe or a file byte by byte."""
+    """Show the value ID: by its kind on a terminal, byte by byte into a pipe or a file."""
     store = session().reading()
     version = _version(at)
     try:
@@ -105,7 +105,7 @@ def get_command(id: str, at: str, file: Optional[Path], is_hex: bool, is_json: b
         elif is_hex or output.is_terminal():
             data = reader.read()
             if not is_hex and output.is_terminal() and values.kind_of(data).name == "image":
-                # Not by the page: a pager would show the protocol.
+                # Not in a pager, which would show the protocol as text.
                 sys.stdout.write(terminal_pictures.drawn(data) or "")
                 sys.stdout.flush()
             output.show(values.rows(data, is_hex=is_hex))
@@ -128,7 +128,7 @@ def _copy(reader: BinaryIO | llvs.ValueReader, into: BinaryIO) -> None:
 
 
 def _write_file(reader: llvs.ValueReader, file: Path) -> None:
-    """All of it or nothing: written beside the file, which is replaced in the end. A device or pipe is written to."""
+    """Writes the whole value or nothing: into a file beside it, which then replaces it. A device or pipe is written to directly."""
     if file.exists() and not file.is_file():
         with file.open("wb") as into:
             _copy(reader, into)

@@ -1,4 +1,4 @@
-"""What a value is, by its bytes, and how it is shown."""
+"""Recognises what a value is by its bytes, and shows it."""
 
 from __future__ import annotations
 
@@ -10,27 +10,28 @@ from typing import Any, Iterator, NamedTuple, Optional
 from . import exact_json, output
 from .escape import Styled
 
-#: How much of a value is shown; the rest is only counted.
+#: How much of a value is shown; only the size of the rest is reported.
 SHOWN_AT_MOST = 1 << 20
 
 _control = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 class Kind(NamedTuple):
-    """What a value is."""
+    """The kind of a value."""
 
     #: "json", "text", "image", "empty" or "data".
     name: str
     #: In words: "PNG image, 32 x 32".
     words: str
-    #: The document, with `exact_json.Number` for its numbers, or the text, where it is one.
+    #: The document, with `exact_json.Number` for its numbers, or the text; None for other data.
     content: Any = None
 
 
 def kind_of(data: bytes, *, scalars: bool = False) -> Kind:
-    """What bytes are: a JSON object or list, text, an image, or data. O(size).
+    """Returns the kind of bytes: a JSON object or list, text, an image, or data. O(size).
 
-    scalars: whether JSON whose top is a string, a number, true, false or null is JSON as well, and not text. For people it looks the same.
+    scalars: whether JSON that is only a string, a number, true, false or null counts as JSON, and not as text. For people both look the
+    same.
     """
     if not data:
         return Kind("empty", "empty")
@@ -51,7 +52,7 @@ def kind_of(data: bytes, *, scalars: bool = False) -> Kind:
 
 
 def is_cut_text(head: bytes) -> bool:
-    """Whether bytes are text that ends within a character."""
+    """Returns whether bytes are text that ends within a character."""
     try:
         head.decode("utf-8")
         return True
@@ -60,7 +61,7 @@ def is_cut_text(head: bytes) -> bool:
 
 
 def _image(data: bytes) -> Optional[str]:
-    """The kind and size of an image, by its first bytes."""
+    """Returns the kind and size of an image, from its first bytes."""
     sizes: Optional[tuple[int, int]] = None
     if data.startswith(b"\x89PNG\r\n\x1a\n") and len(data) >= 24:
         name, sizes = "PNG", struct.unpack_from(">II", data, 16)
@@ -87,7 +88,7 @@ def _jpeg_size(data: bytes) -> Optional[tuple[int, int]]:
 
 
 def shape(data: bytes) -> dict[str, Any]:
-    """A value as JSON: its kind, its size, and what is in it. docs/command.md states it."""
+    """Returns a value as JSON: kind, size, content. docs/command.md describes the members."""
     kind = kind_of(data, scalars=True)
     made: dict[str, Any] = {"kind": kind.name, "size": len(data)}
     if kind.name in ("json", "text"):
@@ -98,7 +99,7 @@ def shape(data: bytes) -> dict[str, Any]:
 
 
 def rows(data: bytes, *, is_hex: bool = False) -> Iterator[str]:
-    """A value for people, in lines."""
+    """Yields a value for people, in lines."""
     if is_hex:
         yield from hex_rows(data)
         return
@@ -114,7 +115,7 @@ def rows(data: bytes, *, is_hex: bool = False) -> Iterator[str]:
 
 
 def words(data: bytes) -> str:
-    """A value in a few words: "PNG image, 32 x 32, 3.1 kB"."""
+    """Returns a value in a few words: "PNG image, 32 x 32, 3.1 kB"."""
     kind = kind_of(data)
     if kind.name == "empty":
         return "(empty)"
@@ -123,7 +124,7 @@ def words(data: bytes) -> str:
 
 
 def hex_rows(data: bytes) -> Iterator[str]:
-    """A dump: offset, sixteen bytes, and what of them is ASCII."""
+    """Yields a hex dump: offset, sixteen bytes, and their ASCII characters."""
     for offset in range(0, len(data), 16):
         part = data[offset : offset + 16]
         digits = part[:8].hex(" ") + ("  " + part[8:].hex(" ") if len(part) > 8 else "")
@@ -132,7 +133,7 @@ def hex_rows(data: bytes) -> Iterator[str]:
 
 
 def json_rows(value: Any) -> Iterator[str]:
-    """A document, indented, and coloured where there are colours."""
+    """Yields a document, indented, and coloured if colours are used."""
     text = output.as_json(value, indent=2)
     return (_coloured(row) for row in text.split("\n")) if output.is_coloured() else iter(text.split("\n"))
 

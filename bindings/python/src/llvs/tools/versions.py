@@ -1,16 +1,16 @@
-"""Naming a version, the same way in the command and in the inspector.
+"""Finds versions by name, in the same way for the command and the inspector.
 
     <id>            a whole id
-    <beginning>     of an id, 4 characters or more, when only one version begins so; capitals need not be typed
-    <branch>        the newest head on a branch; branch:<branch> where something else has that name as well
-    @               the current version of the coordinator, if there is one, else the most recent head
+    <beginning>     4 or more characters with which only one id begins; case is ignored
+    <branch>        the newest head on a branch; branch:<branch> if something else has that name as well
+    @               the current version of the coordinator, if there is one, otherwise the most recent head
     X~3  X~         three first predecessors back; one
     X^2  X^         the second predecessor; the first
-    X@{yesterday}   the newest at a time among X and its ancestors; without X, of @
+    X@{yesterday}   the newest version at that time among X and its ancestors; without X, of @
 
-Branches and ids come from others, too, so no name of theirs takes another's meaning: what ends in `~`, `^` or `@{}` is steps from what
-stands before where there is that, and a name of hexadecimal digits that is a branch, or an id, and the beginning of other ids is
-ambiguous. Other names of branches go before beginnings of ids.
+Other devices choose names of branches and ids, so no name may hide another one. A name that ends in `~`, `^` or `@{}` means steps if the
+part before them names a version. A name of hexadecimal digits is ambiguous if it is a branch, or an id, and also the beginning of other
+ids. Other names of branches take precedence over beginnings of ids.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ import llvs
 
 from . import escape, moments
 
-#: How many characters of an id are shown, and how many name one at least.
+#: The number of characters of an id that are shown, and the least number that names one.
 SHOWN, LEAST = 8, 4
-#: The version without values that coordinators start from, the same everywhere.
+#: The empty root, from which coordinators start. It is the same everywhere.
 EMPTY_ROOT = "00000000-0000-8000-8000-000000000000"
 
 _suffix = re.compile(r"(?:~(?P<back>\d*)|\^(?P<parent>\d*)|@\{(?P<time>[^{}]*)\})\Z")
 _beginning = re.compile(r"[A-Za-z0-9_-]+")
-#: What a beginning of an id looks like that is made by the library, and a whole one of those.
+#: The form of a beginning of an id that the library made, and of a whole one.
 _hexadecimal, _uuid = re.compile(r"[A-Fa-f0-9-]{4,}"), re.compile(r"[A-F0-9]{8}(?:-[A-F0-9]{4}){3}-[A-F0-9]{12}")
 
 
 class VersionNameError(ValueError):
-    """A name that is unknown, ambiguous or badly written. The text is a sentence for people, and harmless on a terminal."""
+    """Raised for a name that is unknown, ambiguous or malformed. The text is a sentence for people, and harmless on a terminal."""
 
-    #: What the name could have meant, the newest first, as far as that can be told.
+    #: The versions that the name could mean, the newest first, if there are any.
     candidates: tuple[llvs.Version, ...]
 
     def __init__(self, message: str, candidates: Sequence[llvs.Version] = ()) -> None:
@@ -47,16 +47,16 @@ class VersionNameError(ValueError):
 
 
 class _UnknownName(VersionNameError):
-    """Nothing has the name."""
+    """Raised if no version has the name."""
 
 
 def current_version(
     path: "str | os.PathLike[str]", store: llvs.Store, *, storage: llvs.StorageKind = "file", name: str = ""
 ) -> Optional[llvs.Version]:
-    """The version that `@` stands for; None in a store without versions.
+    """Returns the version that `@` names; None in a store without versions.
 
-    Where the coordinator of that name is; where there is none, the most recent head without a branch, else the most recent head. Works
-    beside a program that has the coordinator open, and changes nothing. Raises what opening a store raises.
+    It is the current version of the coordinator with that name. Without such a coordinator it is the most recent head without a branch,
+    otherwise the most recent head. Works while a program has the coordinator open, and changes nothing. Raises what opening a store raises.
     """
     try:
         with llvs.Coordinator(path, storage=storage, name=name, read_only=True, create=False) as coordinator:
@@ -73,15 +73,16 @@ class VersionNames:
         names = VersionNames(store, current_version(path, store))
         names.find("draft~2")
 
-    Safe from all threads that the store is safe from. Looking up a beginning of an id walks the whole history once.
+    May be used by all threads that may use the store. Looking up a beginning of an id walks the whole history once.
     """
 
     def __init__(self, store: llvs.Store, current: Optional[llvs.AnyVersion] = None, *, now: Optional[datetime] = None) -> None:
-        """current: what `@` is; None: the most recent head. now: what times are counted from; None: the clock."""
+        """current: the version that `@` names; None: the most recent head. now: the time from which times are counted; None: the
+        clock's."""
         self._store, self._current, self._now = store, current, now
 
     def find(self, name: str) -> llvs.Version:
-        """The version of a name. Raises VersionNameError."""
+        """Returns the version with a name. Raises VersionNameError."""
         if name == "":
             raise VersionNameError('the name of a version is empty: write "@" for the current one')
         steps = _suffix.search(name)
@@ -96,7 +97,7 @@ class VersionNames:
                 raise VersionNameError(f'"{name}" says how far to go back, and not from where: write "@{name}"')
             version = self.find(start or "@")
         except _UnknownName:
-            # So this may be the name of a branch that looks like steps.
+            # The name may be that of a branch that looks like steps.
             found = self._named(name)
             if found is None:
                 raise
@@ -111,7 +112,7 @@ class VersionNames:
         return version if number == 0 else self._predecessor(version, number, name)
 
     def _named(self, name: str) -> Optional[llvs.Version]:
-        """A version by a name without steps; None when there is none."""
+        """Returns the version with a name without steps; None if there is none."""
         try:
             return self._plain(name)
         except llvs.InvalidArgumentError:
@@ -160,7 +161,9 @@ class VersionNames:
             return None
 
     def beginning(self, name: str) -> list[llvs.Version]:
-        """The versions whose ids begin so, the newest first: as it is written, or else in any case. None for fewer than 4 characters."""
+        """Returns the versions whose ids begin with the text, the newest first: in this spelling, otherwise in any case. None for fewer
+        than 4
+        characters."""
         if len(name) < LEAST or not _beginning.fullmatch(name):
             return []
         folded = name.lower()
@@ -184,7 +187,7 @@ class VersionNames:
         return self._store[version.predecessors[number - 1]]
 
     def _unknown(self, name: str) -> _UnknownName:
-        """What to say of a name that nothing has."""
+        """Returns the error for a name that no version has."""
         import difflib
 
         branches = self._store.branches()
@@ -213,7 +216,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def shortest(version: llvs.Version, others: Sequence[llvs.Version]) -> str:
-    """The beginning of an id that tells it from the others, and at least what is shown of one."""
+    """Returns the shortest beginning that no other id has, but at least as many characters as are shown of an id."""
     for size in range(SHOWN, len(version.id)):
         if not any(other.id != version.id and other.id.startswith(version.id[:size]) for other in others):
             return version.id[:size]

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Writes files as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Iterator
 
 @contextlib.contextmanager
 def whole(file: Path) -> Iterator[Path]:
-    """Where to write what `file` gets when the block ends: a file beside it, which is not there yet. What raises leaves nothing.
+    """Yields the path of a new file beside `file`. It replaces `file` when the block ends; if the block raises, nothing is left.
 
     Errors of the system name `file`.
     """

@@ -1,4 +1,4 @@
-// Asking the server. Every wait over 150 ms shows that something happens.
+// Requests to the server. A request that takes longer than 150 ms shows that it is under way.
 
 import { fetchWithToken } from "./token.js";
 
@@ -21,7 +21,7 @@ async function take(request) {
     const answer = await request;
     if (answer.headers.get("content-type") === "application/json") {
       const content = await answer.json();
-      // What may be done all the same says how: `confirm`.
+      // If the change can be made nevertheless, the answer has the value to confirm it with.
       if (!answer.ok) throw Object.assign(new Error(content.error), { confirm: content.confirm });
       return content;
     }
@@ -41,17 +41,17 @@ function address(name, query) {
   return "/api/" + name + "?" + given;
 }
 
-/** What an endpoint answers. Throws an Error with a sentence for people. */
+/** Returns the answer of an endpoint. Throws an Error with a sentence for people. */
 export function get(name, query = {}, signal = undefined) {
   return take(fetchWithToken(address(name, query), { signal }));
 }
 
-/** A part of a value, as an ArrayBuffer. */
+/** Returns a part of a value, as an ArrayBuffer. */
 export function data(id, at, offset, length) {
   return get("data", { id, at, offset, length });
 }
 
-/** Changes the store, where that is allowed. */
+/** Changes the store, if that is allowed. */
 export function change(what, given) {
   return take(fetchWithToken("/api/change/" + what, {
     method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(given),

@@ -1,4 +1,4 @@
-// One value that differs between two versions: a row, which opens and shows what differs inside.
+// A value that differs between two versions: a row that opens and shows the differences inside.
 
 import { get } from "./api.js";
 import { insideOf } from "./differences.js";
@@ -7,7 +7,7 @@ import { at } from "./routes.js";
 
 export const KINDS = { insert: "inserted", update: "updated", remove: "removed", preserve: "kept", preserve_removal: "removed" };
 
-/** A button that brings more of a list. A second click while the first is on its way would bring the same twice. */
+/** A button that loads more of a list. It is disabled while it loads, so that a second click does not load the same entries. */
 export function moreButton(bring) {
   const button = el("button", { class: "plain", onclick: async () => {
     button.disabled = true;
@@ -21,7 +21,7 @@ export function moreButton(bring) {
   return button;
 }
 
-/** The row for `{id, kind}` from the version `a` to the version `b` (ids); `before` and `after` are what they are called. */
+/** The row for `{id, kind}`, from version `a` to version `b` (ids); `before` and `after` are the names of the two sides. */
 export function changeOf(entry, a, b, before, after) {
   const kind = entry.kind.replace("preserve_removal", "remove"), isGone = kind === "remove";
   const place = el("div", {});

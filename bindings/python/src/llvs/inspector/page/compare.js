@@ -1,4 +1,4 @@
-// Two versions side by side: which values differ, and how inside.
+// Two versions side by side: the values that differ, and the differences inside them.
 
 import { get } from "./api.js";
 import { KINDS, changeOf, moreButton } from "./changes.js";

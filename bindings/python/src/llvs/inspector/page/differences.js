@@ -1,10 +1,10 @@
-// What differs inside a value: by member, or by line and word, side by side.
+// Differences inside a value: by member, or by line and word, side by side.
 
 import { el, empty, spoken } from "./dom.js";
 import { bytes, counted } from "./time.js";
 import { visible } from "./viewer.js";
 
-/** A path in a JSON document, as one reads it: `tags › 2`. */
+/** A path in a JSON document, for people: `tags › 2`. */
 export function pathOf(path) {
   if (!path.length) return "the whole value";
   return path.map((part) => (typeof part === "string" ? spoken(part)
@@ -38,7 +38,7 @@ function line(row) {
       row.b === null ? "" : pieces(row.words, "now")));
 }
 
-/** The difference as a table; `before` and `after` are what its sides are called. */
+/** The differences as a table; `before` and `after` are the names of its sides. */
 export function insideOf(inside, before = "before", after = "after") {
   if (inside.by === "bytes") {
     const told = (side) => (side ? `${bytes(side.size)}, ${side.kind}` : "absent");

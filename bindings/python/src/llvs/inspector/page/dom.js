@@ -1,7 +1,7 @@
-// Making elements. Text is always text: nothing here reads a string as HTML.
+// Makes elements. Text is always text: no function here reads a string as HTML.
 
-// What deceives or controls, as in llvs/tools/escape.py: control characters, marks of direction, what cannot be seen. What joins letters
-// stays: a joiner between letters that can be joined (JOINED) or behind a virama, forms of ideographs, and the flags of three countries.
+// Characters that are escaped, as in llvs/tools/escape.py: control characters, direction marks, invisible characters. Joiners remain: a
+// joiner between letters that can be joined (JOINED) or after a virama, forms of ideographs, and the flags of three countries.
 const CONTROLS = "\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u180e\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff"
   + "\\ufff9-\\ufffb\\ud800-\\udfff\\u{e0000}-\\u{e00ff}\\u{e01f0}-\\u{e0fff}";
 const JOINED = "\\u0590-\\u061b\\u061d-\\u167f\\u1681-\\u180d\\u180f-\\u1dff\\u2190-\\u2bff\\u2e80-\\u2fff\\u3001-\\ud7ff\\uf900-\\ufefe"
@@ -27,7 +27,7 @@ export function el(tag, properties = {}, ...children) {
   return made;
 }
 
-/** Takes the place of all children. */
+/** Replaces all children. */
 export function fill(parent, ...children) {
   parent.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
   return parent;
@@ -40,7 +40,7 @@ function escaped(character) {
   return number < 0x100 ? "\\x" + number.toString(16).padStart(2, "0") : "\\u" + number.toString(16).padStart(4, "0");
 }
 
-/** A text in pieces: what is shown as it is, and what is escaped (`isEscaped`). */
+/** Splits a text into pieces that are shown unchanged and pieces that are escaped (`isEscaped`). */
 function pieces(text) {
   const made = [];
   let at = 0;
@@ -54,10 +54,10 @@ function pieces(text) {
   return made;
 }
 
-/** A name that anybody may have given, in one line, with what cannot be seen made visible. */
+/** A name from any author, in one line, with invisible characters made visible. */
 export function named(text) {
   if (text === "") return [el("span", { class: "muted" }, "(empty)")];
-  // A space at an end would not be seen.
+  // A space at an end would be invisible.
   const isBlank = text !== text.trim();
   return [el("bdi", isBlank ? { class: "blank", title: "There are spaces at an end of this name" } : {}, ...pieces(text).map((piece) => (
     piece.isEscaped ? el("span", { class: "escaped" }, piece.text) : piece.text)))];
@@ -68,7 +68,7 @@ export function spoken(text) {
   return pieces(text).map((piece) => piece.text).join("");
 }
 
-/** The first 8 characters of a version's id, which copies the whole. */
+/** The first 8 characters of a version's id. A click copies the whole id. */
 export function shortId(id) {
   return el("button", {
     class: "id", title: id + " (click to copy)", "aria-label": "Copy the id " + id, onclick: (event) => {
@@ -80,7 +80,7 @@ export function shortId(id) {
 }
 
 let saying = 0;
-/** Tells something for some seconds. action: `{text, run}`, a button beside it; then it stays longer. */
+/** Shows a message for some seconds. action: `{text, run}`, a button beside it; then the message stays longer. */
 export function say(text, action = null) {
   const place = document.getElementById("said");
   fill(place, text, action ? el("button", { type: "button", onclick: () => { place.hidden = true; action.run(); } }, action.text) : null);
@@ -89,7 +89,7 @@ export function say(text, action = null) {
   saying = setTimeout(() => { place.hidden = true; }, action ? 15000 : 5000);
 }
 
-/** What an empty list says: what is so, and what to do next. */
+/** The content of an empty list: why it is empty, and what to do next. */
 export function empty(what, ...next) {
   return el("div", { class: "empty" }, el("strong", {}, what), ...next);
 }

@@ -1,14 +1,14 @@
-// The lanes of the history, drawn for the rows that can be seen.
+// Draws the lanes of the history for the visible rows.
 
 const COLOURS = 7;
 const DRAWN = 20;
 
-/** How wide a lane is, so that all of them fit. */
+/** The width of a lane, chosen so that all of them fit. */
 export function pitch(lanes) {
   return Math.max(7, Math.min(16, 168 / (Math.min(lanes, DRAWN) + 1)));
 }
 
-/** How wide the drawing is. */
+/** The width of the drawing. */
 export function width(lanes) {
   return Math.ceil(pitch(lanes) * (Math.min(lanes, DRAWN + 1) + 0.5) + 12);
 }
@@ -45,7 +45,7 @@ export class Graph {
     return lane >= DRAWN ? this.muted : this.lanes[lane % COLOURS];
   }
 
-  /** Draws rows: `rowAt(number)` gives one, or nothing while it is on its way. */
+  /** Draws rows: `rowAt(number)` returns one, or nothing while it is loading. */
   draw(rowAt, first, last, top, high, lanes) {
     const context = this.context;
     const step = pitch(lanes);
@@ -77,7 +77,7 @@ export class Graph {
     }
   }
 
-  /** The path that gathers lines of one colour: drawing all at once is what makes scrolling light. */
+  /** The path that collects all lines of one colour: drawing them at once keeps scrolling fast. */
   path(lane) {
     const colour = this.colour(lane);
     if (!this.paths.has(colour)) this.paths.set(colour, new Path2D());

@@ -1,4 +1,4 @@
-// The history, drawn as it scrolls: only the rows that can be seen are in the page, whatever the number of versions.
+// The history, drawn as it scrolls: the page contains only the visible rows, whatever the number of versions.
 
 import { get } from "./api.js";
 import { el, named, spoken } from "./dom.js";
@@ -9,13 +9,13 @@ const HIGH = 40;
 const PAGE = 100;
 const KEPT = 40;
 
-/** What a version is called: what it did, as far as it says. */
+/** The title of a version: what it did, as far as its metadata describe it. */
 export function titleOf(version) {
   if (version.what) return version.what.split("\n", 1)[0];
   if (version.isEmptyRoot) return "Empty root";
   if (version.predecessors.length > 1) return titleOfMerge(...(version.sides ?? []));
   if (!version.predecessors.length) return "First version";
-  // A space at an end would not be seen.
+  // A space at an end would be invisible.
   const ids = (version.ids ?? []).map((id) => (id === id.trim() && id ? id : JSON.stringify(id)));
   return ids.length ? `Change ${ids.slice(0, 2).join(", ")}${ids.length > 2 ? " and more" : ""}` : "Saved without a change";
 }
@@ -26,7 +26,7 @@ function titleOfMerge(first, second) {
 }
 
 export class History {
-  /** onChoose(row): somebody chose a version, by the mouse or the keyboard. */
+  /** onChoose(row): is called when the user chooses a version, by mouse or keyboard. */
   constructor(scroller, onChoose) {
     this.scroller = scroller;
     this.sizer = scroller.querySelector(".sizer");
@@ -41,7 +41,7 @@ export class History {
     this.generation = 0;
     this.renewals = this.renewed = 0;
     this.chosen = null;
-    /** So many of the newest rows are not shown: a replay shows them later. */
+    /** The number of newest rows that are not shown: a replay shows them later. */
     this.hidden = 0;
     scroller.addEventListener("scroll", () => this.soon(), { passive: true });
     new ResizeObserver(() => this.soon()).observe(scroller);
@@ -55,7 +55,7 @@ export class History {
     return this.pages.get(Math.floor(place / PAGE))?.[place % PAGE];
   }
 
-  /** The chosen row, where it is loaded. */
+  /** The chosen row, if it is loaded. */
   get row() {
     if (!this.chosen) return null;
     for (const page of this.pages.values()) for (const row of page) if (row.id === this.chosen) return row;
@@ -71,7 +71,7 @@ export class History {
     });
   }
 
-  /** The store has changed: all rows are asked for anew, and what was at the top stays there. */
+  /** Called when the store has changed: requests all rows again, and keeps the row at the top in its place. */
   async renew() {
     const number = ++this.renewals;
     const place = Math.floor(this.scroller.scrollTop / HIGH);
@@ -83,7 +83,7 @@ export class History {
     const at = found?.row ?? 0;
     const page = Math.floor(at / PAGE);
     const answer = page ? await get("history", { first: page * PAGE, count: PAGE }) : first;
-    // The rows that newer news asked for are shown already.
+    // A later call has shown its rows already.
     if (number < this.renewed) return;
     this.renewed = number;
     this.pages = new Map([[0, first.rows]]);
@@ -100,14 +100,14 @@ export class History {
     if (answer.total !== this.total) {
       this.total = answer.total;
       this.sizer.style.height = this.total * HIGH + "px";
-      // A list box without options is none to screen readers.
+      // For screen readers, a list box without options is not a list box.
       this.scroller.setAttribute("role", this.total ? "listbox" : "group");
       document.getElementById("count").textContent = counted(this.total, "version");
     }
     this.scroller.style.setProperty("--graph", width(this.lanes) + "px");
   }
 
-  /** Done when the page is there, whoever asked for it first, or when it cannot be had. */
+  /** Loads a page, unless another call is loading it. Resolves when the page is loaded, or loading it failed. */
   load(page) {
     if (this.pages.has(page)) return undefined;
     if (!this.loading.has(page)) {
@@ -124,7 +124,7 @@ export class History {
     try {
       for (;;) {
         const answer = await get("history", { first: page * PAGE, count: PAGE });
-        // Rows of before the last news are at other places now.
+        // After the last news the rows have other numbers.
         if (answer.generation < this.generation) {
           await new Promise((later) => setTimeout(later, 50));
           continue;
@@ -136,7 +136,7 @@ export class History {
           this.forget(page);
           return;
         }
-        // The server is still reading the history: how far it is, and again.
+        // The server is still reading the history: show its progress, and request the rows again.
         count.textContent = `Reading: ${number(answer.known)} of ${number(answer.total)} versions`;
         await new Promise((later) => setTimeout(later, 50));
       }
@@ -145,7 +145,7 @@ export class History {
     }
   }
 
-  /** Pages far from where one looks are let go, so that memory stays bounded. */
+  /** Drops pages far from the visible one, so that memory stays bounded. */
   forget(around) {
     while (this.pages.size > KEPT) {
       let farthest = around;
@@ -221,7 +221,7 @@ export class History {
     parts.short.textContent = row.id.slice(0, 8);
   }
 
-  /** Shows all rows but so many of the newest, with the first of them in sight. Returns that one. */
+  /** Shows all rows except the `count` newest ones, and scrolls to the first of them. Returns that row. */
   async hide(count) {
     if (!this.rowAt(count)) await this.load(Math.floor(count / PAGE));
     this.hidden = count;
@@ -230,7 +230,7 @@ export class History {
     return this.rowAt(count);
   }
 
-  /** Marks a version, and brings it into sight. */
+  /** Marks a version, and scrolls to it. */
   async choose(id, bring = true) {
     this.chosen = id;
     this.soon();
@@ -244,9 +244,9 @@ export class History {
     this.soon();
   }
 
-  /** The row so many places further down than the chosen one. */
+  /** Returns the row that is `by` rows below the chosen one. */
   async beside(by) {
-    // Where the chosen row is not loaded, one goes on from what is seen; to the very ends from anywhere.
+    // If the chosen row is not loaded, start from the visible rows. A step to either end works from anywhere.
     const from = this.row?.row ?? (Math.abs(by) < this.total ? Math.floor(this.scroller.scrollTop / HIGH) - by : 0);
     const place = Math.min(this.total - 1, Math.max(0, from + by));
     if (!this.rowAt(place)) await this.load(Math.floor(place / PAGE));
@@ -254,7 +254,7 @@ export class History {
   }
 }
 
-/** What a row says, made once. Names are cut: a line shows no more, and others may have made them long. */
+/** The texts of a row, made once. Names are cut: a row has one line, and authors may have made them long. */
 function prepared(row) {
   const title = spoken(titleOf(row).slice(0, 300));
   const who = spoken(row.who.slice(0, 100));
@@ -265,7 +265,7 @@ function prepared(row) {
     label: `${title}, ${who}, ${date}${row.head ? ", head" : ""}${note ? ". " + note : ""}` };
 }
 
-/** What a version is: where one is, a head, on a branch. */
+/** The marks of a version: current, edited here, head, branch. */
 export function chipsOf(row) {
   return [
     row.current && el("span", { class: "chip here", title: "The version that the application is at" }, "current"),

@@ -1,4 +1,4 @@
-// The inspector: brings the history, what is looked at, and news together.
+// The inspector: connects the history, the view and the news.
 
 import { change, get } from "./api.js";
 import { showCompare } from "./compare.js";
@@ -38,34 +38,35 @@ const app = {
   replay,
   takeBack: (what) => (summary?.write ? takeBack(what) : undefined),
   get write() { return Boolean(summary?.write); },
-  /** Whether an answer is still wanted, which is shown then: not if one that was asked for later is shown already. */
+  /** Returns whether an answer is still wanted, and records that it is shown. It is not if the answer to a later request is shown already.
+  */
   isAt: (route) => {
     const isWanted = route.address === address && route.number >= shown;
     if (isWanted) shown = route.number;
     return isWanted;
   },
-  /** The version that changes made here go on from. */
+  /** The version on which changes are saved here. */
   head: () => summary?.work,
   chosen: () => history.chosen,
   predecessor: () => history.row?.predecessors[0],
-  /** Whether the chosen version is a merge; undefined while it is not loaded. */
+  /** Whether the chosen version is a merge; undefined until it is loaded. */
   isMerge: () => history.row && history.row.predecessors.length > 1,
   canForesee: (found) => found.a.id !== found.b.id,
-  // One step after the other, each from where the last one led: keys come faster than rows.
+  // Steps run one after the other, each from the result of the last one: keys come faster than rows load.
   walk: (by) => walking = walking.then(async () => {
     replay.end();
     const row = await history.beside(by);
     if (!row) return;
     history.choose(row.id);
-    // Walking through versions replaces the address: back leads to where the walk began.
+    // Walking through versions replaces the address, so that "back" leads to where the walk began.
     const isWalk = here().view === "version";
     go(at("version", [row.id]), isWalk);
   }),
 };
 
-/** Shows what the address says. */
+/** Shows the view that the address names. */
 async function show() {
-  // News may ask for what an address shows while it is being asked for.
+  // News may request an address again while a request for it is under way.
   const route = { ...here(), address: location.hash, number: ++asked };
   address = route.address;
   const part = ["heads", "conflicts", "exchanges"].includes(route.view) ? route.view : "history";
@@ -79,9 +80,9 @@ async function show() {
   if (chosen !== history.chosen) point(chosen);
   const shows = VIEWS[route.view];
   if (!shows) {
-    // The history alone: the version that "@" stands for is beside it in a wide window.
+    // The history alone: a wide window shows the version "@" beside it.
     if (summary?.work) {
-      // At first it is brought into sight; later, one may have scrolled elsewhere.
+      // At first, scroll to it. Later the user may have scrolled elsewhere.
       history.choose(summary.work, view.dataset.view === undefined);
       view.dataset.view ??= "history";
       await showVersion(view, { ...route, parts: [summary.work] }, app).catch(failed);
@@ -98,7 +99,7 @@ async function show() {
   view.dataset.view = route.view;
 }
 
-/** Marks the version of a name in the history. */
+/** Marks in the history the version with a name. */
 async function point(name) {
   if (!name) return history.choose(null);
   const before = address;
@@ -112,7 +113,7 @@ function failed(problem) {
   fill(view, el("p", { class: "problem", role: "alert" }, problem.message));
 }
 
-/** What the store is now: the frame of the page. */
+/** Shows the state of the store in the frame of the page. Returns whether the view has to change. */
 function frame(now) {
   const before = summary;
   summary = now;
@@ -145,12 +146,12 @@ async function takeBack(what) {
 
 function follow() {
   hear("/api/news", async (now) => {
-    // What was made here says so itself.
+    // Changes that were made here show their own messages.
     const came = summary ? now.versions - summary.versions - (now.madeHere - summary.madeHere) : 0;
     if (!frame(now)) return;
     await history.renew();
     if (came > 0) say(`${counted(came, "new version")} from others.`);
-    // What the address says stays as it is: versions never change. Only what stands for "now" is asked for again.
+    // A view of fixed versions stays, because versions never change. Only views of the current state are loaded again.
     if (["history", "heads", "conflicts", "exchanges"].includes(here().view)) show();
   }, () => {
     live.classList.remove("waiting");
@@ -164,7 +165,7 @@ document.getElementById("search-form").addEventListener("submit", (event) => {
   const wanted = document.getElementById("search").value.trim();
   if (wanted) go(at("search", [], { q: wanted }));
 });
-// Of many steps at once the last is shown. An event that the page made itself asks for the same again.
+// Of several quick steps only the last one is shown. An event that the page itself made loads the same address again.
 addEventListener("hashchange", (event) => { if (!event.isTrusted || location.hash !== address) show(); });
 listen(app);
 try {

@@ -1,4 +1,4 @@
-// A merge explained: its bases and sides, each decision with why, and choosing otherwise.
+// A merge explained: its bases and sides, each decision with its reason, and buttons to choose otherwise.
 
 import { change, data, get } from "./api.js";
 import { pathOf } from "./differences.js";
@@ -11,7 +11,7 @@ import { visible } from "./viewer.js";
 
 const LARGEST_PICTURE = 4 * 1024 * 1024;
 
-/** What the two sides are called in all that is said of a merge: by their devices, where both are known and differ. */
+/** The names of the two sides in all texts about a merge: their devices, if both are known and differ. */
 function namesOf(found) {
   const first = found.first.who, second = found.second.who;
   if (first && second && first !== second) return { first, second };
@@ -20,7 +20,7 @@ function namesOf(found) {
   return names.first === names.second ? { first: names.first + " (first)", second: names.second + " (second)" } : names;
 }
 
-/** Why a merge had to decide, for the corner of a decision. The sentence below it says more. */
+/** Why a merge had to decide, in a few words for the corner of a decision. The sentence below it has more detail. */
 const REASONS = {
   pick: "both changed it", "delete-edit": "removed and changed", type: "different types", "not-json": "no JSON",
   overlap: "both rewrote the same words", "move-move": "both moved it", contested: "decided before", bound: "out of bounds",
@@ -36,7 +36,7 @@ function side(name, kind, version) {
       : el("div", { class: "muted" }, "none: they begin apart"));
 }
 
-/** A text of several lines as such, and not as JSON writes it. */
+/** A text of several lines, unescaped, instead of as a JSON string. */
 function plain(text) {
   if (!/^"[^]*\\n[^]*"$/.test(text)) return text;
   try {
@@ -88,7 +88,7 @@ function conflictOf(record, found, names, app) {
   return card;
 }
 
-/** Says what goes wrong. */
+/** Shows a message if the promise fails. */
 function tell(deed) {
   return deed.catch((problem) => say(problem.message));
 }
@@ -119,7 +119,7 @@ export async function showMerge(view, route, app) {
     ...found.conflicts.map((record) => conflictOf(record, found, names, app)),
     found.conflicts.length ? null : empty("Nothing had to be decided.", "Both sides changed different things, and all of it was kept."),
     found.count > found.conflicts.length ? el("p", { class: "muted" }, `Only the first ${found.conflicts.length} are shown.`) : null);
-  // Of a long text the first word that a side wrote is in sight.
+  // In a long text, scroll to the first word that a side wrote.
   for (const text of view.querySelectorAll(".written pre")) {
     const first = text.querySelector("ins");
     if (!first) continue;
@@ -128,7 +128,7 @@ export async function showMerge(view, route, app) {
   }
 }
 
-/** A button that leads to the decisions, if something is shown above them. */
+/** A button that scrolls to the decisions, if something is shown above them. */
 function toDecisions(found) {
   if (!found.conflicts.length || !found.written?.length) return null;
   const show = () => {
@@ -140,7 +140,7 @@ function toDecisions(found) {
   return el("p", {}, el("button", { onclick: show }, told));
 }
 
-/** The head of a merge that nobody made yet, and a button that makes it. */
+/** The head of a merge that is not made yet, and a button that makes it. */
 function previewOf(found, app) {
   const make = () => tell(change("merge", { a: found.first.id, b: found.second.id }).then((done) => {
     say(done.message);
@@ -151,7 +151,7 @@ function previewOf(found, app) {
       app.write ? el("button", { class: "primary", onclick: make }, "Make this merge") : null)];
 }
 
-/** The texts of a merge with who wrote which word. */
+/** The texts of a merge, with the author of each word. */
 function writtenOf(found, names) {
   if (!found.written?.length) return null;
   const classes = ["", "first", "second", "both", "made"];
@@ -164,7 +164,7 @@ function writtenOf(found, names) {
       one.pieces.map(([of, text]) => (of ? el("ins", { class: classes[of], title: said[of] }, visible(text)) : visible(text))))]));
 }
 
-/** A side that is a picture, as such. */
+/** A side that is a picture, shown as one. */
 function pictureOf(id, part) {
   const image = el("img", { alt: "The picture on this side" });
   data(id, part.at, 0, Math.min(part.size, LARGEST_PICTURE)).then((bytes) => {
@@ -175,7 +175,7 @@ function pictureOf(id, part) {
   return el("div", { class: "thumb" }, image, el("div", { class: "small muted" }, bytes(part.size)));
 }
 
-/** What the conflicts of a merge are about: `contact/ann › phone`, some of them. */
+/** The places of some conflicts of a merge: `contact/ann › phone`. */
 function ofWhat(merge) {
   const told = merge.of.flatMap((one, place) => [place ? ", " : "", el("code", {}, ...named(one.id)),
     one.path.length ? " › " + pathOf(one.path) : ""]);

@@ -1,4 +1,4 @@
-// Heads, exchanges and problems, and what a search found.
+// Heads, exchanges, problems, and the results of a search.
 
 import { change, get } from "./api.js";
 import { el, empty, fill, named, say } from "./dom.js";

@@ -1,10 +1,10 @@
-// The history played from the first version on: its lanes grow, and each merge shows who wrote what.
+// Plays the history from the first version on: lanes grow, and each merge shows the author of each word.
 
-/** Milliseconds for which a version is shown, and a merge. */
+/** Milliseconds for which a version is shown, and for which a merge is shown. */
 const PACE = 700, LONG = 3000;
 
 export class Replay {
-  /** show(row): shows a version. work(): the id of the version from which a replay begins anew. */
+  /** show(row): shows a version. work(): returns the id of the version from which the next replay begins at the first version. */
   constructor(history, button, show, work) {
     Object.assign(this, { history, button, show, work, timer: 0, steps: 0, isPaused: false });
     button.addEventListener("click", () => this.play());

@@ -1,18 +1,18 @@
-// Each thing that can be looked at has an address, behind the #: so back works, and an address can be kept.
+// Each view has an address after the #, so that "back" works and addresses can be saved.
 
-/** What the address says: `{view, parts, query}`. */
+/** Returns the parts of the address: `{view, parts, query}`. */
 export function here() {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?", 2);
   let parts = [];
   try {
     parts = path.split("/").filter((part) => part !== "").map(decodeURIComponent);
   } catch {
-    // Not an address of ours.
+    // Not an address of this page.
   }
   return { view: parts[0] || "history", parts: parts.slice(1), query: new URLSearchParams(query || "") };
 }
 
-/** The address of something: `at("values", [version], {id})`. */
+/** Returns the address of a view: `at("values", [version], {id})`. */
 export function at(view, parts = [], query = {}) {
   const given = new URLSearchParams();
   for (const [key, value] of Object.entries(query)) if (value !== undefined && value !== null && value !== "") given.set(key, value);
@@ -20,7 +20,7 @@ export function at(view, parts = [], query = {}) {
   return "#/" + [view, ...parts].map(encodeURIComponent).join("/") + (text ? "?" + text : "");
 }
 
-/** Goes there; back comes back here unless `instead`. */
+/** Goes to an address. "Back" returns from it, unless `instead` is set. */
 export function go(address, instead = false) {
   if (instead) location.replace(address);
   else location.hash = address;

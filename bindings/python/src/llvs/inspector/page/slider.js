@@ -1,4 +1,4 @@
-// The versions of one value along time: step by step, or played.
+// The versions of one value over time, step by step or played.
 
 import { get } from "./api.js";
 import { KINDS } from "./changes.js";
@@ -12,7 +12,7 @@ import { showValue } from "./viewer.js";
 const PACE = 1200;
 
 export class Slider {
-  /** steps: the versions in which the value changed, the oldest first. onMove(version): another one is shown. */
+  /** steps: the versions that changed the value, the oldest first. onMove(version): called when another one is shown. */
   constructor(id, steps, cut, content, version, onMove) {
     Object.assign(this, { id, steps, cut, content, version, onMove, place: -1, asked: 0 });
     this.range = el("input", {
@@ -42,12 +42,12 @@ export class Slider {
   move(place) {
     if (place === this.place || !this.steps[place]) return;
     const version = place === this.steps.length - 1 ? this.version.id : this.steps[place].id;
-    // At once, since the address is told of later: a key that is pressed before goes on from here.
+    // Shown before the address changes, because the next key press may come earlier and must start from here.
     this.show(version);
     this.onMove(version);
   }
 
-  /** Shows the value as it was at a version; the last, when none is named. */
+  /** Shows the value as it was at a version; at the last one if none is named. */
   async show(version, again = false) {
     let place = version ? this.steps.findIndex((step) => step.id === version) : this.steps.length - 1;
     if (place < 0 && version) place = this.steps.length - 1;
@@ -80,12 +80,12 @@ export class Slider {
     fill(this.content, differs ? el("div", { class: "changed-now" }, el("h3", {}, "What changed in this step"), differs) : null, shown);
   }
 
-  /** Lets something else be shown: what was asked for before is not shown any more. Returns what `asked` is until the next step. */
+  /** Discards answers that are still under way, because something else is to be shown. Returns the new value of `asked`. */
   leave() {
     return ++this.asked;
   }
 
-  /** Goes on by itself, from the beginning when it is at the end. */
+  /** Plays the steps: from the first one if the last one is shown. */
   play() {
     if (this.timer) return this.stop();
     this.button.textContent = "Pause";

@@ -1,4 +1,4 @@
-// Times and numbers as people read them, in the viewer's zone and language.
+// Times and numbers for people, in the time zone and language of the browser.
 
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "short" });
 const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
@@ -10,7 +10,7 @@ const whole = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle:
 const numbers = new Intl.NumberFormat();
 const UNITS = [["second", 60], ["minute", 60], ["hour", 24], ["day", 7]];
 
-/** "3 hr. ago", or a date for what is longer ago. Seconds since 1970. */
+/** "3 hr. ago", or a date for times that are longer ago. Seconds since 1970. */
 export function when(seconds) {
   const date = new Date(seconds * 1000);
   if (Number.isNaN(date.getTime())) return "no date";
@@ -24,7 +24,7 @@ export function when(seconds) {
   return (date.getFullYear() === new Date().getFullYear() ? day : dayOfYear).format(date);
 }
 
-/** "14:05" for today, "2 Nov, 14:05" for this year, and a short date with the time for other years. Seconds since 1970. */
+/** "14:05" for today, "2 Nov, 14:05" for this year, a short date with the time for other years. Seconds since 1970. */
 export function stamp(seconds) {
   const date = new Date(seconds * 1000), today = new Date();
   if (Number.isNaN(date.getTime())) return "no date";
@@ -32,13 +32,13 @@ export function stamp(seconds) {
   return (date.getFullYear() === today.getFullYear() ? dayAndTime : dateAndTime).format(date);
 }
 
-/** The exact time, for a title. */
+/** The exact time, for a tooltip. */
 export function exactly(seconds) {
   const date = new Date(seconds * 1000);
   return Number.isNaN(date.getTime()) ? `${seconds} seconds since 1970, which no calendar holds` : whole.format(date);
 }
 
-/** A number with its thousands apart. */
+/** A number with separators between thousands. */
 export function number(count) {
   return numbers.format(count);
 }
@@ -57,7 +57,7 @@ export function bytes(count) {
   return "";
 }
 
-/** What is wrong with the clock that a version's time is from, as a sentence; nothing where it agrees with its ancestors and with ours. */
+/** A sentence about a wrong clock behind a version's time; "" if the time agrees with its ancestors and with the clock here. */
 export function clockNote(version) {
   if (version.clock > 0) {
     return `This device's clock was wrong: the version says it was made ${span(version.clock)} before its own predecessor.`;
@@ -70,7 +70,7 @@ export function clockNote(version) {
   return "";
 }
 
-/** How long, roughly: "2 h", "5 min". */
+/** A duration, rounded: "2 h", "5 min". */
 export function span(seconds) {
   if (seconds < 90) return `${Math.round(seconds)} s`;
   if (seconds < 5400) return `${Math.round(seconds / 60)} min`;

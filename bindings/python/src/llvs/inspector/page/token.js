@@ -1,5 +1,5 @@
-// The token of a run. An address lets one window in, once; the token stays in the window (sessionStorage) and goes in a header.
-// There is no cookie: a browser sends cookies of 127.0.0.1 to every port.
+// The token of a run. An address admits one window, once; the token stays in the window (sessionStorage) and is sent in a header.
+// There is no cookie, because a browser sends cookies of 127.0.0.1 to every port.
 
 const KEPT = "llvs-token";
 /** Milliseconds that other windows have to answer. */
@@ -14,10 +14,10 @@ function keep(found) {
   else sessionStorage.removeItem(KEPT);
 }
 
-// Windows of one origin, which is this port, share the token: a link may be opened in another tab.
+// Windows of one origin, that is of this port, share the token, so that links can be opened in another tab.
 windows.addEventListener("message", ({ data }) => {
   if (data?.wanted && token) windows.postMessage({ token });
-  // One that entered says so itself: those whose token is of an earlier run go on with it.
+  // A window that has just entered sends its token. Windows whose token is of an earlier run use it.
   else if (data?.token && !token) keep(data.token);
 });
 
@@ -35,7 +35,7 @@ function ask() {
   });
 }
 
-/** Enters with the key of the address, which then has none; else with the token of this window, or of another one. */
+/** Enters with the key in the address, and removes it from there. Without a key, uses the token of this window or of another one. */
 export async function enter() {
   const key = /^#key=([\w-]+)$/.exec(location.hash)?.[1];
   if (key) {
@@ -51,16 +51,16 @@ export async function enter() {
   if (!token) keep(await ask());
 }
 
-/** `fetch` with the token. A window whose token is of an earlier run forgets it. */
+/** `fetch` with the token. If the server refuses the token, because it is of an earlier run, the window forgets it. */
 export async function fetchWithToken(address, given = {}) {
   const answer = await fetch(address, { ...given, headers: { ...given.headers, ...(token ? { "x-llvs-token": token } : {}) } });
   if (answer.status === 401) keep(null);
   return answer;
 }
 
-/** Calls `heard` with the data of each event of a stream, and `lost` whenever the stream ends, after which it is asked for again.
+/** Calls `heard` with the data of each event of a stream, and `lost` whenever the stream ends; then requests it again.
 
-lost(isOtherRun): whether the program was started anew. Then another window has to enter first: this one goes on with its token. */
+lost(isOtherRun): whether the program was restarted. Then another window has to enter first, and this one uses its token. */
 export async function hear(address, heard, lost) {
   for (;;) {
     const answer = await fetchWithToken(address).catch(() => null);

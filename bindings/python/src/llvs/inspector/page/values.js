@@ -1,4 +1,4 @@
-// The values at a version as a tree, and the one that is looked at.
+// The values at a version as a tree, and the value that is shown.
 
 import { change, get } from "./api.js";
 import { moreButton } from "./changes.js";
@@ -11,7 +11,7 @@ import { showValue } from "./viewer.js";
 
 let scene = null;
 
-/** Shows the values at a version. Where it is the version that is shown already, the tree stays as it is. */
+/** Shows the values at a version. If that version is shown already, the tree stays. */
 export async function showValues(view, route, app) {
   const name = route.parts[0] || "@";
   if (!scene || scene.name !== name || !view.contains(scene.tree)) {
@@ -28,7 +28,7 @@ export async function showValues(view, route, app) {
   else fill(scene.shown, empty("Choose a value.", "Its history can be played with the slider, or with the keys [ and ]."));
 }
 
-/** The slider of the value that is shown, for keys. */
+/** The slider of the value that is shown, for the keyboard. */
 export function sliderShown() {
   return scene?.shown.isConnected ? scene.slider : null;
 }
@@ -77,7 +77,7 @@ function addEntries(made, list, page, prefix, wanted) {
     const group = el("details", {}, el("summary", {}, el("span", { class: "clip" }, ...named(entry.name)),
       el("span", { class: "push muted small number" }, counted(entry.count, "value"))), below);
     group.addEventListener("toggle", async () => {
-      // It may be closed and opened again before the answer comes.
+      // The user may close and open it again before the answer arrives.
       if (!group.open || asked) return;
       asked = true;
       try {
@@ -126,7 +126,7 @@ async function openValue(made, id, step, route) {
 async function edit(made, id, content) {
   const number = made.slider.leave();
   const value = await get("value", { at: made.version.id, id }).catch(() => ({ kind: "text", text: "", isWhole: true }));
-  // The slider was moved meanwhile, or another value was chosen.
+  // Meanwhile the slider was moved, or another value was chosen.
   if (number !== made.slider.asked || made.slider.id !== id) return;
   if (value.text === undefined || !value.isWhole) {
     say("Only texts that are shown as a whole can be edited here.");
@@ -152,7 +152,7 @@ async function edit(made, id, content) {
 }
 
 async function save(made, what, given, onProblem = (problem) => say(problem.message)) {
-  // A second click while the first is on its way would save twice.
+  // Ignores a second click, which would save twice.
   if (made.isSaving) return;
   made.isSaving = true;
   try {

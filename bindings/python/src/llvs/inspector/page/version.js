@@ -1,4 +1,4 @@
-// One version: who made it, when, from what, and what it changed.
+// One version: its author, time, predecessors, and changes.
 
 import { change, get } from "./api.js";
 import { KINDS, changeOf, moreButton } from "./changes.js";
@@ -7,10 +7,10 @@ import { chipsOf, titleOf } from "./history.js";
 import { at, go } from "./routes.js";
 import { bytes, clockNote, counted, exactly, when } from "./time.js";
 
-/** So many changes are opened at once, once somebody looked at a version for so many milliseconds and did not walk on. */
+/** How many changes are opened at once, and after how many milliseconds without a step to another version. */
 const OPENED = 3, LOOKED = 200;
 
-/** What the metadata are called that the library gives, and what they are. */
+/** Names and descriptions of the metadata that the library writes. */
 const KNOWN = {
   __llvs_device: ["Device", "The device that saved this version"],
   __llvs_description: ["Description", "What the application says of this version"],
@@ -25,7 +25,7 @@ const KNOWN = {
   __llvs_salvaged: ["Salvaged", "This version was restored from a damaged store"],
 };
 
-/** The head of everything that is about one version: what it is called, and ways to look at it. */
+/** The head of every view of one version: its title, and links to its views. */
 export function headOf(version, tab) {
   const isMerge = version.predecessors.length > 1;
   const tabs = [["version", "Changes", at("version", [version.id])], ["values", "Values", at("values", [version.id])]];
@@ -86,7 +86,7 @@ export async function showVersion(view, route, app) {
   if (rows.length <= OPENED) setTimeout(() => { if (app.isAt(route)) rows.forEach((row) => { row.open = true; }); }, LOOKED);
 }
 
-/** Where changes go on from, if that is not where the application is; and a way to have them go on from another head. */
+/** Where changes are saved, if that is not the application's current version; and a button to save them on another head. */
 function placeOf(version, app) {
   if (version.work && !version.current) {
     return [el("p", { class: "muted" }, "What you change here goes on from this version. The application is at another one, and gets your ",
@@ -100,7 +100,7 @@ function placeOf(version, app) {
 async function workOn(version) {
   try {
     say((await change("work", { at: version.id })).message);
-    // The page asks again.
+    // Makes the page load the view again.
     dispatchEvent(new HashChangeEvent("hashchange"));
   } catch (problem) {
     say(problem.message);
@@ -126,7 +126,7 @@ function addChanges(list, version, page) {
   list.append(more);
 }
 
-/** Text of several lines, with what cannot be seen made visible. */
+/** Text of several lines, with invisible characters made visible. */
 export function spokenLines(text) {
   return text.split("\n").map(spoken).join("\n");
 }

@@ -1,4 +1,4 @@
-// A value as what it is: JSON, text, a picture, or bytes. Nothing of it is ever read as HTML.
+// Shows a value by its kind: JSON, text, a picture, or bytes. No part of it is read as HTML.
 
 import { data } from "./api.js";
 import { el, fill } from "./dom.js";
@@ -9,7 +9,7 @@ const COLOURED = 200_000;
 const LARGEST_PICTURE = 32 * 1024 * 1024;
 const LINES = 16;
 
-/** Shows a value, as the server described it. */
+/** Shows a value that the server described. */
 export function showValue(place, value) {
   const told = el("p", { class: "muted small" },
     `${{ json: "JSON", text: "Text", image: "Picture", binary: "Bytes" }[value.kind]}, ${bytes(value.size)} · stored by `,
@@ -23,10 +23,10 @@ export function showValue(place, value) {
   else fill(body, hex(value));
 }
 
-/** JSON, indented, with every number and string as it is written. */
+/** JSON, indented, with the spelling of every number and string preserved. */
 export function json(source) {
   const place = el("pre", { class: "value", tabindex: 0, "aria-label": "The value" });
-  // Very long ones have no colours: each would be an element of the page.
+  // Very long documents have no colours, because each coloured piece would be an element of the page.
   const isLong = source.length > COLOURED, text = [];
   const append = (...parts) => (isLong ? text.push(...parts) : place.append(...parts));
   const tokens = source.match(TOKEN) || [];
@@ -53,7 +53,7 @@ export function json(source) {
   return place;
 }
 
-/** Text with control characters and marks of direction made visible. */
+/** Text with control characters and direction marks made visible. */
 export function visible(source) {
   return source.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (character) => (
     character === "\r" ? "\u240d" : character < " " ? String.fromCharCode(0x2400 + character.charCodeAt(0)) : "\ufffd"));
@@ -89,7 +89,7 @@ async function picture(place, value) {
   fill(place, el("div", { class: "picture" }, image, told));
 }
 
-/** Bytes, a page at a time. */
+/** Bytes, in pages. */
 function hex(value) {
   const place = el("pre", { class: "value hex", tabindex: 0, "aria-label": "The bytes of the value" });
   const told = el("span", { class: "muted small number", role: "status" });
@@ -99,7 +99,7 @@ function hex(value) {
     offset = Math.max(0, Math.min(to, Math.floor((value.size - 1) / size) * size));
     const from = offset, bytes = new Uint8Array(await data(value.id, value.at, offset, size));
     if (from !== offset) return;
-    // In a narrow place there are fewer bytes in a line, so that their text is seen beside them.
+    // A narrow view shows fewer bytes in a line, so that their text fits beside them.
     fill(place, ...lines(bytes, offset, place.clientWidth < 360 ? 4 : place.clientWidth < 640 ? 8 : 16));
     told.textContent = `${number(offset)} to ${number(offset + bytes.length)} of ${number(value.size)}`;
     before.disabled = offset === 0;
