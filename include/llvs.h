@@ -7,13 +7,9 @@
  *     llvs_coordinator *notes;
  *     llvs_buffer text;
  *     llvs_error *error;
- *     llvs_change change = LLVS_CHANGE_INIT;
- *     change.kind = LLVS_CHANGE_UPDATE;
- *     change.id = llvs_str("note/1");
- *     change.data = llvs_str("hello");
  *     // A coordinator continues where it was: a program that runs again saves on top of its last version.
  *     if (llvs_coordinator_open(llvs_str("notes.llvs"), NULL, &notes, &error) != LLVS_OK ||
- *         llvs_coordinator_save(notes, &change, 1, sizeof change, NULL, NULL, NULL, NULL, &error) != LLVS_OK ||
+ *         llvs_coordinator_put(notes, llvs_str("note/1"), llvs_str("hello"), NULL, &error) != LLVS_OK ||
  *         llvs_coordinator_value(notes, llvs_str("note/1"), &text, NULL, &error) != LLVS_OK) {
  *         fprintf(stderr, "%s\n", llvs_error_message(error));
  *         llvs_error_free(error);

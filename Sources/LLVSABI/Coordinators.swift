@@ -108,6 +108,29 @@ extension Metadata {
     }
 }
 
+@_cdecl("llvs_coordinator_put") @implementation
+public func llvs_coordinator_put(
+    _ coordinator: OpaquePointer!, _ id: llvs_bytes, _ data: llvs_bytes, _ version: UnsafeMutablePointer<llvs_version_id>!,
+    _ error: ErrorOut!
+) -> llvs_status {
+    let change = llvs_change(
+        kind: LLVS_CHANGE_UPDATE.rawValue, reserved: 0, id: id, data: data, stored_version: llvs_bytes(data: nil, size: 0))
+    return withUnsafePointer(to: change) {
+        llvs_coordinator_save(coordinator, $0, 1, MemoryLayout<llvs_change>.stride, nil, version, nil, nil, error)
+    }
+}
+
+@_cdecl("llvs_coordinator_remove") @implementation
+public func llvs_coordinator_remove(
+    _ coordinator: OpaquePointer!, _ id: llvs_bytes, _ version: UnsafeMutablePointer<llvs_version_id>!, _ error: ErrorOut!
+) -> llvs_status {
+    let nothing = llvs_bytes(data: nil, size: 0)
+    let change = llvs_change(kind: LLVS_CHANGE_REMOVE.rawValue, reserved: 0, id: id, data: nothing, stored_version: nothing)
+    return withUnsafePointer(to: change) {
+        llvs_coordinator_save(coordinator, $0, 1, MemoryLayout<llvs_change>.stride, nil, version, nil, nil, error)
+    }
+}
+
 @_cdecl("llvs_coordinator_save") @implementation
 public func llvs_coordinator_save(
     _ coordinator: OpaquePointer!, _ changes: UnsafePointer<llvs_change>!, _ change_count: Int, _ change_size: Int,

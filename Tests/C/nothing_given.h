@@ -123,6 +123,8 @@ REFUSES(llvs_coordinator_store(NULL, NULL, NULL));
 REFUSES(llvs_coordinator_current_version(NULL, NULL, NULL));
 REFUSES(llvs_coordinator_missing_version(NULL, NULL, NULL));
 REFUSES(llvs_coordinator_set_current_version(NULL, LLVS_NONE, NULL));
+REFUSES(llvs_coordinator_put(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL));
+REFUSES(llvs_coordinator_remove(NULL, LLVS_NONE, NULL, NULL));
 REFUSES(llvs_coordinator_save(NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL));
 REFUSES(llvs_coordinator_value(NULL, LLVS_NONE, NULL, NULL, NULL));
 REFUSES(llvs_coordinator_register_schema(NULL, LLVS_NONE, NULL, NULL, NULL));

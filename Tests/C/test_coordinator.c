@@ -28,6 +28,36 @@ static llvs_version_id current(llvs_coordinator *c) {
     return id;
 }
 
+static void one_value_is_put_and_removed(void **state) {
+    char *directory = new_directory(), *path = join(directory, "store");
+    llvs_coordinator *c = coordinator(path, NULL, NULL);
+    llvs_version_id one, two, none;
+    llvs_store *store;
+    (void)state;
+    OK(llvs_coordinator_put(c, llvs_str("x"), llvs_str("1"), &one, &error));
+    reads(c, "x", "1");
+    none = current(c);
+    assert_memory_equal(&none, &one, sizeof one);
+    OK(llvs_coordinator_put(c, llvs_str("x"), LLVS_NONE, NULL, &error));
+    reads(c, "x", "");
+    two = current(c);
+    OK(llvs_coordinator_remove(c, llvs_str("x"), &none, &error));
+    reads(c, "x", NULL);
+    assert_true(none.size > 0 && memcmp(&none, &two, sizeof two) != 0);
+    OK(llvs_coordinator_remove(c, llvs_str("x"), &none, &error));
+    assert_int_equal(none.size, 0);
+    FAILS(LLVS_ERROR_INVALID_VALUE_ID, llvs_coordinator_put(c, LLVS_NONE, llvs_str("1"), &none, &error));
+    FAILS(LLVS_ERROR_INVALID_VALUE_ID, llvs_coordinator_remove(c, LLVS_NONE, &none, &error));
+    OK(llvs_coordinator_store(c, &store, &error));
+    value_is(store, &one, "x", "1");
+    value_is(store, &two, "x", "");
+    llvs_store_free(store);
+    OK(llvs_coordinator_close(c, &error));
+    FAILS(LLVS_ERROR_CLOSED, llvs_coordinator_put(c, llvs_str("x"), llvs_str("1"), NULL, &error));
+    llvs_coordinator_free(c);
+    free(path);
+    remove_directory(directory);
+}
 static void the_current_version_follows_saves_and_survives(void **state) {
     char *directory = new_directory(), *path = join(directory, "store");
     llvs_coordinator *c = coordinator(path, NULL, NULL);
@@ -453,6 +483,7 @@ static void bad_options(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_value_is_put_and_removed),
         cmocka_unit_test(the_current_version_follows_saves_and_survives),
         cmocka_unit_test(saves_that_merge),
         cmocka_unit_test(two_devices_share_and_merge),

@@ -112,6 +112,24 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_missing_version(LLVS_BORROWED
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_set_current_version(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes version,
     LLVS_OWNED llvs_error **error);
 /**
+ * Saves one value as a new version on top of the current one, which moves to it. llvs_coordinator_save saves several values at once, and has
+ * options.
+ * @param id       1 to 4096 bytes of UTF-8
+ * @param data     the value, at most 1 GiB
+ * @param version  receives the new version; may be NULL
+ * Errors: LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_TOO_LARGE, LLVS_ERROR_READ_ONLY, storage errors. Any thread. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_put(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes id, llvs_bytes data,
+    LLVS_BORROWED llvs_version_id *version, LLVS_OWNED llvs_error **error);
+/**
+ * Removes one value in a new version on top of the current one, which moves to it. Earlier versions keep the value.
+ * @param id       the value id; if there is no such value, nothing is stored
+ * @param version  receives the new version; size 0 if nothing was stored; may be NULL
+ * Errors: LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_READ_ONLY, storage errors. Any thread. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_remove(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes id,
+    LLVS_BORROWED llvs_version_id *version, LLVS_OWNED llvs_error **error);
+/**
  * Records changes on top of the current version, which moves to the new one. With a branch in the options, it records them on top of the
  * most recent head of that branch (of the current version if the branch has none yet); then the current version moves only if it was that
  * head. Concurrent saves are made one on top of the other. If other heads have the same state as the current version, a save may first make

@@ -184,6 +184,8 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_coordinator_current_version": (STATUS, [borrowed("llvs_coordinator*"), borrowed("llvs_version_id*"), ERROR]),
     "llvs_coordinator_missing_version": (STATUS, [borrowed("llvs_coordinator*"), borrowed("llvs_version_id*"), ERROR]),
     "llvs_coordinator_set_current_version": (STATUS, [borrowed("llvs_coordinator*"), BYTES, ERROR]),
+    "llvs_coordinator_put": (STATUS, [borrowed("llvs_coordinator*"), BYTES, BYTES, borrowed("llvs_version_id*"), ERROR]),
+    "llvs_coordinator_remove": (STATUS, [borrowed("llvs_coordinator*"), BYTES, borrowed("llvs_version_id*"), ERROR]),
     "llvs_coordinator_save": (STATUS, [
         borrowed("llvs_coordinator*"), borrowed("llvs_change*"), SIZE, SIZE, borrowed("llvs_version_options*"),
         borrowed("llvs_version_id*"), owned("llvs_version_list**"), borrowed("llvs_move*"), ERROR,
