@@ -32,6 +32,8 @@ enum KeyFileName: Hashable, Sendable, CustomStringConvertible {
         case .ring(_, let id), .passphrase(let id): id
         }
     }
+    /// 0 for a passphrase.
+    var epoch: UInt32 { if case .ring(let epoch, _) = self { epoch } else { 0 } }
     var description: String {
         switch self {
         case .ring(let epoch, let id):

@@ -82,18 +82,19 @@ extension StoreKeys {
     /// - Parameters:
     ///   - areOwn: whether this device made these keys, and so may delete them.
     ///   - isUsed: returns whether something was written with keys.
+    ///   - notes: the files that were read before; updated.
     /// - Throws: `.keysForked` if the chosen keys were deleted meanwhile, since their maker gave way to another device.
     func agreed(
         in place: KeyDirectory, _ unlocking: Unlocking, _ clock: KeyClock, _ crypto: Crypto, areOwn: Bool = true,
-        isUsed: (StoreKeys) throws -> Bool
+        _ notes: inout KeyFileNotes, isUsed: (StoreKeys) throws -> Bool
     ) throws -> StoreKeys {
         guard try KeyFiles.list(place).rings.count > 1 else { return self }
         // A device that has not seen these keys may be about to write.
         try clock.wait(StoreKeys.secondLook)
-        let seen = try StoreKeys.open(place, stores: [], unlocking, pin: pin, crypto)
+        let seen = try StoreKeys.open(place, stores: [], unlocking, pin: pin, &notes, crypto)
         var all = [seen]
         for epoch in seen.forked where epoch.number == 1 {
-            all.append(try StoreKeys.open(place, stores: [], unlocking, pin: Pin(number: 1, recipient: epoch.recipient), crypto))
+            all.append(try StoreKeys.open(place, stores: [], unlocking, pin: Pin(number: 1, recipient: epoch.recipient), &notes, crypto))
         }
         all.sort { ($0.current.number, $0.current.recipient) < ($1.current.number, $1.current.recipient) }
         guard let first = try all.first(where: isUsed) ?? all.first, first.pin != pin else { return self }
@@ -113,9 +114,10 @@ extension StoreKeys {
         }
         if !new.isEmpty {
             let ring = try KeyRing(store: first.store, epochs: first.own, members: first.members + new, removed: first.removed)
-            _ = try StoreKeys.write(ring, to: place, crypto, from: first)
+            notes.rings = try StoreKeys.write(ring, to: place, crypto, from: first).files
         }
-        for name in try areOwn ? KeyFiles.list(place).rings : [] {
+        // Its own rings are among those that count for it.
+        for name in areOwn ? seen.files : [] {
             guard let bytes = try? KeyFiles.read(name, in: place, limit: KeyRing.fileLimit),
                 let plain = try? AgeReader.decrypt(bytes, .identities(identities), crypto, limit: KeyRing.sizeLimit).plain,
                 let ring = try? KeyRing(plain, crypto), ring.newest?.recipient == current.recipient
@@ -124,7 +126,7 @@ extension StoreKeys {
         }
         // If nothing can be deleted they stay, and are reported.
         for name in needless { try? place.delete(name.description) }
-        return try StoreKeys.open(place, stores: [], unlocking, pin: first.pin, crypto)
+        return try StoreKeys.open(place, stores: [], unlocking, pin: first.pin, &notes, crypto)
     }
 
     /// Adds a member, who can read existing and future data.
@@ -168,7 +170,7 @@ extension StoreKeys {
         let ring = try KeyRing(
             store: min(store, others.map(\.store).min() ?? store), epochs: all + [next(after: all, "joined", clock, crypto)],
             members: members.values.filter { !removed.contains($0.recipient) }, removed: Array(removed))
-        return try StoreKeys.write(ring, to: place, crypto, problems: problems)
+        return try StoreKeys.write(ring, to: place, crypto, problems: problems, beside: files)
     }
 
     /// Sets another passphrase for the same identity, and deletes the files that the old one opens. A copy of such a file can still be
@@ -235,17 +237,19 @@ extension StoreKeys {
 
     /// Writes a ring, and returns its keys.
     private static func write(
-        _ ring: KeyRing, to place: KeyDirectory, _ crypto: Crypto, problems: [ExchangeProblem] = [], from before: StoreKeys? = nil
+        _ ring: KeyRing, to place: KeyDirectory, _ crypto: Crypto, problems: [ExchangeProblem] = [], beside files: [KeyFileName] = [],
+        from before: StoreKeys? = nil
     ) throws -> StoreKeys {
         guard let newest = ring.newest else { throw StoreError(.internal, "A ring of keys has no epoch.") }
         let bytes = try AgeWriter.encrypt(ring.encoded(crypto), for: .recipients(ring.members.map(\.recipient)), crypto)
-        try KeyFiles.create(.ring(epoch: newest.number, id: KeyFileName.id(of: bytes)), bytes, in: place)
+        let name = KeyFileName.ring(epoch: newest.number, id: KeyFileName.id(of: bytes))
+        try KeyFiles.create(name, bytes, in: place)
         let forked = before?.forked ?? []
         return StoreKeys(
             store: ring.store, current: newest,
             epochs: (ring.epochs + (before?.epochs ?? []).filter { !ring.holds($0) })
                 .sorted { ($0.number, $0.recipient) < ($1.number, $1.recipient) },
             members: ring.members, removed: ring.removed, forked: forked, leftOut: [], problems: before?.problems ?? problems,
-            others: before?.others ?? [])
+            others: before?.others ?? [], files: Array(([name] + (before?.files ?? files)).prefix(KeyFileNotes.ringsLimit)))
     }
 }

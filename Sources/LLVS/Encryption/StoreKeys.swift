@@ -17,6 +17,10 @@ struct StoreKeys: Sendable {
     let problems: [ExchangeProblem]
     /// The rings that `join` combines.
     let others: [KeyRing]
+    /// The files of the rings that count, the newest first, and then those of competing ones.
+    let files: [KeyFileName]
+    /// Whether all files of rings were read, in this call or before.
+    var isWhole = true
 
     /// Identifies the keys of an encrypted remote that a device has used, so that it cannot be made to accept others instead. Not secret.
     struct Pin: Hashable, Sendable {
@@ -42,17 +46,18 @@ struct StoreKeys: Sendable {
 
     // MARK: Opening
 
-    /// The most rings that are read, the newest first: a store has one for each change of its members or keys.
-    static let ringsLimit = 256
-
     /// Opens the keys of a place. Never creates any.
+    ///
+    /// Reads the files of rings that counted before, then a bounded number of others (`KeyFileNotes`).
     /// - Parameters:
     ///   - stores: the store ids of the roots; empty if none is known yet.
     ///   - pin: the keys that this device remembers.
+    ///   - notes: the files that were read before; updated, also if the call fails.
     /// - Throws: `.wrongKey` if no credential opens them, `.keyMissing` if there are none, `.damaged` if none can be read,
-    ///   `.identifierMismatch` for those of another store, `.keysForked` if they do not continue from the pin.
+    ///   `.identifierMismatch` for those of another store, `.keysForked` if they do not continue from the pin, `.tooLarge` if they may be
+    ///   among files that a later call reads.
     static func open(
-        _ place: KeyDirectory, stores: [PackID], _ unlocking: Unlocking, pin: Pin? = nil, _ crypto: Crypto
+        _ place: KeyDirectory, stores: [PackID], _ unlocking: Unlocking, pin: Pin?, _ notes: inout KeyFileNotes, _ crypto: Crypto
     ) throws -> StoreKeys {
         let (names, passphrases) = try KeyFiles.list(place)
         guard !names.isEmpty || !passphrases.isEmpty else {
@@ -68,8 +73,21 @@ struct StoreKeys: Sendable {
             throw StoreError(.invalidArgument, "Opening keys in \(place.description) needs a passphrase, a recovery key or an identity.")
         }
         var rings = Rings(place: place, stores: stores, crypto: crypto)
-        for name in names.suffix(ringsLimit) { try rings.read(name, identities) }
-        return try rings.settle(pin)
+        notes.begin(identities)
+        let chosen = notes.chosen(names, isNew: pin == nil)
+        defer { notes = rings.notes }
+        rings.notes = notes
+        try rings.read(chosen.known, identities)
+        rings.unread = try rings.read(chosen.new, identities, atMost: pin == nil ? KeyFileNotes.bytesOfNew : KeyFileNotes.bytes)
+        rings.unread += chosen.left
+        let found: StoreKeys
+        do { found = try rings.settle(pin, names) } catch {
+            // Read again by the next call, for its error.
+            if rings.unread == 0 { rings.notes.tried = [:] }
+            throw error
+        }
+        rings.notes.rings = Array(found.files.prefix(KeyFileNotes.ringsLimit))
+        return found
     }
 }
 
@@ -78,15 +96,34 @@ private struct Rings {
     let place: KeyDirectory
     let stores: [PackID]
     let crypto: Crypto
-    private var rings: [KeyRing] = []
+    var notes = KeyFileNotes()
+    /// The number of files that were left for later calls.
+    var unread = 0
+    private var rings: [(name: KeyFileName, ring: KeyRing)] = []
     private var problems: [ExchangeProblem] = []
     private var isForOthers = false, isOfOther = false, fault: AgeFault?
 
     init(place: KeyDirectory, stores: [PackID], crypto: Crypto) { self.place = place; self.stores = stores; self.crypto = crypto }
 
-    mutating func read(_ name: KeyFileName, _ identities: [AgeIdentity]) throws {
+    /// Reads files until they have more than `limit` bytes together.
+    /// - Returns: the number of files that were left.
+    @discardableResult mutating func read(_ names: [KeyFileName], _ identities: [AgeIdentity], atMost limit: Int = .max) throws -> Int {
+        var size = 0
+        for (i, name) in names.enumerated() {
+            guard size <= limit else { return names.count - i }
+            size += try read(name, identities)
+        }
+        return 0
+    }
+
+    /// - Returns: the size of the file.
+    private mutating func read(_ name: KeyFileName, _ identities: [AgeIdentity]) throws -> Int {
+        let bytes: [UInt8]
+        do { bytes = try KeyFiles.read(name, in: place, limit: KeyRing.fileLimit) } catch let found as AgeFault {
+            failed(name, found, .open)
+            return found.kind == .tooLarge ? KeyRing.fileLimit : 0
+        } catch is KeyFiles.Gone { return 0 }
         do {
-            let bytes = try KeyFiles.read(name, in: place, limit: KeyRing.fileLimit)
             let plain = try AgeReader.decrypt(bytes, .identities(identities), crypto, limit: KeyRing.sizeLimit).plain
             let ring = try KeyRing(plain, crypto)
             guard case .ring(let epoch, _) = name, ring.newest?.number == epoch else {
@@ -94,24 +131,50 @@ private struct Rings {
             }
             guard stores.isEmpty || stores.contains(ring.store) else {
                 isOfOther = true
+                notes.note(name, .open)
                 problem(name, StoreError(.identifierMismatch, "The keys \(name) in \(place.description) are of another store."))
-                return
+                return bytes.count
             }
-            rings.append(ring)
+            notes.note(name, .others)
+            rings.append((name, ring))
         } catch let found as AgeFault {
             // A ring for other members is normal: from before a member was added, or after it was removed.
-            if found.kind == .wrongKey { isForOthers = true; return }
-            fault = fault ?? found
-            problem(name, found.error("The file of keys \(name) in \(place.description)"))
-        } catch is KeyFiles.Gone {}
+            if found.kind == .wrongKey { notes.note(name, .others) } else { failed(name, found, found.kind == .newer ? .open : .useless) }
+        }
+        return bytes.count
+    }
+    private mutating func failed(_ name: KeyFileName, _ found: AgeFault, _ outcome: KeyFileNotes.Outcome) {
+        notes.note(name, outcome)
+        fault = fault ?? found
+        problem(name, found.error("The file of keys \(name) in \(place.description)"))
     }
     private mutating func problem(_ name: KeyFileName, _ error: StoreError) {
         if problems.count < ExchangeLimits.problemCount { problems.append(ExchangeProblem(name: name.description, error: error)) }
     }
 
     /// Determines the current keys.
-    func settle(_ pin: StoreKeys.Pin?) throws -> StoreKeys {
+    /// - Parameter names: all files of rings at the place.
+    mutating func settle(_ pin: StoreKeys.Pin?, _ names: [KeyFileName]) throws -> StoreKeys {
+        isForOthers = names.contains { notes.tried[$0.id.high] == .others }
+        let read = rings, rings = read.map(\.ring)
         guard !rings.isEmpty else { throw none }
+        let told = Set(problems.map(\.name))
+        let useless = names.count { notes.tried[$0.id.high] == .useless && !told.contains($0.description) }
+        if useless > 0 {
+            problems.append(
+                ExchangeProblem(
+                    name: "pack1/keys",
+                    error: StoreError(
+                        .damaged,
+                        "\(useless) files of keys in \(place.description) are none, as was found before. If no device wrote them, remove "
+                            + "them from pack1/keys/.")))
+        }
+        if unread > 0 {
+            problems.append(
+                ExchangeProblem(
+                    name: "pack1/keys",
+                    error: StoreError(.tooLarge, "\(unread) files of keys in \(place.description) were not read. \(Rings.advice)")))
+        }
         var current = try start(pin), visited: [KeyRing] = []
         while true {
             visited += rings.filter { $0.newest?.recipient == current.recipient }
@@ -132,7 +195,8 @@ private struct Rings {
             for member in ring.members { members[member.recipient] = member }
         }
         // Other rings made by a holder of one of these epochs: data in their epochs is read, but they stay apart until joined.
-        let others = rings.filter { ring in ring.epochs.contains { epochs[$0.recipient] == nil } }
+        func isOther(_ ring: KeyRing) -> Bool { ring.epochs.contains { known[$0.recipient] == nil } }
+        let known = epochs, others = rings.filter(isOther)
         var forked: [AgeRecipient: KeyEpoch] = [:]
         for ring in others {
             let isKnown = try epochs.values.contains { try ring.isVouched(by: $0, crypto) }
@@ -141,17 +205,24 @@ private struct Rings {
         }
         let leftOut = visited.flatMap(\.members).filter { members[$0.recipient] == nil && !removed.contains($0.recipient) }
         guard let store = visited.last(where: { $0.newest?.recipient == current.recipient })?.store else { throw none }
+        let path = Set(visited.compactMap { $0.newest?.recipient })
+        let counting = read.filter { one in one.ring.newest.map { path.contains($0.recipient) } ?? false }
+        let newest = counting.sorted { ($0.ring.newest?.number ?? 0) > ($1.ring.newest?.number ?? 0) }.map(\.name)
+        let rest = read.filter { !newest.contains($0.name) }
+        let competing = rest.filter { isOther($0.ring) } + rest.filter { !isOther($0.ring) }
         return StoreKeys(
             store: store, current: current, epochs: epochs.values.sorted { ($0.number, $0.recipient) < ($1.number, $1.recipient) },
             members: members.values.filter { !removed.contains($0.recipient) }.sorted { $0.recipient < $1.recipient },
             removed: removed.sorted(), forked: forked.values.sorted { ($0.number, $0.recipient) < ($1.number, $1.recipient) },
-            leftOut: Array(Set(leftOut)).sorted { $0.recipient < $1.recipient }, problems: problems, others: others)
+            leftOut: Array(Set(leftOut)).sorted { $0.recipient < $1.recipient }, problems: problems, others: others,
+            files: newest + competing.prefix(KeyFileNotes.competingLimit).map(\.name), isWhole: unread == 0)
     }
 
     /// Returns the epoch from which to start.
     private func start(_ pin: StoreKeys.Pin?) throws -> KeyEpoch {
         if let pin {
-            for ring in rings { if let epoch = ring.epochs.first(where: { $0.recipient == pin.recipient }) { return epoch } }
+            for (_, ring) in rings { if let epoch = ring.epochs.first(where: { $0.recipient == pin.recipient }) { return epoch } }
+            if unread > 0 { throw unfinished }
             throw StoreError(
                 .keysForked,
                 "The keys in \(place.description) do not go on from epoch \(pin.number), which this device used. They were made anew by "
@@ -159,13 +230,24 @@ private struct Rings {
                     + "place was emptied and filled anew on purpose, set the restoration state of the exchange to the word \"new\", once: "
                     + "then this device begins anew with what is there.")
         }
-        let first = rings.compactMap(\.newest).min { ($0.number, $0.recipient) < ($1.number, $1.recipient) }
+        let first = rings.compactMap(\.ring.newest).min { ($0.number, $0.recipient) < ($1.number, $1.recipient) }
         guard let first else { throw none }
         return first
     }
 
+    private static let advice =
+        "Most were made by no device of the place. Exchange again, and further files are read. Or remove from pack1/keys/ the files that "
+        + "no device made."
+    private var unfinished: StoreError {
+        StoreError(
+            .tooLarge,
+            "The keys of \(place.description) were not found yet, since \(unread) files of keys were not read. Nothing was changed. "
+                + Rings.advice)
+    }
+
     /// Why no ring can be used.
     private var none: StoreError {
+        if unread > 0 { return unfinished }
         if isForOthers {
             return StoreError(
                 .wrongKey,

@@ -343,6 +343,16 @@ final class History {
         rows[i].traits.insert(.keysAreKnown)
     }
 
+    /// Returns how many of `undos` are earlier rows than a version. O(log of their number).
+    func countOfUndos(before ordinal: UInt32) -> Int {
+        var low = 0, high = undos.count
+        while low < high {
+            let middle = (low + high) / 2
+            if undos[middle] < ordinal { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+
     /// Returns the hashes of the ids that a version changed; nil if unknown.
     func keyHashes(of ordinal: UInt32) -> ContiguousArray<UInt32>.SubSequence? {
         let i = Int(ordinal), row = rows[i]

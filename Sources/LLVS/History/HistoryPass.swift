@@ -206,16 +206,20 @@ struct UndosApart: HistoryPass {
     /// The undos and redos of each side, and whether it alone has merges.
     struct Found {
         var left: [UInt32] = [], right: [UInt32] = []
+        /// All versions of the second side alone, if they are collected.
+        var all: [UInt32] = []
         var mergesLeft = false, mergesRight = false
     }
 
     private var walk: SidesWalk
     private var found = Found()
+    private let collects: Bool
 
-    init(_ a: UInt32, _ b: UInt32) { walk = SidesWalk(a, b) }
+    init(_ a: UInt32, _ b: UInt32, collecting collects: Bool = false) { walk = SidesWalk(a, b); self.collects = collects }
 
     mutating func go(_ steps: Int, in dag: History) -> Found? {
         var found = found
+        self.found = Found()
         let isOver = walk.go(steps, in: dag) { ordinal, row, side in
             let isMerge = row.second != History.none, undoes = row.traits.contains(.undoes)
             if side == .left {
@@ -223,6 +227,7 @@ struct UndosApart: HistoryPass {
                 found.mergesLeft = found.mergesLeft || isMerge
             } else {
                 if undoes { found.right.append(ordinal) }
+                if collects { found.all.append(ordinal) }
                 found.mergesRight = found.mergesRight || isMerge
             }
             return true

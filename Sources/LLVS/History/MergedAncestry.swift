@@ -170,6 +170,131 @@ struct Ancestors: HistoryPass {
     }
 }
 
+/// Finds for many pairs of versions whether one is an ancestor of the other. O(versions since the first of them) for all pairs that
+/// predecessors other than merged ones lead to, and once more for each 64 of the other ancestors.
+struct NamedAncestors: HistoryPass {
+    struct Pair {
+        let version: UInt32, name: UInt32
+    }
+    private let pairs: [Pair]
+    private let first: UInt32, last: UInt32
+    /// For each version since the first: the number of first predecessors behind it, the next of these and an earlier one, and the number
+    /// of merges up to it.
+    private var depths: [UInt32] = [], firsts: [UInt32] = [], jumps: [UInt32] = [], merges: [UInt32] = []
+    private var looked = 0
+    private var isAncestor: [Bool]
+    /// The pairs that only merges may decide, by name; and of the 64 names that are looked for, those that each version reaches.
+    private var left: [Int] = []
+    private var reached: [UInt64] = [], bits: [UInt32: UInt64] = [:], start = 0, end = 0, from: UInt32 = 0, to: UInt32 = 0
+
+    init(_ pairs: [Pair]) {
+        self.pairs = pairs
+        first = pairs.map(\.name).min() ?? .max
+        last = pairs.map(\.version).max() ?? 0
+        isAncestor = [Bool](repeating: false, count: pairs.count)
+    }
+
+    mutating func go(_ steps: Int, in dag: History) -> [Pair]? {
+        var steps = steps
+        while first <= last, depths.count <= Int(last - first) {
+            if steps <= 0 { return nil }
+            steps -= 1
+            Work.versions.count()
+            add(dag.rows[Int(first) + depths.count])
+        }
+        while looked < pairs.count {
+            if steps <= 0 { return nil }
+            steps -= 1
+            let pair = pairs[looked]
+            if leads(pair.version, to: pair.name) {
+                isAncestor[looked] = true
+            } else if pair.name < pair.version, merges[Int(pair.version - first)] > merges[Int(pair.name - first)] {
+                left.append(looked)
+            }
+            looked += 1
+            if looked == pairs.count { left.sort { pairs[$0].name < pairs[$1].name } }
+        }
+        while start < left.count {
+            if bits.isEmpty { begin() }
+            while from <= to, reached.count <= Int(to - from) {
+                if steps <= 0 { return nil }
+                steps -= 1
+                Work.versions.count()
+                let at = from + UInt32(truncatingIfNeeded: reached.count), row = dag.rows[Int(at)]
+                reached.append((bits[at] ?? 0) | mask(row.first) | mask(row.second))
+            }
+            for one in left[start..<end] { isAncestor[one] = mask(pairs[one].version) & (bits[pairs[one].name] ?? 0) != 0 }
+            start = end
+            bits = [:]
+        }
+        return pairs.indices.filter { isAncestor[$0] }.map { pairs[$0] }
+    }
+
+    /// Begins with the next 64 names.
+    private mutating func begin() {
+        end = start
+        (from, to) = (pairs[left[start]].name, 0)
+        while end < left.count {
+            let pair = pairs[left[end]]
+            if bits[pair.name] == nil {
+                if bits.count == 64 { break }
+                bits[pair.name] = 1 << UInt64(bits.count)
+            }
+            to = max(to, pair.version)
+            end += 1
+        }
+        reached = []
+    }
+    private func mask(_ version: UInt32) -> UInt64 {
+        version == History.none || version < from || Int(version - from) >= reached.count ? 0 : reached[Int(version - from)]
+    }
+
+    /// Adds the next version. Its jump leads over a number of versions that doubles, so that each walk takes O(log) steps.
+    private mutating func add(_ row: History.Row) {
+        let own = UInt32(truncatingIfNeeded: depths.count)
+        merges.append((merges.last ?? 0) &+ (row.second == History.none ? 0 : 1))
+        guard row.first != History.none, row.first >= first, row.first - first < own else {
+            depths.append(0)
+            firsts.append(own)
+            jumps.append(own)
+            return
+        }
+        let before = row.first - first, jump = jumps[Int(before)], next = jumps[Int(jump)]
+        depths.append(depths[Int(before)] &+ 1)
+        jumps.append(depths[Int(before)] &- depths[Int(jump)] == depths[Int(jump)] &- depths[Int(next)] ? next : before)
+        firsts.append(before)
+    }
+    /// Returns whether first predecessors lead from a version to another one.
+    private func leads(_ version: UInt32, to name: UInt32) -> Bool {
+        guard name < version else { return false }
+        var at = version - first
+        let goal = name - first, depth = depths[Int(goal)]
+        while depths[Int(at)] > depth {
+            let jump = jumps[Int(at)]
+            at = depths[Int(jump)] >= depth ? jump : firsts[Int(at)]
+        }
+        return at == goal
+    }
+}
+
+/// Finds whether a merge is among the versions from one ordinal to before another.
+struct MergeBetween: HistoryPass {
+    private var next: Int
+    private let end: Int
+
+    init(_ start: UInt32, _ end: UInt32) { (next, self.end) = (Int(start), Int(end)) }
+
+    mutating func go(_ steps: Int, in dag: History) -> Bool? {
+        let stop = min(end, dag.rows.count), (pause, isPast) = next.addingReportingOverflow(steps)
+        for at in next..<max(next, isPast ? stop : min(stop, pause)) {
+            Work.versions.count()
+            if dag.rows[at].second != History.none { return true }
+            next = at + 1
+        }
+        return next >= stop ? false : nil
+    }
+}
+
 extension History {
     /// Returns those of the versions that have `ancestor` among their ancestors. O(versions since).
     func descendants(of ancestor: UInt32, among ordinals: [UInt32]) -> Set<UInt32> {

@@ -3,6 +3,8 @@ final class ForeignZip: ForeignFiles {
     private let archive: ZipArchive
     /// The prefix of the names: "", or "store/".
     private let prefix: String
+    /// The bytes that reading entries has returned.
+    private var given: UInt64 = 0
     var path: String { archive.source }
 
     /// Uses the store at the top if there is one, otherwise the only one in a folder, so that all readers choose the same.
@@ -32,7 +34,15 @@ final class ForeignZip: ForeignFiles {
     }
 
     func read(_ file: String, atMost limit: Int, _ control: PacedControl) throws -> [UInt8]? {
-        try archive.read(Array((prefix + file).utf8), atMost: limit, control)
+        let name = Array((prefix + file).utf8), all = SourceAccount.sum(given, archive.entries[name]?.size ?? 0)
+        guard SourceAccount.isInProportion(all, to: archive.size) else {
+            throw StoreError(
+                .tooLarge,
+                "\"\(file)\" was not read: what is read of the zip in \(path) would take \(all) bytes, and it has \(archive.size). What "
+                    + "was read before is kept. Have the store packed without compression.", path: path)
+        }
+        given = all
+        return try archive.read(name, atMost: limit, control)
     }
 
     func hasFolder(_ name: String, _ control: PacedControl) throws -> Bool {

@@ -4,8 +4,10 @@ final class StoreDirectoryTransport: ExchangeTransport, @unchecked Sendable {
     // Sendable: used by one exchange, which admits one call at a time.
     private let directory: ForeignStoreDirectory
     private var nodes: [ForeignStoreDirectory.NodeName: ForeignStoreDirectory.Node] = [:]
-    /// The most nodes cached; a version shares nearly all of its nodes with its predecessor.
-    private static let nodeCount = 20_000
+    /// The number of entries of the cached nodes, and the most nodes and entries cached; a version shares nearly all of its nodes with its
+    /// predecessor.
+    private var entriesCached = 0
+    private static let nodeCount = 20_000, entryCount = 1 << 20
     private static let depthLimit = 16
     /// The nodes that were read, their number of entries, and the number of entries visited to compare versions.
     private var met: Set<ForeignStoreDirectory.NodeName> = [], entriesMet = 0, entriesCompared = 0
@@ -59,11 +61,19 @@ final class StoreDirectoryTransport: ExchangeTransport, @unchecked Sendable {
 
     func changes(of version: Version) throws -> [Value.Change] {
         let (here, before) = try difference(version.id, version.predecessors.first)
-        var changes: [Value.Change] = []
+        var changes: [Value.Change] = [], size = 0
         for (id, stored) in here where before[id] != stored {
             try directory.control.step()
             if stored == version.id {
                 let data = try directory.value(Value.Reference(id: id, version: stored))
+                size += data.count
+                // The version could not be sent to a folder either.
+                guard size <= ExchangeLimits.fileSize else {
+                    throw StoreError(
+                        .tooLarge,
+                        "The values of the version \(version.id) in \(directory.path) have more than \(ExchangeLimits.fileSize) bytes. It "
+                            + "was not imported, and neither is what builds on it.", versionID: version.id.description)
+                }
                 changes.append(before[id] == nil ? .insert(id, data: data) : .update(id, data: data))
             } else {
                 changes.append(.preserve(Value.Reference(id: id, version: stored)))
@@ -121,7 +131,10 @@ final class StoreDirectoryTransport: ExchangeTransport, @unchecked Sendable {
     private func node(_ name: ForeignStoreDirectory.NodeName) throws -> ForeignStoreDirectory.Node {
         if let node = nodes[name] { return node }
         let node = try directory.node(name)
-        if nodes.count >= StoreDirectoryTransport.nodeCount { nodes = [:] }
+        entriesCached += node.entryCount
+        if nodes.count >= StoreDirectoryTransport.nodeCount || entriesCached > StoreDirectoryTransport.entryCount {
+            (nodes, entriesCached) = ([:], node.entryCount)
+        }
         nodes[name] = node
         if met.insert(name).inserted { entriesMet += node.entryCount }
         return node

@@ -8,6 +8,8 @@ final class ZipArchive {
     /// The source of the archive, for messages.
     let source: String
     private let file: OpenFile
+    /// The bytes of the file.
+    let size: UInt64
     /// Where the central directory begins. Entries lie before it.
     private var directoryStart: UInt64 = 0
     private(set) var entries: [[UInt8]: Entry] = [:]
@@ -29,7 +31,7 @@ final class ZipArchive {
     /// - Parameter size: bytes of the file.
     /// - Throws: `.snapshotDamaged`, `.foreignSnapshot` for an archive in several parts, `.io`.
     init(_ file: OpenFile, size: UInt64, source: String, _ control: PacedControl = .none) throws {
-        self.file = file; self.source = source
+        self.file = file; self.source = source; self.size = size
         try readDirectory(size, control)
     }
 

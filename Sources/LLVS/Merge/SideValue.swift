@@ -270,7 +270,7 @@ struct HeldMerge {
     }
 
     /// Returns whether the changed value replaces the unchanged one. It does not if it has the same bytes and is not newer.
-    private func isToBeTaken(_ changed: SideValue?, insteadOf other: SideValue?) throws -> Bool {
+    func isToBeTaken(_ changed: SideValue?, insteadOf other: SideValue?) throws -> Bool {
         guard let changed, let other else { return true }
         return try isNewer(changed, than: other) || !haveSameBytes(changed, other)
     }

@@ -35,6 +35,8 @@ final class UndoneEdits {
         /// Nil for a root.
         let first: UInt32?
         let kind: Kind
+        /// Whether the ids that the version changed are unknown.
+        let isUntold: Bool
     }
 
     private let store: Store
@@ -42,14 +44,27 @@ final class UndoneEdits {
     private let heads: [UInt32]
     /// Cached results of `targets(of:)`: the versions that an undo or a redo names. Empty for a version that counts as a save.
     private var named: [UInt32: [UInt32]] = [:]
+    /// The number of undos and redos in `named`.
+    private var namedCount = 0
+    /// Cached results of `mayMatter`.
+    private var mattering: [UInt32: Bool] = [:]
     /// The versions to recompute, each after its predecessors.
-    private var versions: [UInt32] = []
+    private var versions: [UInt32] = [], covered: Set<UInt32> = []
     private var steps: [Step] = []
     /// For versions without a step: the nearest earlier version with the same values of the ids.
     private var alike: [UInt32: UInt32] = [:]
+    /// The positions of the steps by version, and by the hash of an id that the version may have changed.
+    private var positions: [UInt32: Int] = [:], touching: [UInt32: [Int]] = [:]
+    /// For the id that is being recomputed, for each step: the nearest earlier version with the same values of the id.
+    private var origins: [UInt32] = []
     private var hasMerges = false
     /// For merges: their best common ancestors, and whether one side has an undo that the other side did not know.
-    private var known: [UInt32: (bases: [UInt32], areApart: Bool)] = [:]
+    private var known: [UInt32: Sides] = [:]
+    private struct Sides {
+        var bases: [UInt32], areApart: Bool
+        /// The hashes of the ids that the second side changed since the bases; nil if unknown, or if lines were merged into it.
+        var changed: Set<UInt32>?
+    }
     /// The versions at which recomputing begins, and the versions to undo now.
     private var seeds: Set<UInt32> = [], acting: [UInt32] = []
     /// The versions that count as undone.
@@ -67,10 +82,12 @@ final class UndoneEdits {
     /// - Parameters:
     ///   - acting: the versions to undo: saves, or undos to redo.
     ///   - head: the version on which to undo them.
-    /// - Returns: nil if one of the versions is a merge.
+    /// - Returns: nil if one of the versions is a merge, or if no merge may concern them: then recomputing yields no more than reverting
+    ///   the edits does.
     static func undoing(_ acting: [UInt32], at head: UInt32, in store: Store, _ control: PacedControl) throws -> UndoneEdits? {
         let made = UndoneEdits([head], in: store, control)
         guard store.lock.withRead({ acting.allSatisfy { store.dag.rows[Int($0)].second == History.none } }) else { return nil }
+        if try !made.mayMeetMerges(acting, upTo: head) { return nil }
         try made.note(made.changedIDs(acting))
         (made.seeds, made.acting) = (Set(acting), acting)
         try made.find()
@@ -120,10 +137,33 @@ final class UndoneEdits {
     /// a merge.
     private func targets(of version: UInt32) throws -> [UInt32] {
         if let known = named[version] { return known }
-        var found: [UInt32] = []
-        if store.lock.withRead({
-            store.dag.rows[Int(version)].traits.contains(.undoes) && store.dag.rows[Int(version)].second == History.none
-        }), let metadata = try store.version(store.versionID(version))?.metadata {
+        // Undos nearby are looked up with it, as many as are known, so that few walks look up any number of them.
+        let more = namedCount
+        let near = store.lock.withRead { () -> [UInt32] in
+            let undos = store.dag.undos, at = store.dag.countOfUndos(before: version)
+            return Array(undos[max(0, at - more)..<min(undos.count, at + more)])
+        }
+        try lookUp([version], near)
+        return named[version] ?? []
+    }
+
+    /// Finds the ancestors that versions name, in one walk.
+    /// - Parameter near: more versions, left out if they are damaged.
+    private func lookUp(_ versions: [UInt32], _ near: [UInt32] = []) throws {
+        var pairs: [NamedAncestors.Pair] = []
+        for (at, version) in (versions + near).enumerated() where named[version] == nil {
+            let isUndo = store.lock.withRead {
+                store.dag.rows[Int(version)].traits.contains(.undoes) && store.dag.rows[Int(version)].second == History.none
+            }
+            var metadata: Metadata?
+            do { if isUndo { metadata = try store.version(store.versionID(version))?.metadata } } catch {
+                try control.look()
+                if at < versions.count { throw error }
+                continue
+            }
+            named[version] = []
+            guard let metadata else { continue }
+            namedCount += 1
             var names: Set<UInt32> = []
             try UndoMarks.forEachID(metadata[UndoMarks.redoKey] ?? metadata[UndoMarks.undoKey], control) { id in
                 // The empty root changed nothing.
@@ -132,17 +172,40 @@ final class UndoneEdits {
                 }
                 names.insert(ordinal)
             }
-            if !names.isEmpty { names = try store.walk(Ancestors(of: [version], among: names.sorted()), control.look) }
-            let areMerges = store.lock.withRead { names.contains { store.dag.rows[Int($0)].second != History.none } }
-            found = areMerges ? [] : names.sorted()
+            pairs += names.sorted().map { NamedAncestors.Pair(version: version, name: $0) }
         }
-        named[version] = found
-        return found
+        if pairs.isEmpty { return }
+        let found = try store.walk(NamedAncestors(pairs), control.look)
+        var namesMerge: Set<UInt32> = []
+        for pair in found {
+            named[pair.version, default: []].append(pair.name)
+            if store.lock.withRead({ store.dag.rows[Int(pair.name)].second != History.none }) { namesMerge.insert(pair.version) }
+        }
+        for version in namesMerge { named[version] = [] }
+    }
+
+    /// Returns whether a merge may be among the versions to recompute.
+    private func mayMeetMerges(_ acting: [UInt32], upTo head: UInt32) throws -> Bool {
+        var end = head + 1, start = acting.min() ?? end
+        while start < end {
+            if try store.walk(MergeBetween(start, end), control.look) { return true }
+            let undos = store.lock.withRead {
+                Array(store.dag.undos[store.dag.countOfUndos(before: start)..<store.dag.countOfUndos(before: end)])
+            }
+            try lookUp([], undos)
+            end = start
+            for undo in undos {
+                guard let names = named[undo] else { return true }
+                start = min(start, names.first ?? start)
+            }
+        }
+        return false
     }
 
     /// Returns the ids that versions changed, and those that the versions they undo changed.
     private func changedIDs(_ versions: [UInt32]) throws -> Set<ValueID> {
         var ids: Set<ValueID> = [], open = versions, seen = Set(versions)
+        try lookUp(versions)
         while let version = open.popLast() {
             try control.step()
             try store.maps.forEachRecordedChange(version) { ids.insert(ValueID(unchecked: $0.key)) }
@@ -159,23 +222,26 @@ final class UndoneEdits {
 
     /// Returns whether a version, or a version that it undoes, may have changed one of the ids.
     private func mayMatter(_ version: UInt32) throws -> Bool {
-        var open = [version], seen: Set<UInt32> = []
-        while let at = open.popLast() {
-            if store.lock.withRead({ hashes.contains { store.dag.mayHaveChanged(at, $0) } }) { return true }
+        if let known = mattering[version] { return known }
+        var open = [version], seen: Set<UInt32> = [], found = false
+        while !found, let at = open.popLast() {
+            found = store.lock.withRead { store.dag.keyHashes(of: at)?.contains(where: hashes.contains) ?? true }
+            if found { break }
             for target in try targets(of: at) where seen.insert(target).inserted { open.append(target) }
         }
-        return false
+        mattering[version] = found
+        return found
     }
 
     /// Adds the undos that one of two lines did not know of.
     /// - Returns: whether any of them may have changed one of the ids.
     /// - Throws: `MoreIsUndone` if they, or versions that they name, are not yet among the versions to recompute.
     private func add(_ apart: UndosApart.Found) throws -> Bool {
+        try lookUp(apart.left + apart.right)
         let before = seeds.count, mattering = try (apart.left + apart.right).filter(mayMatter)
         if mattering.isEmpty { return false }
-        let known = Set(versions)
         for version in mattering {
-            for one in try [version] + targets(of: version) where !known.contains(one) { seeds.insert(one) }
+            for one in try [version] + targets(of: version) where !covered.contains(one) { seeds.insert(one) }
         }
         if seeds.count > before { throw MoreIsUndone() }
         return true
@@ -185,6 +251,7 @@ final class UndoneEdits {
     private func find() throws {
         while true {
             versions = try store.walk(VersionsBetween(Array(seeds), heads), control.look)
+            try lookUp(versions)
             let known = seeds.union(versions), before = seeds.count
             for version in versions {
                 for target in try targets(of: version) where !known.contains(target) {
@@ -193,6 +260,7 @@ final class UndoneEdits {
             }
             if seeds.count == before { break }
         }
+        covered = Set(versions)
         // An undo comes after the versions that it names, and its redo comes after the undo.
         undone = Set(acting)
         for version in versions.reversed() where !undone.contains(version) { undone.formUnion(try targets(of: version)) }
@@ -201,21 +269,25 @@ final class UndoneEdits {
 
     private func findSteps() throws {
         (steps, alike, hasMerges) = ([], [:], false)
+        (positions, touching) = ([:], [:])
         for version in versions {
             try control.step()
-            let (sides, mayHaveChanged) = store.lock.withRead {
-                (store.dag.predecessors(version), store.dag.keyHashes(of: version)?.contains(where: hashes.contains) ?? true)
+            let (sides, changed) = store.lock.withRead {
+                (store.dag.predecessors(version), store.dag.keyHashes(of: version).map { $0.filter(hashes.contains) })
             }
-            let first = sides.first.map { alike[$0] ?? $0 }
+            let first = sides.first.map { alike[$0] ?? $0 }, kind: Step.Kind
             if sides.count == 2 {
                 hasMerges = true
-                steps.append(Step(version: version, first: first, kind: .merge(with: alike[sides[1]] ?? sides[1])))
-            } else if mayHaveChanged || first == nil {
-                let kind: Step.Kind = try !targets(of: version).isEmpty ? .undo : undone.contains(version) ? .undone : .save
-                steps.append(Step(version: version, first: first, kind: kind))
+                kind = .merge(with: alike[sides[1]] ?? sides[1])
+            } else if first == nil || !(changed?.isEmpty ?? false) {
+                kind = try !targets(of: version).isEmpty ? .undo : undone.contains(version) ? .undone : .save
             } else {
                 alike[version] = first
+                continue
             }
+            positions[version] = steps.count
+            for hash in changed ?? [] { touching[hash, default: []].append(steps.count) }
+            steps.append(Step(version: version, first: first, kind: kind, isUntold: changed == nil))
         }
     }
 
@@ -265,9 +337,17 @@ final class UndoneEdits {
         return outcome
     }
 
-    private func found(_ given: UInt32, _ key: UnsafeRawBufferPointer, _ table: inout [UInt32: Made]) throws -> Made {
+    /// Returns the nearest earlier version with the same values of the id that is being recomputed.
+    private func origin(of given: UInt32) -> UInt32 {
         let version = alike[given] ?? given
+        guard let at = positions[version], at < origins.count else { return version }
+        return origins[at]
+    }
+
+    private func found(_ given: UInt32, _ key: UnsafeRawBufferPointer, _ table: inout [UInt32: Made]) throws -> Made {
+        let version = origin(of: given)
         if let known = table[version] { return known }
+        Work.undoneValues.count()
         let entry = SideValue(try store.maps.entry(key, at: version)), made = Made(value: entry, actual: entry)
         table[version] = made
         return made
@@ -290,17 +370,24 @@ final class UndoneEdits {
 
     private func made(_ held: HeldMerge, _ outcome: inout Outcome) throws -> [UInt32: Made] {
         var table: [UInt32: Made] = [:]
-        let hash = History.keyHash(held.key)
-        for step in steps {
+        var touched = steps.map(\.isUntold)
+        for at in touching[History.keyHash(held.key)] ?? [] { touched[at] = true }
+        origins = []
+        for (at, step) in steps.enumerated() {
             try control.step()
             let version = step.version
+            if !touched[at], let first = step.first, try changesNothing(step, first, held, &table) {
+                origins.append(origin(of: first))
+                continue
+            }
+            origins.append(version)
             if case .merge(let other) = step.kind {
                 if let first = step.first { table[version] = try merge(version, first, other, held, &table, &outcome) }
                 continue
             }
             let before = try step.first.map { try found($0, held.key, &table) } ?? Made()
             var made = before
-            if store.lock.withRead({ store.dag.mayHaveChanged(version, hash) }) {
+            if touched[at] {
                 made.actual = SideValue(try store.maps.entry(held.key, at: version))
             }
             if case .undo = step.kind {
@@ -324,15 +411,50 @@ final class UndoneEdits {
         return table
     }
 
+    /// Returns whether a version that did not change the id has the values of its first predecessor, with and without the undone saves.
+    private func changesNothing(_ step: Step, _ first: UInt32, _ held: HeldMerge, _ table: inout [UInt32: Made]) throws -> Bool {
+        switch step.kind {
+        case .save, .undo: return true
+        // It may keep members of a later form.
+        case .undone: return try found(first, held.key, &table).isActual
+        case .merge(let other):
+            let sides = try sides(of: step.version), bases = sides.bases
+            guard !sides.areApart, bases.count == 1 else { return false }
+            // The second side did not change the value since: without undone saves on it, no value has to be looked up.
+            if origin(of: other) == origin(of: bases[0]) { return true }
+            let isOutside = positions[alike[other] ?? other] == nil && positions[alike[bases[0]] ?? bases[0]] == nil
+            if isOutside, let changed = sides.changed, !changed.contains(History.keyHash(held.key)) { return true }
+            let p = try found(first, held.key, &table), q = try found(other, held.key, &table)
+            let base = try found(bases[0], held.key, &table)
+            guard SideValue.isSameReference(q.actual, base.actual), SideValue.isSameReference(q.value, base.value) else { return false }
+            return try p.isActual && q.isActual
+                || (held.isToBeTaken(p.actual, insteadOf: q.actual) && held.isToBeTaken(p.value, insteadOf: q.value))
+        }
+    }
+
     /// Returns the best common ancestors of the sides of a merge, and whether one side has an undo that the other side did not know. If so,
     /// the merge considers undone saves as well.
-    private func sides(of merge: UInt32) throws -> (bases: [UInt32], areApart: Bool) {
+    private func sides(of merge: UInt32) throws -> Sides {
         if let found = known[merge] { return found }
         let sides = store.lock.withRead { store.dag.predecessors(merge) }
-        let areApart = try add(store.walk(UndosApart(sides[0], sides[1]), control.look))
-        let found = (bases: try store.walk(CommonAncestors([sides[0]], [sides[1]]), control.look), areApart: areApart)
+        let apart = try store.walk(UndosApart(sides[0], sides[1], collecting: true), control.look)
+        var found = Sides(bases: [], areApart: try add(apart))
+        found.bases = try store.walk(CommonAncestors([sides[0]], [sides[1]]), control.look)
+        if !apart.mergesRight { found.changed = try changed(by: apart.all) }
         known[merge] = found
         return found
+    }
+
+    /// Returns the hashes of those of the ids that versions may have changed; nil if unknown.
+    private func changed(by versions: [UInt32]) throws -> Set<UInt32>? {
+        var all: Set<UInt32> = []
+        for version in versions {
+            try control.step()
+            let found = store.lock.withRead { store.dag.keyHashes(of: version).map { $0.filter(hashes.contains) } }
+            guard let found else { return nil }
+            all.formUnion(found)
+        }
+        return all
     }
 
     private func merge(
@@ -341,7 +463,7 @@ final class UndoneEdits {
         let p = try found(first, held.key, &table), q = try found(second, held.key, &table)
         let actual = SideValue(try store.maps.entry(held.key, at: version))
         var made = Made(value: actual, actual: actual)
-        let (bases, areApart) = try sides(of: version)
+        let sides = try sides(of: version), (bases, areApart) = (sides.bases, sides.areApart)
         if try !areApart && p.isActual && q.isActual && bases.allSatisfy({ try found($0, held.key, &table).isActual }) { return made }
         let known = try base(bases, held, &table, isActual: true), base = try base(bases, held, &table)
         if !SideValue.isSameReference(known.held, p.actual), !SideValue.isSameReference(known.held, q.actual) { outcome.isMet = true }

@@ -65,8 +65,8 @@ extension PackedRun {
     /// - Returns: whether it has.
     func readKeys() throws -> Bool {
         guard let keys else { return false }
-        let names = try RemoteKeyDirectory(files, check).keyFiles(), opened = keys.opened
-        if let opened, opened.names == names {
+        let names = try RemoteKeyDirectory(files, check, state.keyFiles).keyFiles(), opened = keys.opened
+        if let opened, opened.names == names, opened.keys.isWhole {
             keys.lookedAgain(at: now)
             try take(opened.keys)
             return false
@@ -86,8 +86,9 @@ extension PackedRun {
 
     private func take(_ found: StoreKeys) throws {
         // Reported again below, once.
-        problems.removeAll { told in told.error.code == .keysForked || found.problems.contains { $0.name == told.name } }
+        problems.removeAll { told in told.name == "pack1/keys" || found.problems.contains { $0.name == told.name } }
         problems += found.problems
+        state.keyFiles.rings = found.files
         if let fork = found.fork { problems.append(ExchangeProblem(name: "pack1/keys", error: fork)) }
         guard state.pin != found.pin else { return }
         // From now on new packs name no large value that only older keys open.
@@ -127,16 +128,18 @@ extension PackedRun {
 
     /// Resolves a race in which two devices made keys at the same moment: adopts the keys of the other if they prevail.
     private func agree(_ made: StoreKeys, _ place: RemoteKeyDirectory, _ keys: PackedKeys) throws {
-        var begun = made, agreed = made, turns = 0
+        var begun = made, agreed = made, turns = 0, notes = state.keyFiles
+        defer { state.keyFiles = notes }
         while true {
             do {
                 agreed = try begun.agreed(
-                    in: place, keys.given.unlocking, clock, keys.crypto, areOwn: begun.pin == made.pin, isUsed: opensRoot)
+                    in: place, keys.given.unlocking, clock, keys.crypto, areOwn: begun.pin == made.pin, &notes,
+                    isUsed: opensRoot)
                 break
             } catch let error as StoreError where error.code == .keysForked && turns < PackedRun.mostTurns {
                 // The device that made the chosen keys has adopted another's meanwhile.
                 turns += 1
-                begun = try StoreKeys.open(place, stores: [], keys.given.unlocking, pin: nil, keys.crypto)
+                begun = try StoreKeys.open(place, stores: [], keys.given.unlocking, pin: nil, &notes, keys.crypto)
             }
         }
         guard agreed.pin != made.pin else { return }
@@ -180,12 +183,12 @@ extension PackedRun {
     /// Opens the keys of the place. If several devices create an encrypted place at once, some keys give way to others; a device whose keys
     /// did starts over with the others. If it has used its own keys for longer, it refuses, since they may have been replaced maliciously.
     private func openKeys(_ place: RemoteKeyDirectory, _ keys: PackedKeys) throws -> StoreKeys {
-        do { return try StoreKeys.open(place, stores: [], keys.given.unlocking, pin: state.pin, keys.crypto) } catch let error as StoreError
-            where error.code == .keysForked && (isUntouched || hasJustBegun)
-        {
+        do {
+            return try StoreKeys.open(place, stores: [], keys.given.unlocking, pin: state.pin, &state.keyFiles, keys.crypto)
+        } catch let error as StoreError where error.code == .keysForked && (isUntouched || hasJustBegun) {
             if hasJustBegun { try beginAnew() }
             state.pin = nil
-            return try StoreKeys.open(place, stores: [], keys.given.unlocking, pin: nil, keys.crypto)
+            return try StoreKeys.open(place, stores: [], keys.given.unlocking, pin: nil, &state.keyFiles, keys.crypto)
         }
     }
 

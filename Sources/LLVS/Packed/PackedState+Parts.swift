@@ -6,12 +6,13 @@ extension PackedState {
         static let seedsAnew: UInt8 = 7, extent: UInt8 = 8, withoutRoom: UInt8 = 9, names: UInt8 = 10, saidName: UInt8 = 11
         static let partSizes: UInt8 = 12, missingBlobs: UInt8 = 13, damagedParts: UInt8 = 14
         static let refusedSize: UInt8 = 15, cut: UInt8 = 16, formerStores: UInt8 = 17, claims: UInt8 = 21
+        static let keyFiles: UInt8 = 22
     }
     var hasMore: Bool {
         !incomplete.isEmpty || !passed.isEmpty || bad.values.contains { $0.size != nil }
             || !bridging.isEmpty || !newest.isEmpty || reports != PackedReports() || seedsAnew || extent != nil || withoutRoom != 0
             || !names.isEmpty || saidName != nil || !partSizes.isEmpty || !missingBlobs.isEmpty || !damagedParts.isEmpty
-            || refusedSize != nil || cut != nil || !formerStores.isEmpty || !claims.isEmpty
+            || refusedSize != nil || cut != nil || !formerStores.isEmpty || !claims.isEmpty || keyFiles != KeyFileNotes()
     }
 
     var parts: [(part: UInt8, contents: StateWriter)] {
@@ -108,6 +109,18 @@ extension PackedState {
             out.bytes.integer(item.value.until)
             out.bytes.bytes.append(item.value.isOpen ? 1 : 0)
         }
+        add(Part.keyFiles, keyFiles == KeyFileNotes() ? [] : [keyFiles]) { out, notes in
+            out.put(notes.identities)
+            out.put(notes.next)
+            out.list(notes.rings) { out, name in
+                out.bytes.integer(name.epoch)
+                out.put(name.id)
+            }
+            out.list(notes.tried.sorted { $0.key < $1.key }) { out, item in
+                out.bytes.integer(item.key)
+                out.bytes.bytes.append(item.value.rawValue)
+            }
+        }
         return parts
     }
 
@@ -185,6 +198,18 @@ extension PackedState {
                     let part = try from.cursor.id(), digest = try from.cursor.id(), found = try from.size(), until = try from.time()
                     return (part, Claim(digest: digest, found: found, until: until, isOpen: try from.flag()))
                 }) { claims[part] = claim }
+            case Part.keyFiles:
+                for notes in try from.list({ from in
+                    let identities = try from.cursor.id(), next = try from.cursor.id()
+                    let rings = try from.list { from in
+                        KeyFileName.ring(epoch: try from.cursor.integer(UInt32.self), id: try from.cursor.id())
+                    }
+                    var tried: [UInt64: KeyFileNotes.Outcome] = [:]
+                    for (id, outcome) in try from.list({ (try $0.cursor.integer(UInt64.self), try $0.cursor.integer(UInt8.self)) }) {
+                        tried[id] = KeyFileNotes.Outcome(rawValue: outcome)
+                    }
+                    return KeyFileNotes(rings: rings, tried: tried, next: next, identities: identities)
+                }) { keyFiles = notes }
             case Part.formerStores: formerStores = try from.list { try $0.cursor.id() }
             default: return
             }

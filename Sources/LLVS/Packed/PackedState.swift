@@ -120,6 +120,8 @@ struct PackedState {
     var roots: [Root] = []
     /// The newest keys of an encrypted remote that this device knew; nil: it is not encrypted, or was not exchanged with yet.
     var pin: StoreKeys.Pin?
+    /// The files of keys that this device read; only for encrypted remotes.
+    var keyFiles = KeyFileNotes()
     /// Attempts of this writer, and finished ones of former writer ids.
     var attempts: [PackName: Attempt] = [:]
     /// Numbers without a complete pack, although one was believed to be complete.

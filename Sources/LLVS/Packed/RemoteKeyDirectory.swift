@@ -3,13 +3,17 @@ final class RemoteKeyDirectory: KeyDirectory {
     private let files: any RemoteFiles
     private let check: () throws -> Void
     private static let directory = "pack1/keys"
-    /// Far more than a place ever has; only the newest are read.
+    /// Far more than a place ever has.
     static let namesLimit = 10_000
     /// The names of a listing made once; nil: each call lists.
     private let listed: [String]?
+    private let notes: KeyFileNotes
 
-    init(_ files: any RemoteFiles, _ check: @escaping () throws -> Void, listed: [String]? = nil) {
-        self.files = files; self.check = check; self.listed = listed
+    /// - Parameter notes: decide which names are returned if there are more than `namesLimit`.
+    init(
+        _ files: any RemoteFiles, _ check: @escaping () throws -> Void, _ notes: KeyFileNotes = KeyFileNotes(), listed: [String]? = nil
+    ) {
+        self.files = files; self.check = check; self.notes = notes; self.listed = listed
     }
 
     var description: String { files.description }
@@ -17,18 +21,12 @@ final class RemoteKeyDirectory: KeyDirectory {
     func keyFiles() throws -> [String] {
         if let listed { return listed }
         let entries = try files.list(RemoteKeyDirectory.directory, withTimes: false, check) ?? []
-        var names: [String] = []
+        var names: [KeyFileName] = []
         for (i, entry) in entries.enumerated() {
             if i % 1_024 == 0 { try check() }
-            if !entry.isDirectory, KeyFileName(entry.name) != nil { names.append(entry.name) }
+            if !entry.isDirectory, let name = KeyFileName(entry.name) { names.append(name) }
         }
-        guard names.count <= RemoteKeyDirectory.namesLimit else {
-            throw StoreError(
-                .tooLarge,
-                "There are \(names.count) files of keys in \(description), and at most \(RemoteKeyDirectory.namesLimit) are looked at. "
-                    + "Remove from pack1/keys/ the files that no device made.")
-        }
-        return names.sorted()
+        return notes.limited(names, to: RemoteKeyDirectory.namesLimit).map(\.description).sorted()
     }
 
     func newestFirst(_ names: [KeyFileName]) throws -> [KeyFileName] {

@@ -27,6 +27,8 @@ enum Work: UInt32 {
     case names = 11
     /// Values that were read to find the places of conflicts in them.
     case documents = 12
+    /// Values that were looked up at a version, to undo saves.
+    case undoneValues = 13
 
     #if DEBUG
     func count(_ more: Int = 1) { _ = llvs_shim_thread_count(rawValue, UInt64(truncatingIfNeeded: more)) }

@@ -20,6 +20,9 @@ struct SyncSchedule {
         var roomPause = 3_600.0
         /// How long the other places of a round, and the merge, wait for one place.
         var turn = 30.0
+
+        /// Returns how long a round waits for a place after it waited for others in vain. All of them together cost no more than two.
+        func pause(after awaited: Int) -> Double { turn / Double(1 << min(max(0, awaited), 62)) }
     }
 
     /// A reason for a round.

@@ -352,6 +352,8 @@ final class SyncerThread: @unchecked Sendable {
         lock.withLock {
             for name in replaced {
                 schedule.forget(name)
+                // The former exchange has the name until it ends.
+                if turns.contains(where: { $0.name == name }) { schedule.leave(name) }
                 slow.remove(name)
                 known[name] = nil
                 unsent[name] = nil
@@ -443,7 +445,8 @@ final class SyncerThread: @unchecked Sendable {
         lock.lock()
         guard !turns.contains(where: { $0.name == turn.name }) else { lock.unlock(); return nil }
         turns.append(turn)
-        let end = slow.contains(turn.name) ? turn.begun : turn.begun + schedule.pace.turn
+        let pause = schedule.pace.pause(after: turns.count { $0.wasAwaited && $0.number == turn.number })
+        let end = slow.contains(turn.name) ? turn.begun : turn.begun + pause
         lock.unlock()
         do {
             try OwnThread.start("A thread that exchanges") { [self] in
@@ -473,6 +476,7 @@ final class SyncerThread: @unchecked Sendable {
         defer { lock.unlock() }
         guard let result = turn.result else {
             turn.isLeft = true
+            turn.wasAwaited = end > turn.begun
             slow.insert(turn.name)
             schedule.leave(turn.name)
             return nil
@@ -493,7 +497,7 @@ final class SyncerThread: @unchecked Sendable {
         let (others, conditions) = lock.withLock { () -> (Set<String>, Syncer.Conditions) in
             turns.removeAll { $0 === turn }
             if turn.ended - turn.begun <= schedule.pace.turn { slow.remove(turn.name) }
-            if isAttached { schedule.comeBack(turn.name) }
+            schedule.comeBack(turn.name)
             let ready = schedule.places.filter { $0.reason == .none || $0.name == turn.name }.map(\.name)
             return (Set(ready).subtracting(turns.map(\.name)), schedule.conditions)
         }

@@ -16,8 +16,8 @@ final class SyncerTurn: @unchecked Sendable {
     var thread: pthread_t?
     /// The result, once the exchange has ended.
     var result: StoreCoordinator.Turn?
-    /// The round continued without it.
-    var isLeft = false
+    /// The round continued without it, and after a pause.
+    var isLeft = false, wasAwaited = false
 
     init(
         _ name: String, _ exchange: Exchange, _ round: SyncSchedule.Round, _ number: UInt64, _ token: CancelToken, _ rows: Int,

@@ -45,3 +45,13 @@ final class FolderKeyDirectory: KeyDirectory {
     func create(_ name: String, _ bytes: [UInt8]) throws { try Data(bytes).write(to: URL(fileURLWithPath: folder + "/" + name)) }
     func delete(_ name: String) throws { try? FileManager.default.removeItem(atPath: folder + "/" + name) }
 }
+
+extension StoreKeys {
+    /// Opens the keys as a device without notes about their files.
+    static func open(
+        _ place: KeyDirectory, stores: [PackID], _ unlocking: Unlocking, pin: Pin? = nil, _ crypto: Crypto
+    ) throws -> StoreKeys {
+        var notes = KeyFileNotes()
+        return try open(place, stores: stores, unlocking, pin: pin, &notes, crypto)
+    }
+}

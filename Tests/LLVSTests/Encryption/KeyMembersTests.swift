@@ -120,7 +120,8 @@ import Testing
             place.files.merge(other.files) { $1 }
             func agreed(_ keys: StoreKeys, _ identity: AgeIdentity, used: StoreKeys.Pin?) throws -> StoreKeys {
                 let unlocking = StoreKeys.Unlocking(passphrase: byPassphrase ? try Secret("one two three") : nil, identities: [identity])
-                return try keys.agreed(in: place, unlocking, clock, crypto) { $0.pin == used }
+                var notes = KeyFileNotes()
+                return try keys.agreed(in: place, unlocking, clock, crypto, &notes) { $0.pin == used }
             }
             // The used keys count; otherwise the smaller ones.
             let used = round < 2 ? nil : round == 2 ? one.pin : two.pin

@@ -179,15 +179,24 @@ import Testing
         #expect(try PassphraseFile.openAll(names, Secret("one"), in: place, crypto).count == 1)
     }
 
+    /// Of too many names those remain that counted before, those of passphrases, and a part of the others that goes on from call to call.
     @Test func namesOfKeysAreBounded() throws {
-        let place = MemoryPlace(), directory = RemoteKeyDirectory(MemoryFiles(place)) {}
-        for n in 0..<RemoteKeyDirectory.namesLimit {
-            place.put("pack1/keys/" + KeyFileName.passphrase(id: PackID(high: 1, low: UInt64(n))).description, [])
+        let place = MemoryPlace(), ring = KeyFileName.ring(epoch: 1, id: .zero), pass = KeyFileName.passphrase(id: PackID(high: 9, low: 9))
+        let limit = RemoteKeyDirectory.namesLimit
+        for n in 1...limit + 1 {
+            place.put("pack1/keys/" + KeyFileName.ring(epoch: 9, id: PackID(high: UInt64(n), low: 1)).description, [])
         }
-        place.put("pack1/keys/notes.txt", [])
-        #expect(try directory.keyFiles().count == RemoteKeyDirectory.namesLimit)
-        place.put("pack1/keys/" + KeyFileName.ring(epoch: 1, id: .zero).description, [])
-        #expect(code { _ = try directory.keyFiles() } == .tooLarge)
+        for name in ["notes.txt", ring.description, pass.description] { place.put("pack1/keys/" + name, []) }
+        var notes = KeyFileNotes()
+        notes.rings = [ring]
+        for next in [1, UInt64(limit)] {
+            notes.next = PackID(high: next, low: 1)
+            let names = try RemoteKeyDirectory(MemoryFiles(place), {}, notes).keyFiles()
+            #expect(names.count == limit + 2 && names.contains(ring.description) && names.contains(pass.description))
+            let last = KeyFileName.ring(epoch: 9, id: PackID(high: UInt64(limit) + 1, low: 1)).description
+            #expect(names.contains(last))
+            #expect(!names.contains(KeyFileName.ring(epoch: 9, id: PackID(high: next, low: 1)).description))
+        }
     }
 
     @Test func aFileThatIsNotThereAsItWasWrittenReplacesNothing() throws {

@@ -73,6 +73,25 @@ import Testing
         #expect(try read(whole + [0], temporary) == nil)
     }
 
+    /// What is read of a zip is in proportion to its bytes, however often its entries are read; other entries are read all the same.
+    @Test func whatIsReadIsInProportion() throws {
+        let temporary = TemporaryFolder(), large = [UInt8](repeating: 32, count: 48 << 20)
+        let bytes = ZipArchiveTests.zip([("versions/ab/c.json", large, true), ("versions/ab/d.json", text, false)])
+        try temporary.write("zip", bytes)
+        let files = try ForeignZip(ZipArchive(OpenFile(temporary.path + "/zip", O_RDONLY), size: UInt64(bytes.count), source: "a test"))
+        let most = (Int(SourceAccount.factor) * bytes.count + Int(SourceAccount.least)) / large.count
+        #expect(most < 8)
+        var reads = 0, error: StoreError?
+        while error == nil, reads < 10 {
+            do {
+                #expect(try files.read("versions/ab/c.json", atMost: .max, .none)?.count == large.count)
+                reads += 1
+            } catch let found as StoreError { error = found }
+        }
+        #expect(reads == most && error?.code == .tooLarge && error?.message.contains("a test") == true)
+        #expect(try files.read("versions/ab/d.json", atMost: .max, .none) == text)
+    }
+
     @Test func entriesThatNoProgramWrites() throws {
         let temporary = TemporaryFolder()
         #expect(try read(ZipArchiveTests.zip([]), temporary) == [:])

@@ -703,6 +703,21 @@ import Testing
         }
     }
 
+    /// A session that ended by an error counts for no limit of links, also before the program lets go of it.
+    @Test func aSessionThatEndedByAnErrorIsNoOpenLink() throws {
+        let listening = try store(), identity = [UInt8](repeating: 3, count: 32), known = PeerKnowledge.of(listening)
+        var ended: [PeerSession] = []
+        for _ in 0..<PeerKnowledge.linksOfDevice + 2 {
+            var wire = try Wire(store(), listening, identities: (identity, [UInt8](repeating: 4, count: 32)))
+            try wire.run()
+            #expect(wire.b.state.phase == .inStep && known.state.withLock { $0.open.count } == 1)
+            #expect(throws: StoreError.self) { try wire.b.receiveEnd() }
+            #expect(known.state.withLock { $0.open.isEmpty })
+            ended.append(wire.b)
+        }
+        withExtendedLifetime(ended) {}
+    }
+
     @Test func silenceEndsIt() throws {
         var wire = try Wire(store(), store())
         try wire.a.tick(0)

@@ -562,6 +562,76 @@ import Testing
         #expect(Sample.seed != nil || rekeyed > 10 && retired > 1, "\(rekeyed), \(retired)")
     }
 
+    /// Puts forged files of keys of a late epoch into a place: every other one for other identities, the others no files of age.
+    private func forge(_ count: Int, in place: MemoryPlace, seed: Int = 0) throws {
+        let crypto = try RemoteKeys.crypto(), stranger = try AgeIdentity(crypto), plain = try Secret("nothing")
+        let whole = try AgeWriter.encrypt(plain, for: .recipients([stranger.recipient]), crypto)
+        for n in 0..<count {
+            let bytes = n % 2 == 0 ? whole + Array("\(seed) \(n)".utf8) : Array("no file of age \(seed) \(n)".utf8)
+            place.put("pack1/keys/" + KeyFileName.ring(epoch: 1_000, id: KeyFileName.id(of: bytes)).description, bytes)
+        }
+    }
+    private func readsOfKeys(_ asked: [String]) -> Int { asked.count { $0.hasPrefix("read pack1/keys/") } }
+
+    /// Forged files of keys stop no device: rings that counted before are read first, and each forged file is read once.
+    @Test func forgedFilesOfKeysStopNobody() throws {
+        let place = MemoryPlace(), a = try device(place), b = try PackedDevice(place, keys: other.keys())
+        place.pace = 1
+        try a.save("a")
+        for device in [a, b] { try device.exchangeOnce() }
+        try forge(700, in: place)
+        place.clock += 86_400
+        var reads: [Int] = []
+        for round in 0..<4 {
+            // A new process knows only what was saved.
+            if round % 2 == 0 { a.restart() }
+            try b.save("b\(round)")
+            place.clock += 3_600
+            try b.exchangeOnce()
+            place.clock += 3_600
+            reads.append(readsOfKeys(try a.exchangeOnce()))
+            #expect(a.ids == b.ids, "\(round)")
+        }
+        #expect(reads[0] == 1 + KeyFileNotes.files && reads[2] < KeyFileNotes.files && reads[3] == 0, "\(reads)")
+        // A new ring is found among them, and a new device finds it as well.
+        _ = try a.exchange.rekey(renewing: true)
+        try a.save("later")
+        try a.exchangeOnce()
+        place.clock += 3_600
+        try b.exchangeOnce()
+        #expect(a.ids == b.ids && b.known?.pin?.number == 2)
+        let c = try PackedDevice(place, keys: other.keys())
+        try c.exchangeOnce()
+        #expect(c.ids == a.ids)
+    }
+
+    /// With any number of them a new device finds the keys after a bounded number of exchanges, and until then says what to do.
+    @Test func anyNumberOfForgedFilesOfKeys() throws {
+        let place = MemoryPlace(), a = try device(place)
+        place.pace = 0
+        try a.save("a")
+        try a.exchangeOnce()
+        try forge(KeyFileNotes.triedLimit + 5_000, in: place)
+        place.clock += 86_400
+        a.restart()
+        try a.save("b")
+        #expect(readsOfKeys(try a.exchangeOnce()) == 1 + KeyFileNotes.files)
+        let found = try a.exchange.retrieve().problems
+        #expect(found.contains { $0.name == "pack1/keys" && $0.error.message.contains("remove from pack1/keys/") })
+        let c = try PackedDevice(place, keys: other.keys())
+        var exchanges = 0
+        while exchanges < 10, c.known?.pin == nil {
+            exchanges += 1
+            c.files.asked = []
+            do { _ = try c.exchange.retrieve() } catch let error as StoreError {
+                #expect(error.code == .tooLarge && error.message.contains("remove from pack1/keys/"), "\(error.message)")
+            }
+            #expect(readsOfKeys(c.files.asked) <= KeyFileNotes.filesOfNew)
+            c.restart()
+        }
+        #expect(c.ids == a.ids)
+    }
+
     /// The keys of a place, read by who has them.
     private func keysOf(_ place: MemoryPlace) throws -> StoreKeys {
         let files = MemoryFiles(place), crypto = try RemoteKeys.crypto()

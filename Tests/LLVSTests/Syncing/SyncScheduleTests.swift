@@ -14,6 +14,12 @@ import Testing
     private func whole(_ places: String...) -> SyncSchedule.Next { .now(SyncSchedule.Round(places: places, onlySends: false)) }
     private func sending(_ places: String...) -> SyncSchedule.Next { .now(SyncSchedule.Round(places: places, onlySends: true)) }
 
+    /// Any number of places that do not answer cost a round the time of two together.
+    @Test func slowPlacesShareThePause() {
+        let pace = SyncSchedule.Pace(), pauses = (0..<100).map(pace.pause)
+        #expect(pauses[0] == pace.turn && pauses.allSatisfy { $0 > 0 } && pauses.reduce(0, +) <= 2 * pace.turn)
+    }
+
     /// If a round continued without a place, that place is not due until its exchange ends, whatever the trigger; the others are.
     @Test func aPlaceThatARoundWentOnWithoutIsNotDue() throws {
         var schedule = schedule("a", "b")

@@ -107,6 +107,35 @@ import Testing
         #expect(syncer.status.places.allSatisfy { $0.lastSend != nil && $0.reason == .none })
     }
 
+    /// Another exchange that takes the name of one that is still under way waits for that, without round after round, and is visited then.
+    @Test(.timeLimit(.minutes(15))) func anotherExchangeTakesTheName() throws {
+        let store = try memoryStore(), coordinator = try StoreCoordinator(store: store), door = Door(), visits = Guarded(0)
+        let former = SyncerTests.place { door.pass() }, next = SyncerTests.place { visits.withLock { $0 += 1 } }
+        try coordinator.attach(Exchange(store: store, transport: CallbackTransport(former)), name: "one")
+        let syncer = try Syncer(coordinator, options: SyncerTests.options(turn: 0.01))
+        defer { syncer.stop() }
+        defer { door.open() }
+        #expect(Parallel.becomes { door.isAwaited && syncer.status.rounds == 1 })
+        let old = coordinator.detach("one")
+        try coordinator.attach(Exchange(store: store, transport: CallbackTransport(next)), name: "one")
+        // A place that answers shows that rounds are made meanwhile.
+        let others = Guarded(0)
+        try coordinator.attach(
+            Exchange(store: store, transport: CallbackTransport(SyncerTests.place { others.withLock { $0 += 1 } })), name: "two")
+        try coordinator.save([.insert(try ValueID("x"), data: [1])])
+        try syncer.trigger(.user)
+        #expect(Parallel.becomes { others.withLock { $0 } > 0 && syncer.status.rounds > 1 })
+        let rounds = syncer.status.rounds
+        #expect(visits.withLock { $0 } == 0 && rounds < 20, "\(rounds) rounds")
+        door.open()
+        #expect(
+            Parallel.becomes {
+                try? syncer.trigger(.user)
+                return visits.withLock { $0 } > 0
+            })
+        old?.close()
+    }
+
     /// Stopping ends an exchange that a round went on without, and so does the deadline of a call.
     @Test(.timeLimit(.minutes(15)), arguments: [true, false]) func whatARoundWentOnWithoutIsCancelled(isStopped: Bool) throws {
         let store = try memoryStore(), coordinator = try StoreCoordinator(store: store), hasBegun = Guarded(false)
