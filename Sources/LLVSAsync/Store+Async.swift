@@ -84,6 +84,16 @@ extension Store {
         try await onOwnThread(progress: progress) { try self.verify($0) }
     }
 
+    /// Counts the bytes on the medium by kind, by prefix of ids, by month and by version, and what only the past holds.
+    /// - Parameters:
+    ///   - query: what to count, and how to group it.
+    ///   - progress: receives the count of versions read.
+    /// - Returns: the report.
+    /// - Throws: what the function without `async` throws.
+    public func size(_ query: SizeQuery = SizeQuery(), progress: ProgressCallback? = nil) async throws -> SizeReport {
+        try await onOwnThread(progress: progress) { try self.size(query, $0) }
+    }
+
     /// Compacts small files of the store into large ones.
     /// - Parameter progress: receives the count of bytes written.
     /// - Returns: the report.

@@ -72,5 +72,7 @@ public final class CountingStorage: Storage, @unchecked Sendable {
     public func cacheWriter(_ name: String?) throws -> any CacheWriter { try base.cacheWriter(name) }
     public var damages: [StorageDamage] { base.damages }
     public func statistics(_ control: PacedControl) throws -> StorageStatistics { try base.statistics(control) }
+    public func cacheBytes(_ control: PacedControl) throws -> UInt64 { try base.cacheBytes(control) }
+    public func overhead(of place: RecordPlace) -> UInt64 { base.overhead(of: place) }
     public func close(discarding: Bool) throws { try base.close(discarding: discarding) }
 }

@@ -64,5 +64,7 @@ public final class HookedStorage: Storage, @unchecked Sendable {
     public func cachePut(_ name: String, _ data: [UInt8]) throws { try base.cachePut(name, data) }
     public func cacheDelete(_ name: String) throws { try base.cacheDelete(name) }
     public func statistics(_ control: PacedControl) throws -> StorageStatistics { try base.statistics(control) }
+    public func cacheBytes(_ control: PacedControl) throws -> UInt64 { try base.cacheBytes(control) }
+    public func overhead(of place: RecordPlace) -> UInt64 { base.overhead(of: place) }
     public func close(discarding: Bool) throws { try base.close(discarding: discarding) }
 }

@@ -33,6 +33,8 @@ public final class FaultyStorage: Storage, @unchecked Sendable {
     public func room() -> StorageRoom? { base.room() }
     public func checkPresence(_ doing: String) throws { try base.checkPresence(doing) }
     public func statistics(_ control: PacedControl) throws -> StorageStatistics { try base.statistics(control) }
+    public func cacheBytes(_ control: PacedControl) throws -> UInt64 { try base.cacheBytes(control) }
+    public func overhead(of place: RecordPlace) -> UInt64 { base.overhead(of: place) }
 
     private func damaged(_ met: FaultPlan.Met) -> StoreError {
         var error = met.error

@@ -66,6 +66,7 @@ static const operation operations[] = {
     { "restore_snapshot", F | S, before_retrieving, do_restore_snapshot, after_restoring, NULL },
     { "import", F | M, NULL, do_import, NULL, NULL },
     { "verify", ALL | READS, NULL, do_verify, NULL, NULL },
+    { "size", ALL | READS, NULL, do_size, NULL, NULL },
     { "salvage", F | S, before_salvaging, do_salvage, NULL, NULL },
     { "compact", F, before_compacting, do_compact, NULL, NULL },
     { "coordinator_save", F | S | M, before_coordinating, do_coordinator_save, after_coordinating, NULL },

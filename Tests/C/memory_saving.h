@@ -137,6 +137,12 @@ static llvs_status do_verify(world *w, llvs_error **error) {
     llvs_verify_report_free(report);
     return status;
 }
+static llvs_status do_size(world *w, llvs_error **error) {
+    llvs_size_report *report = NULL;
+    llvs_status status = llvs_store_size(w->store, NULL, &report, error);
+    llvs_size_report_free(report);
+    return status;
+}
 /* A database that is open in the process is not salvaged. */
 static void before_salvaging(world *w) {
     if (w->kind != LLVS_STORAGE_SQLITE) return;

@@ -31,6 +31,8 @@ llvs_store_free(NULL);
 REFUSES(llvs_store_reload(NULL, NULL, NULL, NULL));
 REFUSES(llvs_store_observe(NULL, NULL, NULL, NULL, NULL, NULL));
 REFUSES(llvs_store_statistics(NULL, NULL, NULL, NULL));
+REFUSES(llvs_store_size(NULL, NULL, NULL, NULL));
+llvs_size_report_free(NULL);
 REFUSES(llvs_store_verify(NULL, NULL, NULL, NULL));
 llvs_verify_report_free(NULL);
 REFUSES(llvs_store_salvage(LLVS_NONE, NULL, LLVS_NONE, NULL, NULL, NULL, NULL));

@@ -192,6 +192,7 @@ static void nulls(void **state) {
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_close(NULL, &error));
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_verify(store, NULL, NULL, &error));
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_statistics(store, NULL, NULL, &error));
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_size(store, NULL, NULL, &error));
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_exchange_retrieve(NULL, NULL, NULL, &error));
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_coordinator_merge(NULL, NULL, NULL, &error));
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_history_cursor_next(NULL, 0, NULL, &list, &error));
@@ -222,6 +223,8 @@ static void struct_sizes(void **state) {
     struct newer_options newer;
     struct newer_change change;
     llvs_statistics statistics = LLVS_STATISTICS_INIT;
+    llvs_size_options sizes = LLVS_SIZE_OPTIONS_INIT;
+    llvs_size_report *report;
     llvs_store *opened;
     llvs_version_id id;
     (void)state;
@@ -267,6 +270,9 @@ static void struct_sizes(void **state) {
     change.unknown = 0;
     OK(llvs_store_make_version(opened, LLVS_NONE, &change.known, 1, sizeof change, NULL, &id, NULL, &error));
     value_is(opened, &id, "x", "1");
+    sizes.struct_size = 8;
+    FAILS(LLVS_ERROR_STRUCT_SIZE, llvs_store_size(opened, &sizes, &report, &error));
+    assert_null(report);
     statistics.struct_size = 8;
     FAILS(LLVS_ERROR_STRUCT_SIZE, llvs_store_statistics(opened, NULL, &statistics, &error));
     llvs_store_free(opened);

@@ -30,6 +30,7 @@ enum kind {
     OPEN_HOSTED,
     OPEN_COORDINATED,
     COUNT,
+    MEASURE,
     LIST_HEADS,
     LIST_BRANCH,
     SUCCESSORS,
@@ -73,6 +74,7 @@ static const char *const names[KINDS] = { "verify",
                                           "open a storage of the host",
                                           "open a coordinator",
                                           "count",
+                                          "measure",
                                           "list heads",
                                           "list the heads of a branch",
                                           "successors",
@@ -335,6 +337,17 @@ static llvs_status act(scene *s, const llvs_control *control, llvs_error **error
         llvs_statistics statistics = LLVS_STATISTICS_INIT;
         status = llvs_store_statistics(s->store, control, &statistics, error);
         if (status == LLVS_OK) assert_int_equal(statistics.versions, VERSIONS);
+        return status;
+    }
+    case MEASURE: {
+        llvs_size_options options = LLVS_SIZE_OPTIONS_INIT;
+        llvs_size_report *report;
+        options.control = control;
+        status = llvs_store_size(s->store, &options, &report, error);
+        if (status == LLVS_OK) {
+            assert_int_equal(report->versions, VERSIONS);
+            llvs_size_report_free(report);
+        }
         return status;
     }
     case LIST_HEADS:

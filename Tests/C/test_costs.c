@@ -393,6 +393,15 @@ static void measure_history_and_large_values(void) {
         llvs_history_cursor_free(cursor);
     }
     end("newest-100", "history", 1);
+    /* Each of 1,001 versions, by kind, prefix, month and version. */
+    for (i = 0; i < 2; i++) {
+        llvs_size_report *report;
+        begin();
+        OK(llvs_store_size(store, NULL, &report, &error));
+        assert_int_equal(report->versions, 2 * BRANCH + 1);
+        llvs_size_report_free(report);
+    }
+    end("sizes,-for-each-version", "history", 2 * BRANCH + 1);
     /* One value among a thousand versions, changed three times. */
     history.value_id = llvs_str("rare");
     a = save(store, &a, update("rare", "1"));

@@ -75,6 +75,7 @@ static void making_and_reading(llvs_storage_kind kind) {
     llvs_change_cursor *cursor;
     llvs_change_list *changes;
     llvs_verify_report *report;
+    llvs_size_report *sizes;
     llvs_buffer data;
     llvs_bytes ids[2];
     fill(store, &ours, &theirs);
@@ -100,6 +101,8 @@ static void making_and_reading(llvs_storage_kind kind) {
     llvs_change_cursor_free(cursor);
     OK(llvs_store_verify(store, NULL, &report, &error));
     llvs_verify_report_free(report);
+    OK(llvs_store_size(store, NULL, &sizes, &error));
+    llvs_size_report_free(sizes);
     OK(llvs_store_close(store, &error));
     llvs_store_free(store);
 }

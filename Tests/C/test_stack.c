@@ -237,6 +237,9 @@ static void keeps_up(void) {
     OK(llvs_store_verify(store, NULL, &report, &error));
     assert_int_equal(report->damage_count, 0);
     llvs_verify_report_free(report);
+    llvs_size_report *sizes;
+    OK(llvs_store_size(store, NULL, &sizes, &error));
+    llvs_size_report_free(sizes);
     OK(llvs_store_compact(store, NULL, NULL, &error));
 }
 static void coordinates(void) {

@@ -470,6 +470,57 @@ static void differences_lead_from_one_state_to_the_other(void **state) {
     llvs_store_free(store);
 }
 
+static const llvs_size_row *size_row(const llvs_size_report *report, llvs_size_group group, const char *name) {
+    for (size_t i = 0; i < report->row_count; i++) {
+        const llvs_size_row *row = report->rows[i];
+        if (row->group == group && row->name.size == strlen(name) && memcmp(row->name.data, name, row->name.size) == 0) return row;
+    }
+    fail_msg("There is no row %s.", name);
+    return NULL;
+}
+static void what_takes_space_is_reported(void **state) {
+    llvs_size_options options = LLVS_SIZE_OPTIONS_INIT;
+    llvs_statistics statistics = LLVS_STATISTICS_INIT;
+    llvs_store *store = memory_store();
+    llvs_version_id first = save(store, NULL, insert("note/a", "12345")), second;
+    const llvs_size_row *row;
+    llvs_size_report *report;
+    size_t rows = 0;
+    uint64_t bytes = 0;
+    (void)state;
+    second = save(store, &first, insert("note/b/c", "123"));
+    (void)save(store, &second, update("note/a", "1"));
+    OK(llvs_store_size(store, NULL, &report, &error));
+    OK(llvs_store_statistics(store, NULL, &statistics, &error));
+    assert_int_equal(report->bytes, statistics.bytes);
+    assert_true(report->versions == 3 && report->unread == 0 && report->values == 3 && report->value_bytes == 9);
+    /* Each value has 8 bytes before it. */
+    assert_true(report->current_bytes == 8 + 3 + 8 + 1 && report->past_bytes == 8 + 5);
+    row = size_row(report, LLVS_SIZE_BY_KIND, "value");
+    assert_true(row->bytes == 33 && row->values == 3 && row->combined == 0);
+    assert_int_equal(size_row(report, LLVS_SIZE_BY_KIND, "record")->bytes + 33, report->bytes);
+    assert_int_equal(size_row(report, LLVS_SIZE_BY_PREFIX, "note/")->past_bytes, 13);
+    assert_int_equal(size_row(report, LLVS_SIZE_BY_VERSION, first.text)->past_bytes, 13);
+    for (size_t i = 0; i < report->row_count; i++)
+        if (report->rows[i]->group == LLVS_SIZE_BY_MONTH) bytes += report->rows[i]->bytes;
+    assert_int_equal(bytes, report->bytes);
+    llvs_size_report_free(report);
+
+    options.prefix = llvs_str("note/");
+    options.depth = LLVS_SIZE_EACH_ID;
+    options.limit = 1;
+    OK(llvs_store_size(store, &options, &report, &error));
+    assert_true(report->bytes == 33 && report->values == 3);
+    row = size_row(report, LLVS_SIZE_BY_PREFIX, "note/a");
+    assert_true(row->bytes == 22 && row->values == 2 && row->value_bytes == 6);
+    for (size_t i = 0; i < report->row_count; i++) rows += report->rows[i]->group == LLVS_SIZE_BY_PREFIX;
+    assert_int_equal(rows, 2);
+    row = size_row(report, LLVS_SIZE_BY_PREFIX, "");
+    assert_true(row->combined == 1 && row->bytes == 11 && row->current_bytes == 11);
+    llvs_size_report_free(report);
+    llvs_store_free(store);
+}
+
 static void verified_is(llvs_store *store, unsigned vouched, unsigned unvouched) {
     llvs_verify_report *report;
     OK(llvs_store_verify(store, NULL, &report, &error));
@@ -760,6 +811,7 @@ int main(void) {
         cmocka_unit_test(pages_end_at_their_byte_limit),
         cmocka_unit_test(many_values_come_at_once),
         cmocka_unit_test(differences_lead_from_one_state_to_the_other),
+        cmocka_unit_test(what_takes_space_is_reported),
         cmocka_unit_test(a_verification_tells_how_far_ids_vouch),
         cmocka_unit_test(a_store_survives_closing),
         cmocka_unit_test(two_handles_see_each_other),

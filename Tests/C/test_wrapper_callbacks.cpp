@@ -436,6 +436,14 @@ void verifying(const std::string &damaged) {
     EXPECT(report.versions == 1 && report.values == 2 && report.pending == 0 && report.damages.empty() && report.unfinished.empty());
     EXPECT(code_of([&] { whole.verify(llvs::Control([](const llvs_progress &) { return false; })); }) == LLVS_ERROR_CANCELLED);
     EXPECT(whole.statistics().versions == 1 && whole.statistics().heads == 1 && whole.reload() == 0);
+    llvs::SizeReport sizes = whole.size();
+    EXPECT(sizes.versions == 1 && sizes.bytes == whole.statistics().bytes && sizes.past_bytes == 0);
+    EXPECT(sizes.by(LLVS_SIZE_BY_VERSION).size() == 1 && sizes.by(LLVS_SIZE_BY_KIND).size() == 5);
+    llvs::SizeOptions each;
+    each.prefix = "none/";
+    each.depth = LLVS_SIZE_EACH_ID;
+    EXPECT(whole.size(each).bytes == 0 && whole.size(each).by(LLVS_SIZE_BY_PREFIX).empty());
+    EXPECT(code_of([&] { whole.size({}, llvs::Control([](const llvs_progress &) { return false; })); }) == LLVS_ERROR_CANCELLED);
 
     report = llvs::Store(damaged).verify();
     EXPECT(!report.damages.empty() && !report.damages[0].file.empty() && !report.damages[0].message.empty());

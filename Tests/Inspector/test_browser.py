@@ -259,6 +259,33 @@ def test_news_of_others_appear_by_themselves(show: Open, tmp_path: Path) -> None
     page.go("#/heads", "2 heads")
 
 
+def test_bars_of_what_takes_space_lead_to_the_values(show: Open) -> None:
+    page, store, made = show()
+    page.go("#/size", "Beginnings of ids")
+    report = store.size()
+    names = [cell.text for cell in page.all(".card:has(.push) tbody td:first-child")]
+    assert names == [row.name or "ids without \u201c/\u201d" for row in report.by_prefix]
+    # Bars are as long as the bytes that they stand for: the part of the past in the part of values.
+    row = next(row for row in report.by_prefix if row.name == "contact/")
+    wide = page.script(
+        "const row = [...document.querySelectorAll('.bars tr')].find((row) => row.textContent.startsWith(arguments[0]));"
+        "return ['now', 'past'].map((kind) => row.querySelector('.' + kind).getBoundingClientRect().width)", row.name)
+    assert wide[1] > 0 and abs(wide[0] / wide[1] - row.current_bytes / row.past_bytes) < 0.05
+    look(page, "size", narrow=True)
+    page.click("contact/", ".bars a")
+    page.wait(lambda: "Size of contact/" in page.text("#view h2"))
+    page.click("Each id", "#view a")
+    page.wait(lambda: "contact/bob" in page.text(".bars"))
+    assert page.all(".card:has(.push) tbody tr") and len(page.all(".card:has(.push) tbody tr")) == 3
+    page.click("contact/ann", ".bars a")
+    page.wait(lambda: page.script("return document.querySelector('.shown')?.valueId") == "contact/ann")
+    page.wait(lambda: "Bonn" in page.text(".shown"))
+    # New versions count at once.
+    page.go("#/size", "Beginnings of ids")
+    store.make_version(made["after"], insert={"video/1": bytes(range(256)) * 3})
+    page.wait(lambda: "video/" in page.text("#view"))
+
+
 def test_names_are_shown_as_the_vectors_say(show: Open) -> None:
     page = show(stores.story)[0]
     vectors = json.loads((Path(__file__).parents[1] / "Vectors" / "escaping.json").read_text("utf-8"))["vectors"]

@@ -46,6 +46,19 @@ def test_the_width_counts_every_lane(inspect: Inspect) -> None:
     assert page["lanes"] == 1 + max(row["lane"] for row in page["rows"]) == 2
 
 
+def test_what_takes_space(inspect: Inspect) -> None:
+    client = inspect()
+    report = client.inspected.store.size(limit=200)
+    found = client.get("size")
+    assert (found["bytes"], found["current"], found["past"]) == (report.bytes, report.current_bytes, report.past_bytes)
+    assert [row["name"] for row in found["prefixes"]] == [row.name for row in report.by_prefix] and found["past"] > 0
+    assert sum(row["bytes"] for row in found["kinds"]) == found["bytes"] and len(found["versions"]) == 8
+    assert {row["name"] for row in found["months"]} == {row.name for row in report.by_month}
+    contacts = client.get("size", prefix="contact/", each="id")
+    assert {row["name"] for row in contacts["prefixes"]} == {"contact/ann", "contact/bob", "contact/cleo"}
+    assert sum(row["bytes"] for row in contacts["prefixes"]) == contacts["bytes"] == sum(row["bytes"] for row in contacts["months"])
+
+
 def test_lanes_of_a_merge(inspect: Inspect) -> None:
     client = inspect()
     rows = {row["what"]: row for row in client.get("history")["rows"]}

@@ -43,6 +43,9 @@ import Testing
         let report = try await store.verify()
         #expect(try report.isWhole && report.versions == 6 && store.verify(OperationControl()).versions == 6)
         #expect(try await store.compact() == store.compact(OperationControl()))
+        let query = SizeQuery(depth: SizeQuery.eachID)
+        let size = try await store.size(query), same = try store.size(query, OperationControl())
+        #expect(size.versions == 6 && size.total == same.total && size.rows == same.rows)
 
         let manifest = try await Snapshots.write(store, to: directory.path + "/snapshot")
         let other = try await Store.open(path: directory.path + "/other")
@@ -96,7 +99,7 @@ import Testing
         try coordinator.attach(exchange, name: "shared")
         let snapshots = Snapshots(store: store, transport: exchange.transport)
         let calls: [(String, @Sendable () async throws -> Void)] = [
-            ("verify", { _ = try await store.verify() }),
+            ("verify", { _ = try await store.verify() }), ("size", { _ = try await store.size() }),
             ("merge", { try await store.merge(a, with: b, arbiter: BuiltInArbiter.ours) }),
             ("mergeHeads", { try await store.mergeHeads(into: a, arbiter: BuiltInArbiter.ours) }),
             ("retrieve", { try await exchange.retrieve() }), ("send", { try await exchange.send() }),

@@ -178,7 +178,7 @@ def test_every_status_is_to_be_looked_at() -> None:
 def test_constants_have_an_enum_that_is_named_as_their_type() -> None:
     assert all(name.removesuffix("_value") in HEADER.aliases for name in HEADER.enums)
     in_no_enum = HEADER.constants.keys() - {name for names in HEADER.enums.values() for name in names}
-    assert all(re.match(r"LLVS_(VERSION|VALUE|VERSION_ID|VALUE_ID|PAIRING|DEVICE_KEY|PEER)_", name) for name in in_no_enum), in_no_enum
+    assert all(re.match(r"LLVS_(VERSION|VALUE|VERSION_ID|VALUE_ID|SIZE|PAIRING|DEVICE_KEY|PEER)_", name) for name in in_no_enum), in_no_enum
 
 
 def test_flags_are_of_one_type() -> None:

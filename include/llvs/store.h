@@ -378,6 +378,102 @@ typedef struct llvs_statistics {
 LLVS_API LLVS_CHECKED llvs_status llvs_store_statistics(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_control *control,
     LLVS_BORROWED llvs_statistics *statistics, LLVS_OWNED llvs_error **error);
 
+/** How a row of a size report groups bytes. Since 0.1. */
+typedef uint32_t llvs_size_group;
+enum llvs_size_group_value {
+    /**
+     * By what they are. The rows are "record" (headers and tables of changes), "value" (values within records), "blob" (values in files of
+     * their own), "cache" (what can be built again) and "other" (all else: frames, reserved room, records that are there twice, pending
+     * versions, pages of a database). More kinds may be added.
+     */
+    LLVS_SIZE_BY_KIND = 1,
+    /** By the beginning of the ids of values. */
+    LLVS_SIZE_BY_PREFIX = 2,
+    /** By the month, in UTC, in which the version was made that stored them: "2026-11". */
+    LLVS_SIZE_BY_MONTH = 3,
+    /** By the version that stored them. */
+    LLVS_SIZE_BY_VERSION = 4
+};
+
+/** A depth at which each id is a group: llvs_size_options. Since 0.1. */
+#define LLVS_SIZE_EACH_ID 4294967295
+
+/** What to count, and how. Since 0.1. */
+typedef struct llvs_size_options {
+    uint32_t struct_size;
+    /**
+     * How many parts of an id that end in "/" a group by prefix has, counted behind the prefix; 0: 1. An id with fewer such parts belongs
+     * to the group of those that it has. LLVS_SIZE_EACH_ID makes a group of each id.
+     */
+    uint32_t depth;
+    /** Only the bytes of values whose ids have this prefix; empty: everything on the medium. */
+    llvs_bytes prefix;
+    /** The most rows by prefix, and the most by version, the largest ones; 0: 1,000. One more row combines the others. */
+    uint64_t limit;
+    /** Progress (stage LLVS_STAGE_READING, in versions) and cancellation; may be NULL. */
+    const llvs_control *control;
+} llvs_size_options;
+#define LLVS_SIZE_OPTIONS_INIT { (uint32_t)sizeof(llvs_size_options), 0, LLVS_NONE_INIT, 0, 0 }
+
+/** One group of a size report; immutable, owned by the report. Since 0.1. */
+typedef struct llvs_size_row {
+    uint32_t struct_size;
+    llvs_size_group group;
+    /** The kind, the prefix, the month, or the id of the version. Empty for combined groups, and for the ids without a "/". */
+    llvs_bytes name;
+    /** For the row of the groups beyond the limit: how many these are; else 0. */
+    uint64_t combined;
+    /** Values that are stored. */
+    uint64_t values;
+    /** Bytes that these values have. */
+    uint64_t value_bytes;
+    /** Bytes on the medium. */
+    uint64_t bytes;
+    /** Of these, the bytes of values that prevail at a head. */
+    uint64_t current_bytes;
+    /** Of these, the bytes of values that prevail at no head: only the past holds them. */
+    uint64_t past_bytes;
+} llvs_size_row;
+
+/** The outcome of llvs_store_size; immutable, owned. Since 0.1. */
+typedef struct llvs_size_report {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /** Versions whose changes were counted. */
+    uint64_t versions;
+    /** Of these, versions whose tables of changes are damaged: what cannot be read of them counts as "record". */
+    uint64_t unread;
+    /** The totals, as in a row. */
+    uint64_t values;
+    uint64_t value_bytes;
+    uint64_t bytes;
+    uint64_t current_bytes;
+    uint64_t past_bytes;
+    /** By kind, prefix, month and version. Prefixes and versions are sorted by bytes, the largest first; months by time. */
+    const llvs_size_row *const *rows;
+    size_t row_count;
+} llvs_size_report;
+/**
+ * Reports what takes space in a store: the bytes on the medium by kind, by prefix of ids, by month and by version, and how many of them
+ * only the past holds. Reads headers and tables of changes, and no value.
+ *
+ * - A value counts where it is stored, once, however many versions show it. A value that is stored as a difference counts with the bytes
+ *   of the difference; what it is based on may be one that only the past holds. If several changes name one file, its bytes count once:
+ *   for the first change that prevails at a head, else for the first.
+ * - The kinds add up to the total, the prefixes to "value" and "blob", and so do the months, and the versions, with "record" added. With a
+ *   prefix, only values count, and all four add up to the total.
+ * - The total is llvs_statistics.bytes. With a storage of the host it is what the host was given to keep, without caches.
+ *
+ * @param options  may be NULL
+ * @param report   receives the report; free it with llvs_size_report_free
+ * Errors: LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress callback), storage errors. Damaged versions are no error. Cost: one or
+ * two reads for each version, and memory for each version and group. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_store_size(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_size_options *options,
+    LLVS_OWNED llvs_size_report **report, LLVS_OWNED llvs_error **error);
+/** Frees a report, with all that it points to. NULL is a no-op. Any thread. Since 0.1. */
+LLVS_API void llvs_size_report_free(LLVS_OWNED llvs_size_report *report);
+
 /** What a damage costs. Since 0.1. */
 typedef uint32_t llvs_loss;
 enum llvs_loss_value {
@@ -982,6 +1078,9 @@ LLVS_LAYOUT(llvs_change_info, 64);
 LLVS_LAYOUT(llvs_change_list, 24);
 LLVS_LAYOUT(llvs_store_options, 96);
 LLVS_LAYOUT(llvs_statistics, 104);
+LLVS_LAYOUT(llvs_size_options, 40);
+LLVS_LAYOUT(llvs_size_row, 72);
+LLVS_LAYOUT(llvs_size_report, 80);
 LLVS_LAYOUT(llvs_damage, 80);
 LLVS_LAYOUT(llvs_verify_report, 80);
 LLVS_LAYOUT(llvs_salvaged, 40);

@@ -103,6 +103,9 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
     public var damages: [StorageDamage] { lock.withLock { damageList } }
     public func statistics(_ control: PacedControl) throws -> StorageStatistics { lock.withLock { counters } }
 
+    /// The host does not tell what its medium holds. Its caches are not known either.
+    public func overhead(of place: RecordPlace) -> UInt64 { CallbackStorage.envelopeSize(place.length) &- place.length }
+
     // MARK: Writing
 
     public func append(_ records: [RecordPieces]) throws -> [RecordPlace] {

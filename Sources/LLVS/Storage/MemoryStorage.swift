@@ -113,6 +113,10 @@ public final class MemoryStorage: Storage, @unchecked Sendable {
         }
     }
 
+    public func cacheBytes(_ control: PacedControl) throws -> UInt64 {
+        lock.withRead { cache.values.reduce(0) { $0 &+ UInt64($1.count) } }
+    }
+
     public func close(discarding: Bool) throws {
         // After a fork, a thread of the parent may have held the lock, which is then never released here.
         if discarding { return }

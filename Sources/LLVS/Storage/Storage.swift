@@ -135,6 +135,10 @@ public protocol Storage: AnyObject, Sendable {
     /// - Parameter control: checked while files are listed, of which there may be many.
     /// - Throws: the errors of the control. Files that cannot be listed count as nothing.
     func statistics(_ control: PacedControl) throws -> StorageStatistics
+    /// Returns the bytes of the caches on the medium, which `statistics` counts as well; 0 if that is not known.
+    func cacheBytes(_ control: PacedControl) throws -> UInt64
+    /// Returns the bytes that a record takes on the medium beside its own, if `statistics` does not count the bytes on the medium.
+    func overhead(of place: RecordPlace) -> UInt64
 
     /// Flushes, seals and closes everything. Later calls throw `.closed`. With `discarding` (after a fork) nothing is written, locked or
     /// flushed; descriptors are only closed.
@@ -149,6 +153,8 @@ extension Storage {
     public var isCallingBack: Bool { false }
     public func scanMark() -> [UInt8]? { nil }
     public func checkPresence(_ doing: String) throws {}
+    public func cacheBytes(_ control: PacedControl) throws -> UInt64 { 0 }
+    public func overhead(of place: RecordPlace) -> UInt64 { 0 }
     public func room() -> StorageRoom? { nil }
     public func resume(_ mark: [UInt8]) -> [UInt32]? { nil }
     public func forgetResumed() {}

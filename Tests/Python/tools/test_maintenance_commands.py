@@ -77,6 +77,27 @@ def test_snapshots_and_compaction(notes: Run) -> None:
     assert "is a store of this implementation" in notes("-s", "new.llvs", "import", "notes.llvs", code=3).err
 
 
+def test_size(notes: Run) -> None:
+    found = notes("size", "--json").json
+    groups = ["by_kind", "by_prefix", "by_month", "by_version"]
+    totals = ["values", "value_bytes", "bytes", "current_bytes", "past_bytes"]
+    assert list(found) == ["versions", "unread", *totals, *groups] and found["versions"] == 3
+    assert all(list(row) == ["name", *totals, "combined"] for group in groups for row in found[group])
+    assert sum(row["bytes"] for row in found["by_kind"]) == found["bytes"] and len(found["by_version"]) == 3
+    with llvs.Coordinator("notes.llvs", device="tests") as store:
+        store.save(update={"a/b": bytes(100)}, timestamp=1_750_000_000)
+    told = notes("size").out
+    assert "versions, without their values" in told and "2023-11" in told and "2025-06" in told and "(none)" in told
+    one = notes("size", "a/", "--each-id").out
+    assert "a/b" in one and "kind" not in one and "dot." not in one
+    few = notes("size", "--each-id", "--json", "-n", "1").json["by_prefix"]
+    assert [row["combined"] for row in few] == [0, len(NAMES) + 2]
+    deep = notes("size", "--depth", "2", "--json").json["by_prefix"]
+    assert {row["name"] for row in deep} == {"", "a/", "../", "//"}
+    damage(Path("notes.llvs"))
+    assert notes("size", code=None).code in (0, 3)
+
+
 def test_import(llvs_run: Run) -> None:
     """A folder that is no store is refused in one sentence; the import itself has tests of its own (test_import.py)."""
     llvs_run("init", "new.llvs")

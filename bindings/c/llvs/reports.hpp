@@ -30,6 +30,36 @@ struct VerifyReport {
     std::uint64_t vouched = 0, unvouched = 0;
 };
 
+/// What one group of a size report takes; see llvs_size_row.
+struct SizeRow {
+    llvs_size_group group = 0;
+    std::string name;
+    std::uint64_t combined = 0, values = 0, value_bytes = 0, bytes = 0, current_bytes = 0, past_bytes = 0;
+};
+
+/// What takes space in a store; see llvs_size_report.
+struct SizeReport {
+    std::uint64_t versions = 0, unread = 0, values = 0, value_bytes = 0, bytes = 0, current_bytes = 0, past_bytes = 0;
+    /// By kind, prefix, month and version.
+    std::vector<SizeRow> rows;
+
+    /// Returns the rows of one group.
+    std::vector<SizeRow> by(llvs_size_group group) const {
+        std::vector<SizeRow> found;
+        for (const SizeRow &row : rows)
+            if (row.group == group) found.push_back(row);
+        return found;
+    }
+};
+
+/// What to count, and how; see llvs_size_options.
+struct SizeOptions {
+    std::string prefix;
+    /// LLVS_SIZE_EACH_ID makes a group of each id.
+    std::uint32_t depth = 1;
+    std::uint64_t limit = 1000;
+};
+
 /// An item that could not be exchanged or restored, and why.
 struct Problem {
     llvs_status code = LLVS_OK;

@@ -379,6 +379,26 @@ public:
         detail::run([&](llvs_error **error) { return llvs_store_statistics(raw(), control, &found, error); });
         return found;
     }
+    /// Returns what takes space, by kind, prefix, month and version; see llvs_store_size.
+    SizeReport size(const SizeOptions &options = {}, const llvs_control *control = nullptr) const {
+        llvs_size_options given = LLVS_SIZE_OPTIONS_INIT;
+        given.prefix = detail::bytes(options.prefix);
+        given.depth = options.depth;
+        given.limit = options.limit;
+        given.control = control;
+        llvs_size_report *raw_report = nullptr;
+        detail::run([&](llvs_error **error) { return llvs_store_size(raw(), &given, &raw_report, error); });
+        detail::Handle<llvs_size_report, llvs_size_report_free> owned(raw_report);
+        const llvs_size_report &found = *raw_report;
+        SizeReport report{found.versions, found.unread, found.values, found.value_bytes, found.bytes, found.current_bytes,
+                          found.past_bytes, {}};
+        for (std::size_t i = 0; i < found.row_count; i++) {
+            const llvs_size_row &row = *found.rows[i];
+            report.rows.push_back({row.group, detail::string(row.name), row.combined, row.values, row.value_bytes, row.bytes,
+                                   row.current_bytes, row.past_bytes});
+        }
+        return report;
+    }
     /// Reads versions that other processes or handles added, and returns how many.
     std::uint64_t reload(const llvs_control *control = nullptr) {
         std::uint64_t added = 0;

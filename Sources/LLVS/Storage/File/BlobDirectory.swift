@@ -19,6 +19,8 @@ final class BlobDirectory: @unchecked Sendable {
     static let magic: UInt64 = 0x0A62_6C62_5356_4C4C
     static let headerSize = 64
     static let blockSize = 65_536
+    /// Returns the size of the file of a value.
+    static func fileSize(of size: Int) -> UInt64 { UInt64(headerSize &+ 4 &* ((size &+ blockSize &- 1) / blockSize) &+ size) }
 
     let folder: Folder
     var path: String { folder.path }

@@ -136,6 +136,17 @@ public final class FileStorage: Storage, @unchecked Sendable {
         return all
     }
 
+    public func cacheBytes(_ control: PacedControl) throws -> UInt64 {
+        var bytes: UInt64 = 0
+        do {
+            try caches.folder.forEachName(control) { name in
+                let status = try? caches.folder.place(String(decoding: name, as: UTF8.self)).status()
+                if let status, status.isRegularFile { bytes &+= status.size }
+            }
+        } catch is Errno {}
+        return bytes
+    }
+
     /// Syncs everything and seals this process's segment, so that the next process to open the store need not check it.
     public func close(discarding: Bool) throws {
         if discarding { discard(); return }

@@ -31,6 +31,19 @@ extension SQLiteStorage {
         }
     }
 
+    public func cacheBytes(_ control: PacedControl) throws -> UInt64 {
+        try checkOpen()
+        return try readers.use { connection in
+            var bytes: Int64 = 0
+            try connection.query(
+                "SELECT coalesce(sum(length(data)), 0) FROM caches", doing: "Counting the caches of",
+                row: {
+                    bytes = $0.integer(0); return false
+                })
+            return UInt64(max(0, bytes))
+        }
+    }
+
     public func cachePut(_ name: String, _ data: [UInt8]) throws {
         try CacheName.check(name)
         try checkOpen()

@@ -184,6 +184,8 @@ if TYPE_CHECKING:
         Loss as Loss,
         Salvaged as Salvaged,
         SalvageReport as SalvageReport,
+        SizeReport as SizeReport,
+        SizeRow as SizeRow,
         Statistics as Statistics,
         VerifyReport as VerifyReport,
     )
@@ -290,7 +292,7 @@ _MODULES = {
     "remote": "AskForCredentials Credentials Remote Tokens",
     "remote_files": "RemoteFile RemoteFiles",
     "remote_status": "RemoteStatus RemoteWriter",
-    "reports": "CompactionReport Damage Loss Salvaged SalvageReport Statistics VerifyReport",
+    "reports": "CompactionReport Damage Loss Salvaged SalvageReport SizeReport SizeRow Statistics VerifyReport",
     "replay": "Step",
     "results": "BootstrapResult Exchanged ExchangeResult MergeResult SyncResult",
     "sides": "MergeSide MergeSides",

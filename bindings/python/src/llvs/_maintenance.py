@@ -7,13 +7,13 @@ from typing import Optional, Union, cast
 
 import llvs
 
-from . import _abi, _pages, _structs
+from . import _abi, _constants as c, _pages, _structs
 from ._lzfse import Decoder, put_decoder
 from ._handle import Handle
-from ._memory import PathLike, decode, folder_url, path_bytes, text
+from ._memory import PathLike, address, decode, encode, folder_url, path_bytes, text
 from ._options import StoreOptions
 from .control import CancelToken, Control, ProgressCallback
-from .reports import CompactionReport, Damage, Loss, Salvaged, SalvageReport, Statistics, VerifyReport
+from .reports import CompactionReport, Damage, Loss, Salvaged, SalvageReport, SizeReport, SizeRow, Statistics, VerifyReport
 from .snapshot import Snapshot
 from .storage import Storage
 from .words import StorageKind
@@ -38,6 +38,16 @@ def _damages(pointers: Optional[int], count: int) -> tuple[Damage, ...]:
     return tuple(damages)
 
 
+def _size_rows(report: _structs.llvs_size_report) -> dict[int, tuple[SizeRow, ...]]:
+    """The rows of a report by their group."""
+    rows: dict[int, list[SizeRow]] = {}
+    for place in _pages.addresses(report.rows, report.row_count):
+        row = _structs.llvs_size_row.from_address(place)
+        counts = (row.values, row.value_bytes, row.bytes, row.current_bytes, row.past_bytes)
+        rows.setdefault(row.group, []).append(SizeRow(text(row.name), *counts, row.combined))
+    return {group: tuple(found) for group, found in rows.items()}
+
+
 class Maintenance(Handle):
     """The store as a whole: state, files, snapshots."""
 
@@ -58,6 +68,57 @@ class Maintenance(Handle):
         with self._call as pointer, Control(progress, cancel) as control:
             lib.llvs_store_statistics(pointer, control, byref(found))
         return Statistics(*(getattr(found, name) for name in Statistics._fields))
+
+    def size(
+        self,
+        prefix: str = "",
+        *,
+        depth: Optional[int] = 1,
+        limit: int = 1_000,
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
+    ) -> SizeReport:
+        """Reports what takes space: the bytes on the medium by kind, by prefix of ids, by month and by version, and how many of them only
+        the past holds. Reads headers and tables of changes, and no value.
+
+        prefix: only the bytes of values whose ids have this prefix. depth: how many parts of an id that end in "/" a group by prefix has,
+        counted behind `prefix`; None makes a group of each id. limit: the most rows by prefix, and by version; one more row combines the
+        others.
+
+        Raises InvalidArgumentError (a depth or limit below 1), CancelledError, StorageError. Damaged versions are counted in the report.
+        Cost: one or two reads for each version.
+        """
+        for name, number in (("depth", depth), ("limit", limit)):
+            if number is not None and number < 1:
+                raise llvs.InvalidArgumentError(f"{name} takes a number of 1 or more, not {number}")
+        kept = encode(prefix)
+        options = _structs.llvs_size_options(struct_size=ctypes.sizeof(_structs.llvs_size_options))
+        options.depth = c.SIZE_EACH_ID if depth is None else min(depth, c.SIZE_EACH_ID - 1)
+        options.limit = min(limit, 2**64 - 1)
+        options.prefix.data, options.prefix.size = address(kept), len(kept)
+        pointer = ctypes.c_void_p()
+        control = Control(progress, cancel)
+        options.control = control.address
+        with self._call as store, control:
+            lib.llvs_store_size(store, byref(options), byref(pointer))
+        try:
+            report = _structs.llvs_size_report.from_address(pointer.value or 0)
+            rows = _size_rows(report)
+            return SizeReport(
+                report.versions,
+                report.unread,
+                report.values,
+                report.value_bytes,
+                report.bytes,
+                report.current_bytes,
+                report.past_bytes,
+                rows.get(c.SIZE_BY_KIND, ()),
+                rows.get(c.SIZE_BY_PREFIX, ()),
+                rows.get(c.SIZE_BY_MONTH, ()),
+                rows.get(c.SIZE_BY_VERSION, ()),
+            )
+        finally:
+            lib.llvs_size_report_free(pointer.value)
 
     def verify(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> VerifyReport:
         """Reads everything again and compares it with its checksums. Damage is in the report, not an error.

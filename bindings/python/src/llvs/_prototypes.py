@@ -40,6 +40,8 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_store_reload": (STATUS, [borrowed("llvs_store*"), borrowed("llvs_control*"), borrowed("uint64_t*"), ERROR]),
     "llvs_store_observe": (STATUS, [borrowed("llvs_store*"), FUNCTION, owned("void*"), FUNCTION, owned("llvs_observer**"), ERROR]),
     "llvs_store_statistics": (STATUS, [borrowed("llvs_store*"), borrowed("llvs_control*"), borrowed("llvs_statistics*"), ERROR]),
+    "llvs_store_size": (STATUS, [borrowed("llvs_store*"), borrowed("llvs_size_options*"), owned("llvs_size_report**"), ERROR]),
+    "llvs_size_report_free": (None, [owned("llvs_size_report*")]),
     "llvs_store_verify": (STATUS, [borrowed("llvs_store*"), borrowed("llvs_control*"), owned("llvs_verify_report**"), ERROR]),
     "llvs_verify_report_free": (None, [owned("llvs_verify_report*")]),
     "llvs_store_salvage": (STATUS, [

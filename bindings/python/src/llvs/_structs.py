@@ -185,6 +185,46 @@ class llvs_statistics(ctypes.Structure):
     ]
 
 
+class llvs_size_options(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("depth", c_uint32),
+        ("prefix", llvs_bytes),
+        ("limit", c_uint64),
+        ("control", c_void_p),
+    ]
+
+
+class llvs_size_row(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("group", c_uint32),
+        ("name", llvs_bytes),
+        ("combined", c_uint64),
+        ("values", c_uint64),
+        ("value_bytes", c_uint64),
+        ("bytes", c_uint64),
+        ("current_bytes", c_uint64),
+        ("past_bytes", c_uint64),
+    ]
+
+
+class llvs_size_report(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("versions", c_uint64),
+        ("unread", c_uint64),
+        ("values", c_uint64),
+        ("value_bytes", c_uint64),
+        ("bytes", c_uint64),
+        ("current_bytes", c_uint64),
+        ("past_bytes", c_uint64),
+        ("rows", c_void_p),
+        ("row_count", c_size_t),
+    ]
+
+
 class llvs_damage(ctypes.Structure):
     _fields_ = [
         ("struct_size", c_uint32),

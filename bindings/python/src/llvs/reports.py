@@ -35,6 +35,57 @@ class Statistics(NamedTuple):
     difference_value_bytes: int = 0
 
 
+class SizeRow(NamedTuple):
+    """What one group of a `SizeReport` takes."""
+
+    #: The kind, the prefix, the month, or the id of the version; empty for combined groups, and for the ids without a "/".
+    name: str
+    #: Values that are stored.
+    values: int
+    #: Bytes that these values have.
+    value_bytes: int
+    #: Bytes on the medium.
+    bytes: int
+    #: Of these, the bytes of values that prevail at a head.
+    current_bytes: int
+    #: Of these, the bytes of values that prevail at no head: only the past holds them.
+    past_bytes: int
+    #: For the row of the groups beyond the limit: how many these are; else 0.
+    combined: int = 0
+
+
+class SizeReport(NamedTuple):
+    """What takes space in a store: the report of `Store.size`.
+
+    A value counts where it is stored, once, however many versions show it. A value that is stored as a difference counts with the bytes of
+    the difference.
+    """
+
+    #: Versions whose changes were counted.
+    versions: int
+    #: Of these, versions whose tables of changes are damaged: what cannot be read of them counts as "record".
+    unread: int
+    #: Values that are stored.
+    values: int
+    #: Bytes that these values have.
+    value_bytes: int
+    #: Bytes on the medium.
+    bytes: int
+    #: Of these, the bytes of values that prevail at a head.
+    current_bytes: int
+    #: Of these, the bytes of values that prevail at no head: only the past holds them.
+    past_bytes: int
+    #: By what the bytes are: "record" (headers and tables of changes), "value" (values within records), "blob" (values in files of their
+    #: own), "cache" (what can be built again) and "other". They add up to the total.
+    by_kind: tuple[SizeRow, ...]
+    #: By the beginning of the ids, the largest first. They add up to the kinds "value" and "blob".
+    by_prefix: tuple[SizeRow, ...]
+    #: By the month, in UTC, in which the version was made that stored the values: "2026-11". In order of time.
+    by_month: tuple[SizeRow, ...]
+    #: By the version that stored the values, the largest first. As the months, they add up to "record", "value" and "blob".
+    by_version: tuple[SizeRow, ...]
+
+
 class Loss(str, Enum):
     """What a damage costs."""
 

@@ -169,6 +169,22 @@ def make_app(inspected: Inspected, guard: Guard) -> ASGIApp:
         found = sorted(store.heads(), key=lambda head: -head.made_at)
         return {"heads": [told(store, head) for head in found[:count]], "count": len(found)}
 
+    def size(asked: Asked) -> Any:
+        report = store.size(asked.text("prefix", ""), depth=None if asked.text("each", "") == "id" else 1, limit=200)
+
+        def rows(of: tuple[llvs.SizeRow, ...]) -> list[dict[str, Any]]:
+            return [
+                {"name": row.name, "values": row.values, "bytes": row.bytes, "current": row.current_bytes, "past": row.past_bytes,
+                 "combined": row.combined}
+                for row in of
+            ]
+
+        return {
+            "bytes": report.bytes, "current": report.current_bytes, "past": report.past_bytes, "unread": report.unread,
+            "kinds": rows(report.by_kind), "prefixes": rows(report.by_prefix), "months": rows(report.by_month),
+            "versions": rows(report.by_version[:20]),
+        }
+
     def search(asked: Asked) -> Any:
         return searching.search(inspected, asked.text("q"), asked.number("count", 50, 1, 500))
 
@@ -231,7 +247,7 @@ def make_app(inspected: Inspected, guard: Guard) -> ASGIApp:
     reading = {
         "summary": lambda asked: inspected.summary(), "history": history, "row": row, "version": version, "state": state, "value": value,
         "steps": steps, "compare": compare, "compare/value": compare_value, "merge": merge, "merge/foreseen": foreseen,
-        "conflicts": conflicts, "heads": heads, "search": search, "exchanges": lambda asked: attached(inspected),
+        "conflicts": conflicts, "heads": heads, "search": search, "size": size, "exchanges": lambda asked: attached(inspected),
         "verify": lambda asked: verified(store),
     }
     routes = [Route(f"/api/{name}", read(asking)) for name, asking in reading.items()]

@@ -39,6 +39,7 @@ COMMANDS = {
     "remote": ("remote_command", "Store places to exchange with, by name."),
     "verify": ("maintenance_commands", "Read everything again, and look for damage."),
     "salvage": ("maintenance_commands", "Write everything that is whole in a damaged store into a new one."),
+    "size": ("size_command", "Show what takes space."),
     "compact": ("maintenance_commands", "Compact small files of the store."),
     "snapshot": ("maintenance_commands", "Write a copy of the whole store, or restore one."),
     "import": ("maintenance_commands", "Add the versions of a store of another implementation."),

@@ -9,6 +9,7 @@ import { showConflicts, showMerge } from "./merge.js";
 import { showExchanges, showHeads, showSearch } from "./others.js";
 import { Replay } from "./replay.js";
 import { at, go, here } from "./routes.js";
+import { showSizes } from "./sizes.js";
 import { counted, number } from "./time.js";
 import { enter, hear } from "./token.js";
 import { showValues } from "./values.js";
@@ -16,7 +17,7 @@ import { showVersion } from "./version.js";
 
 const VIEWS = {
   version: showVersion, values: showValues, compare: showCompare, merge: showMerge, conflicts: showConflicts, heads: showHeads,
-  exchanges: showExchanges, search: showSearch,
+  exchanges: showExchanges, search: showSearch, size: showSizes,
 };
 const view = document.getElementById("view");
 const live = document.getElementById("live");
@@ -69,7 +70,7 @@ async function show() {
   // News may request an address again while a request for it is under way.
   const route = { ...here(), address: location.hash, number: ++asked };
   address = route.address;
-  const part = ["heads", "conflicts", "exchanges"].includes(route.view) ? route.view : "history";
+  const part = ["heads", "conflicts", "exchanges", "size"].includes(route.view) ? route.view : "history";
   for (const link of document.querySelectorAll(".bar nav a")) {
     if (link.dataset.part === part) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
@@ -152,7 +153,7 @@ function follow() {
     await history.renew();
     if (came > 0) say(`${counted(came, "new version")} from others.`);
     // A view of fixed versions stays, because versions never change. Only views of the current state are loaded again.
-    if (["history", "heads", "conflicts", "exchanges"].includes(here().view)) show();
+    if (["history", "heads", "conflicts", "exchanges", "size"].includes(here().view)) show();
   }, () => {
     live.classList.remove("waiting");
     live.classList.add("lost");
