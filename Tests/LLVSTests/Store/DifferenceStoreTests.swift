@@ -266,7 +266,12 @@ import Testing
             let report = try store.verify()
             #expect(report.damages.contains { $0.lost == .value && $0.version == ids[0] && $0.value == note })
             // All notes up to the last stand on it.
-            #expect(Set(report.damages.filter { $0.lost == .value }.compactMap(\.version)).count == 12)
+            let lost = report.damages.filter { $0.lost == .value }
+            #expect(Set(lost.compactMap(\.version)).count == 12)
+            #expect(lost.filter { $0.causedBy == ids[0] && $0.version != ids[0] }.count == 11)
+            #expect(lost.filter { $0.causedBy == nil }.map(\.version) == [ids[0]])
+            // So that one alone is asked for.
+            #expect(try store.damagedVersions() == [ids[0]])
             #expect(try Exchange(store: store, transport: place).retrieve().repaired == [ids[0]])
             try Self.expectSame(store, as: source)
             #expect(try store.verify().damages.allSatisfy { $0.lost == .nothing })
