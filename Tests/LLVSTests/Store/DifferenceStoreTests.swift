@@ -351,6 +351,38 @@ import Testing
         }
     }
 
+    /// Each base is within the limits of the value before it, and beyond those of the last one. A save on it reads no further than a
+    /// reader would.
+    @Test func aSaveReadsNoWayBeyondTheLimits() throws {
+        let source = try Store.inMemory(), key = try id("note")
+        var all: [(VersionID, [UInt8])] = []
+        for size in [1_200_000, 300_000, 70_000, 2_000] {
+            let data = Array(DeflateTests.text(1_200_000, 3).prefix(size))
+            all.append(
+                (
+                    try source.makeVersion(
+                        basedOn: all.last?.0, changes: [all.isEmpty ? .insert(key, data: data) : .update(key, data: data)]
+                    ).id, data
+                ))
+        }
+        try withTemporaryDirectory { directory in
+            var store = try StoreOnDiskTests.open(0, directory)
+            let writer = Writer()
+            writer.link = { own, writer in before(own, source).map { ($0, (writer.written[$0]?.place ?? 0) + 1) } }
+            try writer.write(source, into: store)
+            #expect(writer.count == 3)
+            try store.close()
+            store = try StoreOnDiskTests.open(0, directory)
+            #expect(errorCode { _ = try store.value(key, at: all[3].0) } == .damaged)
+            let data = all[3].1 + [1]
+            let made = try store.makeVersion(basedOn: all[3].0, changes: [.update(key, data: data)]).id
+            #expect(try store.value(key, at: made)?.data == data)
+            let checksum = all[0].1.withUnsafeBytes { Bytes.crc32c($0) }
+            #expect(key.bytes.withUnsafeBytes { store.records.bases.find(all[0].0, $0, size: all[0].1.count, checksum: checksum) } == nil)
+            try store.close()
+        }
+    }
+
     /// A version that was lost and received once more may get another place than what stands on it was made for.
     @Test func placesNeedNotFallOnTheWay() throws {
         let source = try line(4)
