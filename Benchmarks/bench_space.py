@@ -7,7 +7,8 @@ one commit for each version (`git repack -adq`), if git is installed; microsecon
 the head from memory, of the first read after opening, and of a read at a random version; and bytes at a packed place in a folder, with 33
 exchanges spread over the history, before packs are merged (all log packs) and afterwards (the packs that no other one replaces). With
 --git, the files of a git repository are saved as values, one version for each commit among the first parents. With --trace, the text of an
-editing trace (github.com/josephg/editing-traces) is saved every 100 transactions.
+editing trace (github.com/josephg/editing-traces) is saved every 100 transactions; in a concurrent trace, the text that the author of that
+transaction saw.
 
 Second, saves and reads of one value with the system's libdeflate and without it (LLVS_DEFLATE=zlib): least times of a save and of a read,
 and bytes for each save.
@@ -26,6 +27,8 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "Tests" / "Python"))
 
 SIZES = (1_000, 4_000, 20_000, 100_000, 1_000_000)
 WAYS = ("libdeflate", "zlib")
@@ -124,8 +127,17 @@ def git_history(path):
 
 def trace_history(path):
     def history(quick):
-        steps = json.loads(gzip.decompress(Path(path).read_bytes()))["txns"]
-        content = ""
+        trace, content = json.loads(gzip.decompress(Path(path).read_bytes())), ""
+        if trace.get("kind") == "concurrent":
+            # The positions in a change are those in the text that its author saw.
+            from editing_traces import Trace
+
+            for number, content in Trace(trace).replay(every=100):
+                if quick and number > 3_000:
+                    return
+                yield {"text": content.encode()}
+            return
+        steps = trace["txns"]
         for i, step in enumerate(steps[: 3_000 if quick else None]):
             for place, removed, inserted in step["patches"]:
                 content = content[:place] + inserted + content[place + removed :]

@@ -135,7 +135,8 @@ extension llvs_damage {
             struct_size: UInt32(sizeOf: llvs_damage.self), lost: damage.lost.rawValue, file: try arena.copy(damage.file),
             offset: damage.offset,
             message: try arena.copy(damage.message), version: try damage.version.map { try arena.copy($0) } ?? noBytes,
-            value_id: try damage.value.map { try arena.copy($0.bytes) } ?? noBytes)
+            value_id: try damage.value.map { try arena.copy($0.bytes) } ?? noBytes,
+            caused_by: try damage.causedBy.map { try arena.copy($0) } ?? noBytes)
     }
 }
 

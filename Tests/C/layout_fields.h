@@ -148,6 +148,7 @@ FIELD(llvs_damage, offset);
 FIELD(llvs_damage, message);
 FIELD(llvs_damage, version);
 FIELD(llvs_damage, value_id);
+FIELD(llvs_damage, caused_by);
 STRUCT(llvs_verify_report);
 FIELD(llvs_verify_report, struct_size);
 FIELD(llvs_verify_report, reserved);

@@ -174,6 +174,19 @@ static void make(llvs_store *store, const char *id, const char *predecessor, con
          error);
     free(bytes);
 }
+/* Saves a text with an id that the store computes, so that others may stand on it. */
+static void save_text(llvs_store *store, char *head, const uint8_t *text, uint32_t size, const char *key) {
+    llvs_change change = LLVS_CHANGE_INIT;
+    llvs_version_list *made;
+    llvs_error *error;
+    change.kind = LLVS_CHANGE_UPDATE;
+    change.id = llvs_str(key);
+    change.data = llvs_bytes_make(text, size);
+    must("saving a text",
+         llvs_store_make_version(store, *head ? llvs_str(head) : LLVS_NONE, &change, 1, sizeof change, NULL, NULL, &made, &error), error);
+    snprintf(head, NAME_SIZE, "%s", (const char *)made->items[0]->id.data);
+    llvs_version_list_free(made);
+}
 static void merge(llvs_store *store, const char *ours, const char *theirs) {
     llvs_error *error;
     must("merging", llvs_store_merge(store, llvs_str(ours), llvs_str(theirs), NULL, NULL, NULL, &error), error);
@@ -249,6 +262,51 @@ static void make_blob(const char *folder, uint64_t seed) {
     make(store, "L2", "L1", "pear", 20, NULL);
     closed(store);
 }
+
+/* A database with the smallest pages that there are, so that few bytes make many pages. */
+static void make_database(const char *folder, int page_size) {
+    char *path = path_of(folder, "store"), sql[64];
+    sqlite3 *database;
+    snprintf(sql, sizeof sql, "PRAGMA page_size=%d; VACUUM", page_size);
+    if (sqlite3_open(path, &database) != SQLITE_OK || sqlite3_exec(database, sql, NULL, NULL, NULL) != SQLITE_OK)
+        broken("cannot make a database");
+    sqlite3_close(database);
+    free(path);
+}
+/* Edits of a text, most of them differences; between two of them a small value, and a branch. */
+static void fill_texts(llvs_store *store, char *head, int count, uint64_t seed) {
+    enum { SIZE = 1100 };
+    llvs_statistics statistics = LLVS_STATISTICS_INIT;
+    llvs_error *error;
+    uint8_t *text = value_bytes(77, SIZE);
+    char before[NAME_SIZE];
+    for (int i = 0; i < count; i++) {
+        memcpy(text + 100 + (uint64_t)i * 90 % 900, &seed, 8);
+        text[200 + i]++;
+        memcpy(before, head, NAME_SIZE);
+        save_text(store, head, text, SIZE, "text");
+        if (i == 2) save_text(store, head, (const uint8_t *)"note", 4, "note");
+        if (i == 4) save_text(store, before, text, SIZE - 50, "text");
+    }
+    must("statistics", llvs_store_statistics(store, NULL, &statistics, &error), error);
+    if (statistics.differences < (uint64_t)count - 1) broken("only %llu differences", (unsigned long long)statistics.differences);
+    free(text);
+}
+static void make_differences(const char *folder, uint64_t seed) {
+    char head[NAME_SIZE] = "";
+    llvs_store *store = opened(folder, "store", LLVS_STORAGE_FILE, 0);
+    fill_texts(store, head, 6, seed);
+    closed(store);
+    fill_texts(store = opened(folder, "store", LLVS_STORAGE_FILE, 0), head, 3, seed + 1);
+    closed(store);
+}
+static void make_sqlite_differences(const char *folder, uint64_t seed) {
+    char head[NAME_SIZE] = "";
+    make_database(folder, 512);
+    llvs_store *store = opened(folder, "store", LLVS_STORAGE_SQLITE, 0);
+    fill_texts(store, head, 6, seed);
+    closed(store);
+}
 static void fill_many(llvs_store *store, uint64_t seed, int versions, int keys) {
     char id[16], before[16] = "", key[16];
     for (int i = 0; i < versions; i++) {
@@ -277,16 +335,6 @@ static void make_large(const char *folder, uint64_t seed) {
     }
 }
 
-/* A database with the smallest pages that there are, so that few bytes make many pages. */
-static void make_database(const char *folder, int page_size) {
-    char *path = path_of(folder, "store"), sql[64];
-    sqlite3 *database;
-    snprintf(sql, sizeof sql, "PRAGMA page_size=%d; VACUUM", page_size);
-    if (sqlite3_open(path, &database) != SQLITE_OK || sqlite3_exec(database, sql, NULL, NULL, NULL) != SQLITE_OK)
-        broken("cannot make a database");
-    sqlite3_close(database);
-    free(path);
-}
 static void make_sqlite(const char *folder, uint64_t seed) {
     (void)seed;
     make_database(folder, 512);
@@ -355,6 +403,8 @@ struct subject subjects[] = {
     {"file store, caches", A_STORE, LLVS_STORAGE_FILE, "cache/", 1, 64, 3001, 0, make_cached, {0}, {0}},
     {"SQLite store, closed", A_STORE, LLVS_STORAGE_SQLITE, NULL, 0, 0, 1, 0, make_sqlite, {0}, {0}},
     {"SQLite store, log", A_STORE, LLVS_STORAGE_SQLITE, NULL, 0, 0, 1, 0, make_sqlite_log, {0}, {0}},
+    {"file store, differences", A_STORE, LLVS_STORAGE_FILE, NULL, 0, 0, 1, 0, make_differences, {0}, {0}},
+    {"SQLite store, differences", A_STORE, LLVS_STORAGE_SQLITE, NULL, 0, 0, 1, 0, make_sqlite_differences, {0}, {0}},
     {"exchange folder", AN_EXCHANGE, 0, "shared/", 0, 0, 1, 0, make_exchange, {0}, {0}},
     {"snapshot", A_SNAPSHOT, 0, "dump/", 0, 0, 1, 0, make_snapshot, {0}, {0}},
     {"large file store", A_STORE, LLVS_STORAGE_FILE, "segments/", 0, 64, 0, 1, make_large, {0}, {0}},

@@ -34,13 +34,14 @@ static uint64_t digest_of(uint64_t hash, const uint8_t *bytes, size_t size) {
 
 uint8_t *value_bytes(uint64_t seed, uint32_t size) {
     uint8_t *bytes = malloc((size_t)size + 8);
-    uint64_t word = seed * 2 + 1;
+    uint64_t edit = seed >> 32, word = (seed & UINT32_MAX) * 2 + 1;
     if (!bytes) broken("out of memory");
     for (uint32_t at = 0; at < size; at += 8) {
         word = word * 6364136223846793005u + 1442695040888963407u;
         uint64_t mixed_word = word ^ (word >> 31);
         memcpy(bytes + at, &mixed_word, 8);
     }
+    if (edit && size > 24) memcpy(bytes + 16 + edit * 7919 % (size - 23), &edit, 8);
     return bytes;
 }
 

@@ -26,8 +26,10 @@ struct state {
 void state_set(struct state *state, const char *key, uint64_t seed, uint32_t size);
 void state_remove(struct state *state, const char *key);
 
-/* The bytes of a value, to be freed. */
+/* The bytes of a value, to be freed. Values whose seeds come from `edited` are edits of one another. */
 uint8_t *value_bytes(uint64_t seed, uint32_t size);
+/* The seed of the value of `seed` with eight other bytes at one place, for each edit above 0 at another. The first 16 bytes stay. */
+static inline uint64_t edited(uint64_t seed, uint32_t edit) { return (uint64_t)edit << 32 | seed; }
 /* A digest of ids and contents, and of the ids of the predecessors. */
 uint64_t state_digest(const struct state *state, const llvs_bytes *predecessors, size_t predecessor_count);
 /* The same of a version in a store. A status and message of the library when it cannot be read. */

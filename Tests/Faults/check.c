@@ -210,6 +210,15 @@ static void go_on(const struct check *check) {
             client_make(&client, copy.id, copy.predecessor[0] ? copy.predecessor : NULL, copy.changes[0], copy.changes[1], copy.changes[2]);
         }
     }
+    /* What cannot be made again under its id, and is not there, stays away. */
+    for (int i = 0; i < count; i++) {
+        struct asked *asked = &book->asked[i];
+        llvs_version_list *there = NULL;
+        if (asked->can_be_repeated || !asked->id[0] || must_be_there(check, asked)) continue;
+        if (!works("asking for a version", llvs_store_version(client.store, llvs_str(asked->id), &there, &error), &error)) return;
+        if (!there) asked->id[0] = 0;
+        llvs_version_list_free(there);
+    }
     for (int i = 0; i < count; i++) if (book->asked[i].is_damaged) { client_repair(&client, "folder"); break; }
     if (!works("asking for a head", llvs_store_heads(client.store, NULL, &head, &error), &error)) return;
     if (head->count > 0) copy_id(newest, head->items[0]->id);

@@ -136,13 +136,13 @@ static struct asked *known(const char *id) {
     return asked;
 }
 
-static llvs_status make(llvs_store *store, const struct asked *asked, llvs_error **error) {
+static llvs_status make(llvs_store *store, const struct asked *asked, llvs_version_list **made, llvs_error **error) {
     llvs_change changes[SPEC_CHANGES];
     uint8_t *bytes[SPEC_CHANGES] = {NULL, NULL, NULL};
     llvs_version_options options = LLVS_VERSION_OPTIONS_INIT;
     size_t count = 0;
     llvs_status status;
-    options.id = llvs_str(asked->id);
+    if (asked->id[0]) options.id = llvs_str(asked->id);
     for (int i = 0; i < SPEC_CHANGES; i++) {
         const struct change_spec *spec = &asked->changes[i];
         llvs_change change = LLVS_CHANGE_INIT;
@@ -156,7 +156,7 @@ static llvs_status make(llvs_store *store, const struct asked *asked, llvs_error
         changes[count++] = change;
     }
     status = llvs_store_make_version(store, asked->predecessor[0] ? llvs_str(asked->predecessor) : LLVS_NONE, changes, count,
-                                     sizeof changes[0], &options, NULL, NULL, error);
+                                     sizeof changes[0], &options, NULL, made, error);
     for (int i = 0; i < SPEC_CHANGES; i++) free(bytes[i]);
     return status;
 }
@@ -165,14 +165,23 @@ static llvs_status make(llvs_store *store, const struct asked *asked, llvs_error
 static void expect_absent(struct client *client, const struct asked *asked) {
     llvs_version_list *version;
     llvs_error *error;
+    if (!asked->id[0]) return;
     llvs_status status = llvs_store_version(client->store, llvs_str(asked->id), &version, &error);
     if (!goes_on("asking for a version", status, &error)) return;
     if (version) book_fail("making the version %s failed, and yet it is there", asked->id);
     llvs_version_list_free(version);
 }
 
-void client_make(struct client *client, const char *id, const char *predecessor, struct change_spec a, struct change_spec b,
-                 struct change_spec c) {
+static void take_id(struct asked *asked, const llvs_version_list *version) {
+    const llvs_version_info *info = version ? version->items[0] : NULL;
+    if (info && info->id.size < ID_SIZE) {
+        memcpy(asked->id, info->id.data, info->id.size);
+        asked->id[info->id.size] = 0;
+    }
+}
+/* `id`: NULL if the store computes it. */
+static void make_it(struct client *client, const char *id, const char *predecessor, struct change_spec a, struct change_spec b,
+                    struct change_spec c, char *into) {
     struct change_spec changes[SPEC_CHANGES];
     struct state state = {0, {{"", 0, 0}}};
     llvs_bytes predecessors[1];
@@ -193,18 +202,34 @@ void client_make(struct client *client, const char *id, const char *predecessor,
     asked = book_ask(id, &state, predecessors, predecessor != NULL);
     memcpy(asked->changes, changes, sizeof changes);
     if (predecessor) snprintf(asked->predecessor, ID_SIZE, "%s", predecessor);
-    asked->can_be_repeated = 1;
-    if (planted == ACKNOWLEDGES_EARLY) acknowledge(client, asked);
-    status = make(client->store, asked, &error);
+    asked->can_be_repeated = id != NULL;
+    if (planted == ACKNOWLEDGES_EARLY && id) acknowledge(client, asked);
+    llvs_version_list *made = NULL, **given = id ? NULL : &made;
+    status = make(client->store, asked, given, &error);
     if (status != LLVS_OK) {
         client_met(client->work, "making a version", status, error);
-        if (planted == DOES_WHAT_IT_REFUSED) goes_on("making the version", make(client->store, asked, &error), &error);
+        if (planted == DOES_WHAT_IT_REFUSED) goes_on("making the version", make(client->store, asked, NULL, &error), &error);
         if (status != LLVS_ERROR_UNKNOWN_OUTCOME) expect_absent(client, asked);
+        /* If it is there after all, the next one has another time, and so another id. */
+        else if (!id) book_ask(NULL, &state, predecessors, predecessor != NULL);
         book->repeated++;
-        status = make(client->store, asked, &error);
+        status = make(client->store, asked, given, &error);
         if (!goes_on("making the version again", status, &error)) return;
     }
+    if (!id) {
+        take_id(asked, made);
+        snprintf(into, ID_SIZE, "%s", asked->id);
+        llvs_version_list_free(made);
+    }
     acknowledge(client, asked);
+}
+void client_make(struct client *client, const char *id, const char *predecessor, struct change_spec a, struct change_spec b,
+                 struct change_spec c) {
+    make_it(client, id, predecessor, a, b, c, NULL);
+}
+void client_save(struct client *client, const char *predecessor, struct change_spec a, struct change_spec b, char *into) {
+    into[0] = 0;
+    make_it(client, NULL, predecessor, a, b, no_change, into);
 }
 
 /* ---- Merging ---- */
@@ -228,14 +253,6 @@ static int order(struct client *client, const char *a, const char *b, llvs_bytes
     predecessors[1] = llvs_str(is_first ? b : a);
     llvs_version_list_free(versions);
     return 1;
-}
-
-static void take_id(struct asked *asked, const llvs_version_list *version) {
-    const llvs_version_info *info = version ? version->items[0] : NULL;
-    if (info && info->id.size < ID_SIZE) {
-        memcpy(asked->id, info->id.data, info->id.size);
-        asked->id[info->id.size] = 0;
-    }
 }
 
 void client_merge(struct client *client, const char *ours, const char *theirs, char *into) {

@@ -52,6 +52,8 @@ void client_expect_all(struct client *client);
 /* A version of up to SPEC_CHANGES changes. `predecessor`: NULL for a root. */
 void client_make(struct client *client, const char *id, const char *predecessor, struct change_spec a, struct change_spec b,
                  struct change_spec c);
+/* The same with an id that the store computes, which `into` receives, ID_SIZE bytes; empty if the version was not made. */
+void client_save(struct client *client, const char *predecessor, struct change_spec a, struct change_spec b, char *into);
 /* Merges two versions that do not conflict. `into`, ID_SIZE bytes, receives the new id. */
 void client_merge(struct client *client, const char *ours, const char *theirs, char *into);
 /* Retrieves from, and sends to, the exchange folder of that name within the root. */

@@ -164,6 +164,83 @@ static void repair(const struct work *work) {
     client_close(&client);
 }
 
+/* ---- Values as differences ---- */
+
+/* The ids of the versions of the last preparation: a child makes them, and others use them. Those that a store computes come from the
+   book. */
+static const char *newest(void) {
+    for (int i = book->count - 1; i >= 0; i--) if (book->asked[i].id[0]) return book->asked[i].id;
+    broken("no version was made");
+}
+/* As many edits of a text and of a larger one, each on the one before; the first is edit `from`. */
+static void edit(struct client *client, const char *on, uint32_t from, int count, uint32_t large, char *last) {
+    snprintf(last, ID_SIZE, "%s", on);
+    for (int i = 0; i < count && last[0]; i++) {
+        char id[ID_SIZE];
+        client_save(client, last, put("text", edited(91, from + (uint32_t)i), 3000),
+                    i % 2 ? put("long", edited(92, from + (uint32_t)i), large) : no_change, id);
+        snprintf(last, ID_SIZE, "%s", id);
+    }
+}
+/* Larger than the buffer in which small frames are put together; in SQLite, than a piece. */
+static uint32_t long_text(const struct work *work) { return work->storage == LLVS_STORAGE_FILE ? 300000 : 67000; }
+static void expect_differences(struct client *client, unsigned count) {
+    llvs_statistics statistics = LLVS_STATISTICS_INIT;
+    llvs_error *error;
+    if (llvs_store_statistics(client->store, NULL, &statistics, &error) != LLVS_OK) llvs_error_free(error);
+    else if (statistics.differences < count)
+        broken("%llu differences instead of %u: the workload says nothing of them", (unsigned long long)statistics.differences, count);
+}
+static void prepare_edits(const struct work *work) {
+    struct client client = client_open(work, "store", LLVS_DURABILITY_FULL);
+    char id[ID_SIZE], last[ID_SIZE];
+    client_save(&client, NULL, put("text", 91, 3000), put("long", 92, long_text(work)), id);
+    edit(&client, id, 1, 5, long_text(work), last);
+    expect_differences(&client, 7);
+    client_close(&client);
+}
+/* Edits, two branches of them and their merge, in two sessions: the second finds the bases in the records. */
+static void edits(const struct work *work) {
+    char last[ID_SIZE], side[ID_SIZE], both[ID_SIZE] = "";
+    struct client client = open_it(work);
+    edit(&client, newest(), 6, 3, long_text(work), last);
+    if (last[0]) {
+        client_save(&client, last, put("text", edited(91, 20), 3000), no_change, side);
+        client_save(&client, last, put("side", 93, 10), no_change, both);
+        if (side[0] && both[0]) client_merge(&client, side, both, last);
+    }
+    expect_differences(&client, 4);
+    client_expect_all(&client);
+    client_close(&client);
+    client = open_it(work);
+    if (last[0]) edit(&client, last, 22, 4, long_text(work), side);
+    expect_differences(&client, 4);
+    client_expect_all(&client);
+    client_close(&client);
+}
+/* The whole text on which the others stand is damaged, and all of them with it. */
+static void prepare_damaged_base(const struct work *work) {
+    struct client client = client_open(work, "store", LLVS_DURABILITY_FULL);
+    char first[ID_SIZE], last[ID_SIZE];
+    client_save(&client, NULL, put("text", 91, 3000), put("a", 1, 10), first);
+    edit(&client, first, 1, 6, 10, last);
+    expect_differences(&client, 6);
+    client_send(&client, "folder");
+    client_close(&client);
+    flip(work, 91, 3000);
+    for (int i = 0; i < book->count; i++) book_damage(book->asked[i].id);
+}
+static void repair_base(const struct work *work) {
+    struct client client = open_it(work);
+    char id[ID_SIZE];
+    client_repair(&client, "folder");
+    /* At `normal` readable even where a power cut takes the repair back. */
+    struct change_spec text = work->durability == LLVS_DURABILITY_FULL ? put("text", edited(91, 30), 3000) : drop("text");
+    client_save(&client, newest(), text, no_change, id);
+    client_expect_all(&client);
+    client_close(&client);
+}
+
 /* ---- Compaction ---- */
 
 enum { SEGMENTS = 70 }; /* more than are left as they are at close */
@@ -300,6 +377,8 @@ const struct workload workloads[] = {
     {"retrieve", prepare_folder, retrieve,             1, 1, 1, 1, 0, 0, 0, NULL},
     {"send", prepare_folder, send,                     1, 1, 1, 1, 0, 0, CALL_RENAME, "folder/versions/"},
     {"repair", prepare_damaged, repair,                1, 1, 1, 1, 0, 1, CALL_RENAME, "store/blobs/"},
+    {"edits", prepare_edits, edits,                    1, 1, 1, 1, 1, 0, 0, NULL},
+    {"repair a base", prepare_damaged_base, repair_base, 1, 1, 1, 1, 0, 0, 0, NULL},
     {"fold", prepare_segments, fold,                   1, 0, 1, 1, 1, 0, CALL_RENAME, "store/segments/0000"},
     {"delete folded", prepare_folded, delete_folded,   1, 0, 1, 0, 0, 0, CALL_UNLINK, "store/segments/"},
     {"restore", prepare_snapshot, restore,             1, 1, 1, 1, 0, 0, CALL_RENAME, "store/cache/"},

@@ -35,8 +35,9 @@ class Trace:
         self.right: list[list[int]] = [[]]
         self.above: list[Versions] = []
 
-    def replay(self) -> Iterator[tuple[int, str]]:
-        """Makes all versions, and yields those with two parents, each with its text."""
+    def replay(self, every: int = 0) -> Iterator[tuple[int, str]]:
+        """Makes all versions, and yields those with two parents, each with the text of its parents. With `every` it yields one version
+        of so many instead, each with its own text."""
         uses = [step["numChildren"] for step in self.steps]
         texts: dict[int, list[int]] = {}
         for number, step in enumerate(self.steps):
@@ -49,7 +50,7 @@ class Trace:
                 letters = list(texts[parent]) if uses[parent] else texts[parent]
             else:
                 letters = self.letters_at(above)
-            if len(step["parents"]) == 2:
+            if len(step["parents"]) == 2 and not every:
                 yield number, "".join(self.letters[letter] for letter in letters)
             self.above.append(above | 1 << number)
             for place, removed, inserted in step["patches"]:
@@ -62,6 +63,8 @@ class Trace:
                 if not uses[parent]:
                     texts.pop(parent, None)
             texts[number] = letters
+            if every and number % every == every - 1:
+                yield number, "".join(self.letters[letter] for letter in letters)
         if "".join(self.letters[letter] for letter in texts[len(self.steps) - 1]) != self.end:
             raise SystemExit("the trace does not come to the text that it says")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import format_reader as reader
 import pytest
 import value_differences as d
-from sampling import seeds
+from sampling import sample, seeds
 
 import llvs
 
@@ -102,6 +103,67 @@ def test_the_page_reads_what_the_engine_saves(seed: int, tmp_path: Path) -> None
         prevailing = read.state(version)
         assert {id.decode(): read.value(at, id) for id, at in prevailing.items()} == state
     assert count == sum(len(version.differences) for version in read.versions.values())
+
+
+def changed(draw: random.Random, value: bytes) -> bytes:
+    """An edit of a value of some kilobytes, of one of many sorts."""
+    at, end = sorted(draw.randrange(len(value) + 1) for _ in range(2))
+    sort = draw.randrange(12)
+    if sort == 0:
+        return value[at:] + value[:at]
+    if sort == 1:
+        return value + value if len(value) < 4_000 else value[: len(value) // 2]
+    if sort == 2:
+        return draw.randbytes(draw.randrange(1_000, 1_400))
+    if sort == 3:
+        return value[:at] + draw.randbytes(draw.randrange(300)) + value[end:]
+    if sort == 4:
+        return value[:at] + value[end:] + value[at:end]
+    return edited(draw, value)
+
+
+def one_history(draw: random.Random, folder: Path) -> int:
+    """Saves versions, branches and merges, and reads them with format_reader.py. Returns how many values are differences."""
+    states: dict[str, dict[str, bytes]] = {}
+    store = llvs.Store(folder, durability="normal")
+    for i in range(draw.randrange(3, 12)):
+        base = draw.choice(list(states)) if states and draw.random() < 0.2 else next(reversed(states), None)
+        if base and draw.random() < 0.1:
+            store.close()
+            store = llvs.Store(folder, durability="normal")
+            if draw.random() < 0.3:
+                store.compact()
+        other = draw.choice(list(states)) if states else None
+        if base and other and other != base and draw.random() < 0.2:
+            made = store.merge(base, other, arbiter=llvs.MostRecentChange())
+            states[made.id] = dict(store.at(made))
+            continue
+        state = dict(states[base]) if base else {}
+        update: dict[str, bytes] = {}
+        remove = [id for id in ("a", "b") if id in state and draw.random() < 0.04]
+        for id in draw.sample(("a", "b", "c"), draw.randrange(1, 3)):
+            if id not in remove:
+                update[id] = changed(draw, state[id]) if id in state else draw.randbytes(draw.choice((1_023, 1_024, 1_300, 2_000)))
+        name = f"named-{i}" if draw.random() < 0.05 else None
+        made = store.make_version(base, update=update, remove=remove, id=name)
+        states[made.id] = {id: value for id, value in {**state, **update}.items() if id not in remove}
+    store.close()
+    read = reader.read_store(folder)
+    assert not read.problems and not read.pending and set(read.versions) - {reader.EMPTY_ROOT} == set(states) - {reader.EMPTY_ROOT}
+    for version, state in states.items():
+        assert {id.decode(): read.value(at, id) for id, at in read.state(version).items()} == state
+    return sum(len(version.differences) for version in read.versions.values())
+
+
+@pytest.mark.parametrize("block", seeds(range(1), range(1_000)))
+def test_random_histories(block: int, tmp_path: Path) -> None:
+    """A hundred of them for each seed."""
+    differences = 0
+    for i in range(sample(20, 100)):
+        folder = tmp_path / str(i)
+        differences += one_history(random.Random(f"{block}-{i}"), folder)
+        shutil.rmtree(folder)
+    assert differences > 40
 
 
 def test_the_option() -> None:

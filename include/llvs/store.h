@@ -510,6 +510,12 @@ typedef struct llvs_damage {
     llvs_bytes version;
     /** The value concerned, if there is one and it is known; else empty. */
     llvs_bytes value_id;
+    /**
+     * Of a report of llvs_store_verify: the version that causes the loss. The value is stored as its difference from a value of that
+     * version, which is damaged and has an entry of its own; `file` and `offset` say where the record of `version` is. Repairing that
+     * version heals this value. Empty if the damage is the value's own.
+     */
+    llvs_bytes caused_by;
 } llvs_damage;
 /** The outcome of llvs_store_verify; immutable, owned. Since 0.1. */
 typedef struct llvs_verify_report {
@@ -1081,7 +1087,7 @@ LLVS_LAYOUT(llvs_statistics, 104);
 LLVS_LAYOUT(llvs_size_options, 40);
 LLVS_LAYOUT(llvs_size_row, 72);
 LLVS_LAYOUT(llvs_size_report, 80);
-LLVS_LAYOUT(llvs_damage, 80);
+LLVS_LAYOUT(llvs_damage, 96);
 LLVS_LAYOUT(llvs_verify_report, 80);
 LLVS_LAYOUT(llvs_salvaged, 40);
 LLVS_LAYOUT(llvs_salvage_report, 56);

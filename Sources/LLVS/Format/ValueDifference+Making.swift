@@ -57,6 +57,22 @@ extension ValueDifference {
         stored.withUnsafeBytes { if case .difference = read($0, size: size) { true } else { false } }
     }
 
+    /// Returns the stored bytes of the same difference with plain streams; nil if they have more than `most` bytes, or the reader does not
+    /// accept them.
+    func plain(_ link: Link, size: Int, atMost most: Int) throws -> [UInt8]? {
+        func stored(_ streams: UnsafeRawBufferPointer) -> [UInt8]? {
+            guard streams.count <= size else { return nil }
+            let stored = ValueDifference.stored(
+                streams, link: link, baseSize: baseSize, baseChecksum: baseChecksum, checksum: checksum)
+            return stored.count <= most && ValueDifference.isWithinLimits(stored, size: size) ? stored : nil
+        }
+        guard isDeflated else { return stored(streams) }
+        return try withScratch(streamsSize) { scratch in
+            guard Inflated.fill(scratch.baseAddress, size: streamsSize, from: streams) else { return nil }
+            return stored(UnsafeRawBufferPointer(scratch))
+        }
+    }
+
     /// Returns the stored bytes of a difference with these streams.
     /// - Parameter deflated: the deflated streams; empty if the streams are stored as they are.
     static func stored(

@@ -41,6 +41,8 @@ enum LiveFrame: Equatable {
     static let listsWhenKnown: UInt32 = 8
     /// A feature: identifies the outer connection that carries the link.
     static let tellsOuter: UInt32 = 16
+    /// A feature: reads values that are differences from values of ancestors.
+    static let readsDifferences: UInt32 = 128
     /// The most bytes of versions that are sent to a known side before it has said which of them it has.
     static let unaskedLimit = 64 << 10
     /// The most earlier incarnations in a HELLO.
@@ -52,7 +54,8 @@ enum LiveFrame: Equatable {
         var incarnation = PackID.zero
         var arrivals: UInt64 = 1
         var since = Since()
-        var features = LiveFrame.asks | LiveFrame.comparesRanges | LiveFrame.tellsEarlier | LiveFrame.listsWhenKnown
+        var features =
+            LiveFrame.asks | LiveFrame.comparesRanges | LiveFrame.tellsEarlier | LiveFrame.listsWhenKnown | LiveFrame.readsDifferences
         var window = LiveFrame.firstWindow
         /// Earlier incarnations that this one continues, each with the ordinal up to which the order is the same.
         var earlier: [Since] = []

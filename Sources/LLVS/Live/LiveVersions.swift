@@ -8,11 +8,16 @@ struct VersionSource {
     /// How many large values versions refer to, and how often reading one began from its start or before its last position.
     private var named = 0, begun = 0
 
+    /// Whether the other side reads values that are differences.
+    var hasDifferences = false
+
     static let payloadLimit = 32 << 20
     /// How many more reads may begin than two for each value.
     static let begunLimit = 64
 
-    init(_ store: Store) { self.store = store }
+    init(_ store: Store, hasDifferences: Bool = false) {
+        self.store = store; self.hasDifferences = hasDifferences
+    }
 
     /// Returns the bytes of a version, with their size before them.
     /// - Throws: errors of the version, and of the store.
@@ -55,7 +60,7 @@ struct VersionSource {
             for (index, digest) in digests { large[digest] = (id, index) }
             named += digests.count
         }
-        let payload = try record.bytes()
+        let payload = try record.bytes(hasDifferences: hasDifferences)
         var out = ByteWriter()
         try Memory.grow(&out.bytes, by: 10 + payload.count, "Sending a version")
         out.varint(UInt64(payload.count))
@@ -103,6 +108,13 @@ struct VersionSink {
     private let quota: (@Sendable (_ bytes: Int) throws -> Void)?
     private var batch: [Store.ReceivedVersion] = []
     private var batchSize = 0
+    /// Where the versions of the batch are in it.
+    private var places: [VersionID: Int] = [:]
+    /// Limits how many bytes the values that are differences may take.
+    private let account: SourceAccount
+    static let leastDifferences: UInt64 = 256 << 20
+    /// Whether this side said that it reads values that are differences.
+    var hasDifferences = false
     /// The versions of the batch that came in valid frames.
     private var kept = 0, keptSize = 0
     /// The most versions that are stored at once. (Syncing takes the same time for any number.)
@@ -138,9 +150,12 @@ struct VersionSink {
         let parts: LiveParts
     }
 
-    init(_ store: Store, quota: (@Sendable (_ bytes: Int) throws -> Void)? = nil) {
+    init(
+        _ store: Store, quota: (@Sendable (_ bytes: Int) throws -> Void)? = nil, leastDifferences: UInt64 = VersionSink.leastDifferences
+    ) {
         self.store = store
         self.quota = quota
+        account = SourceAccount(leastDifferences: leastDifferences)
         blobs = SpooledBlobs(store.storage)
         parts = LiveParts(store)
     }
@@ -170,7 +185,9 @@ struct VersionSink {
         return .want(sha256: reference.sha256, offset: asked.offset, length: UInt32(truncatingIfNeeded: length))
     }
 
-    mutating func append(_ bytes: [UInt8]) throws {
+    /// - Parameter came: how many bytes were received for these.
+    mutating func append(_ bytes: [UInt8], came: Int) throws {
+        account.came(came)
         try Memory.grow(&row, by: bytes.count, "Receiving versions")
         row += bytes
     }
@@ -248,10 +265,27 @@ struct VersionSink {
     }
 
     private mutating func add(_ payload: [UInt8], _ contents: PackedVersion.Contents) throws {
-        let id = contents.header.id
-        var received = try PackedVersion.received(contents, payload) { [blobs] reference in
-            guard let value = try blobs.take(reference) else { throw PackFault.damaged("a large value of it is another than it says") }
-            return value
+        let id = contents.header.id, differences = try PackedVersion.differenceBytes(contents, payload)
+        guard differences <= PackFormat.versionDifferences, account.spend(differences: differences) else {
+            throw LiveFault(.bound, "values that are differences take far more bytes than came")
+        }
+        var received: Store.ReceivedVersion
+        do {
+            received = try PackedVersion.received(contents, payload) { [self] id, difference, body in
+                guard hasDifferences else { throw PackFault.newer("it has a value that is a difference") }
+                try base(of: difference, id).withUnsafeBytes(body)
+            } value: { [blobs] reference in
+                guard let value = try blobs.take(reference) else { throw PackFault.damaged("a large value of it is another than it says") }
+                return value
+            }
+        } catch let unreadable as UnreadableBase {
+            // The next link brings whole values.
+            PeerKnowledge.of(store).readsNoDifferences()
+            var error = unreadable.error
+            error.message =
+                "The version \(id) was not taken: a value of it is a difference from one that cannot be read here. Connect again: "
+                + "then it comes whole. \(error.message)"
+            return try refuse(id, error)
         }
         do {
             _ = try store.sortedChanges(received)
@@ -259,8 +293,31 @@ struct VersionSink {
         } catch let error as StoreError where error.code != .outOfMemory && error.code != .io {
             throw LiveFault(.version, "\(id): \(error.message)", version: id)
         }
+        places[id] = batch.count
         batch.append(received)
-        batchSize += payload.count
+        batchSize += payload.count + Int(clamping: differences)
+    }
+
+    /// The base of a difference is not here, or damaged.
+    private struct UnreadableBase: Error { let error: StoreError }
+
+    /// Returns the base of a difference, from the batch or the store.
+    private func base(of difference: ValueDifference, _ id: UnsafeRawBufferPointer) throws -> [UInt8] {
+        if let place = places[difference.base], place < batch.count, batch[place].version.id == difference.base,
+            let value = batch[place].value(id)
+        {
+            return value
+        }
+        let found: [UInt8]?
+        do { found = try store.base(of: difference, id) } catch let error as StoreError where error.code.isDamage {
+            throw UnreadableBase(error: error)
+        }
+        guard let found else {
+            throw UnreadableBase(
+                error: StoreError(
+                    .missingPredecessor, "The version \(difference.base) is not here.", versionID: difference.base.description))
+        }
+        return found
     }
 
     /// Adds a piece of a large value.
@@ -317,7 +374,7 @@ struct VersionSink {
     mutating func flush() throws {
         guard !batch.isEmpty else { return }
         let received = batch, size = batchSize
-        (batch, batchSize, kept, keptSize) = ([], 0, 0, 0)
+        (batch, batchSize, kept, keptSize, places) = ([], 0, 0, 0, [:])
         try quota?(size)
         let additions: [Store.Addition]
         do { additions = try store.add(received) } catch let error as StoreError {

@@ -29,6 +29,8 @@ final class PeerKnowledge: Sendable {
         var asked = AskedVersions()
         /// The received part of a large value whose link was cut.
         var unfinished: VersionSink.Unfinished?
+        /// Whether new links read values that are differences.
+        var hasDifferences = true
     }
     /// A link that was opened by the other side.
     struct OpenLink {
@@ -62,6 +64,10 @@ final class PeerKnowledge: Sendable {
     }
     /// Incarnations of earlier openings whose order this one continues.
     var earlier: [LiveFrame.Since] { state.withLock { $0.earlier } }
+
+    /// Whether new links read values that are differences: not if a base could not be read here.
+    var hasDifferences: Bool { state.withLock { $0.hasDifferences } }
+    func readsNoDifferences() { state.withLock { $0.hasDifferences = false } }
 
     /// Admits a link once its device is known. If its device or its address has too many links, the one with the longest silence ends.
     /// - Parameter place: as for `mayNegotiate`.

@@ -195,6 +195,7 @@ extension PeerSession {
         hello = theirs
         status.device = theirs.device
         sending.credit = theirs.window
+        sending.source.hasDifferences = theirs.features & LiveFrame.readsDifferences != 0
         let bothTell = theirs.features & myHello.features & LiveFrame.tellsEarlier != 0
         func fits(_ since: LiveFrame.Since, _ other: LiveFrame.Hello) -> Bool {
             guard since.incarnation != .zero, since.ordinal > 0, since.ordinal <= other.arrivals else { return false }
@@ -254,7 +255,7 @@ extension PeerSession {
         try receiving.sink.run()
         while !receiving.sink.isWaiting, let frame = receiving.frames.first {
             receiving.frames[receiving.frames.startIndex].bytes = []
-            try receiving.sink.append(PeerSession.inflate(frame))
+            try receiving.sink.append(PeerSession.inflate(frame), came: frame.bytes.count)
             try receiving.sink.run()
             let size = UInt64(frame.bytes.count) + 13
             receiving.framesSize -= min(receiving.framesSize, size)

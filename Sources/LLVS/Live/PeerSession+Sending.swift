@@ -76,6 +76,8 @@ extension PeerSession {
         myHello = LiveFrame.Hello(
             device: options.device, incarnation: known.incarnation, arrivals: UInt64(store.settledRows(from: 0)) + 1,
             since: known.since(of: link.theirKey, in: store), earlier: known.earlier)
+        if !known.hasDifferences { myHello.features &= ~LiveFrame.readsDifferences }
+        receiving.sink.hasDifferences = known.hasDifferences
         if !options.outer.isEmpty {
             myHello.outer = try link.mac(options.outer)
             myHello.features |= LiveFrame.tellsOuter
@@ -230,7 +232,7 @@ extension PeerSession {
 
     /// Returns whether the versions after the first `rows` rows have more bytes than may be sent unasked.
     private func isMuch(behind rows: Int) throws -> Bool {
-        var source = VersionSource(store), size = 0
+        var source = VersionSource(store, hasDifferences: sending.source.hasDifferences), size = 0
         for id in store.arrivals(behind: rows, but: receiving.fromThem) {
             do { size += try source.payload(of: id).count } catch let error as StoreError where error.code != .closed { continue }
             if size > LiveFrame.unaskedLimit { return true }

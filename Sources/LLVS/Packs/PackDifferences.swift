@@ -115,18 +115,8 @@ struct PackDifferences {
                 difference.checksum == checksum, case let way = way(difference.base, id), let base = way.first,
                 base.node.size == difference.baseSize, base.node.checksum == difference.baseChecksum, let most = room(way[...])
             else { return nil }
-            func stored(_ streams: UnsafeRawBufferPointer) -> [UInt8]? {
-                guard streams.count <= data.count else { return nil }
-                let stored = ValueDifference.stored(
-                    streams, link: .init(version: difference.base, body: 0, place: place, wayBefore: base.node.way),
-                    baseSize: difference.baseSize, baseChecksum: difference.baseChecksum, checksum: checksum)
-                return stored.count <= most && ValueDifference.isWithinLimits(stored, size: data.count) ? stored : nil
-            }
-            guard difference.isDeflated else { return stored(difference.streams).map { ($0, base) } }
-            return try withScratch(difference.streamsSize) { scratch in
-                guard Inflated.fill(scratch.baseAddress, size: difference.streamsSize, from: difference.streams) else { return nil }
-                return stored(UnsafeRawBufferPointer(scratch)).map { ($0, base) }
-            }
+            let link = ValueDifference.Link(version: difference.base, body: 0, place: place, wayBefore: base.node.way)
+            return try difference.plain(link, size: data.count, atMost: most).map { ($0, base) }
         } ?? nil
     }
 

@@ -86,17 +86,38 @@ struct PackRecord {
     func payload(_ differences: inout PackDifferences?) throws -> (payload: [UInt8], identity: UInt64) {
         var hasher: IdentityHasher? = IdentityHasher(.identity)
         hasher?.add(header.version, changeCount: header.changeCount)
-        let payload = try payload(hashedBy: &hasher, &differences)
+        let payload = try payload(hashedBy: &hasher) { try differences?.difference($0, $1, of: self) }
         return (payload, hasher?.finish().first8 ?? 0)
     }
 
-    /// Returns form 0 of the payload, with whole values.
-    func bytes() throws -> [UInt8] {
-        var none: IdentityHasher?, whole: PackDifferences?
-        return try payload(hashedBy: &none, &whole)
+    /// Returns form 0 of the payload, for a link.
+    /// - Parameter hasDifferences: whether values that are differences in the store are sent so.
+    func bytes(hasDifferences: Bool) throws -> [UInt8] {
+        var none: IdentityHasher?
+        return try payload(hashedBy: &none) { entry, data in hasDifferences ? try storedDifference(entry, data) : nil }
     }
 
-    private func payload(hashedBy hasher: inout IdentityHasher?, _ differences: inout PackDifferences?) throws -> [UInt8] {
+    /// Returns the difference of the store with plain streams; nil if the value is to be sent whole.
+    private func storedDifference(_ entry: RecordTable.Entry, _ data: UnsafeRawBufferPointer) throws -> [UInt8]? {
+        guard entry.isDifference else { return nil }
+        let found: [UInt8]?? = try records.withStored(
+            place, at: UInt64(entry.bodyOffset), size: entry.size, id: entry.id, stored: id, anew: false
+        ) { form -> [UInt8]? in
+            guard case .difference(let bytes) = form, case .difference(let difference) = ValueDifference.read(bytes, size: entry.size),
+                // If the id is not computed, the other side may have recorded another value under it.
+                difference.base.hasContentForm, difference.checksum == Bytes.crc32c(data)
+            else { return nil }
+            return try difference.plain(
+                ValueDifference.Link(
+                    version: difference.base, body: 0, place: difference.place, wayBefore: difference.waySize - bytes.count),
+                size: data.count, atMost: data.count - 64)
+        }
+        return found ?? nil
+    }
+
+    private func payload(
+        hashedBy hasher: inout IdentityHasher?, _ difference: (RecordTable.Entry, UnsafeRawBufferPointer) throws -> [UInt8]?
+    ) throws -> [UInt8] {
         var table = PackTable(changeCount: header.changeCount), pages: [UInt8] = [], bodies = ByteWriter(), hasDifferences = false
         try forEachChange { index, entry in
             guard entry.kind == .insert || entry.kind == .update else {
@@ -110,7 +131,7 @@ struct PackRecord {
                 return
             }
             try withValue(entry) { data in
-                let made = try differences?.difference(entry, data, of: self)
+                let made = try difference(entry, data)
                 let isTold = entry.size > RecordTable.digestThreshold
                 let digest = isTold || hasher != nil ? SHA256.digest(data) : []
                 digest.withUnsafeBytes { hasher?.add(setting: entry.id, size: entry.size, digest: $0) }

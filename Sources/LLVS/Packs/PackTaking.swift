@@ -84,22 +84,7 @@ struct PackTaking {
         }
         /// Returns the value that a version of the batch stores under an id; nil if there is none in memory.
         func value(_ version: VersionID, _ id: UnsafeRawBufferPointer) -> [UInt8]? {
-            guard let index = index[version] else { return nil }
-            let changes = received[index].changes
-            // Changes of records are in order of their ids.
-            var low = 0, high = changes.count
-            while low < high {
-                let middle = (low + high) / 2
-                let order = changes[middle].id.bytes.withUnsafeBytes { Bytes.compare($0, id) }
-                if order == 0 { low = middle; break }
-                if order < 0 { low = middle + 1 } else { high = middle }
-            }
-            guard low < changes.count, received[index].written[low] == nil else { return nil }
-            switch changes[low] {
-            case .insert(let found, let data), .update(let found, let data):
-                return found.bytes.withUnsafeBytes { Bytes.equal($0, id) } ? data : nil
-            default: return nil
-            }
+            index[version].flatMap { received[$0].value(id) }
         }
     }
 
@@ -274,32 +259,15 @@ struct PackTaking {
         _ difference: ValueDifference, _ id: UnsafeRawBufferPointer, for version: VersionID,
         _ body: (UnsafeRawBufferPointer) throws -> Void
     ) throws {
-        let base = difference.base, size = difference.baseSize, records = store.records
-        if let known = records.bases.find(base, id, size: size, checksum: difference.baseChecksum) {
-            return try known.withUnsafeBytes(body)
-        }
-        guard try store.unknown(among: [base]).isEmpty, let place = store.recordPlaces(of: base).first else {
-            throw MissingBase(version: base)
-        }
-        guard let found = try readingBase(for: version, { try records.findChange(place, id) }),
-            found.kind == .insert || found.kind == .update, found.body.size == size
-        else { throw PackFault.damaged("a value of it is a difference from what version \(base) does not hold") }
-        let unknown = MapEntry(version: 0, size: MapEntry.unknownSize, bodyOffset: 0)
-        let value = try readingBase(for: version) {
-            try records.withBody(place, unknown, id: id, stored: base) { try Memory.copy($0, "A value of a pack") }
-        }
-        let checksum = value.withUnsafeBytes { Bytes.crc32c($0) }
-        if checksum == difference.baseChecksum { records.bases.keep(base, id, value, checksum: checksum) }
-        try value.withUnsafeBytes(body)
-    }
-
-    private func readingBase<R>(for version: VersionID, _ read: () throws -> R) throws -> R {
-        do { return try read() } catch var error as StoreError where error.code.isDamage {
+        let value: [UInt8]?
+        do { value = try store.base(of: difference, id) } catch var error as StoreError where error.code.isDamage {
             error.message =
                 "The version \(version) of \(pack) was not taken: a value of it is a difference from one that is damaged here. "
                 + error.message
             throw UnreadableBase(error: error)
         }
+        guard let value else { throw MissingBase(version: difference.base) }
+        try value.withUnsafeBytes(body)
     }
 
     /// Reports that a version waits for another.

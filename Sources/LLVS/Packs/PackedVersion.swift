@@ -119,9 +119,16 @@ enum PackedVersion {
     static func differenceBytes(_ contents: Contents, _ read: @escaping (UInt64, UnsafeMutableRawBufferPointer) throws -> Void) throws
         -> UInt64
     {
-        guard contents.header.hasDifferences else { return 0 }
         let start = UInt64(contents.start)
-        var table = RecordReader(length: UInt64(contents.length)) { try read(start + $0, $1) }, sum: UInt64 = 0
+        return try differenceBytes(contents, RecordReader(length: UInt64(contents.length)) { try read(start + $0, $1) })
+    }
+    /// The same of a payload that is in memory.
+    static func differenceBytes(_ contents: Contents, _ payload: [UInt8]) throws -> UInt64 {
+        try differenceBytes(contents, RecordReader(payload, from: contents.start, length: contents.length))
+    }
+    private static func differenceBytes(_ contents: Contents, _ reader: RecordReader) throws -> UInt64 {
+        guard contents.header.hasDifferences else { return 0 }
+        var table = reader, sum: UInt64 = 0
         // A table that is damaged is met when the changes are read.
         _ = try table.forEachChange(contents.header) { entry in
             if entry.isDifference { sum = SourceAccount.sum(sum, UInt64(max(0, entry.size))) }
@@ -148,12 +155,10 @@ enum PackedVersion {
     }
 
     /// The same of a payload that is in memory.
-    static func received(_ contents: Contents, _ payload: [UInt8], value: (BlobReference) throws -> Store.Pulled) throws
-        -> Store.ReceivedVersion
-    {
-        try received(
-            contents, RecordReader(payload, from: contents.start, length: contents.length),
-            withBase: { _, _, _ in throw PackFault.newer("it has a value that is a difference") }, value: value)
+    static func received(
+        _ contents: Contents, _ payload: [UInt8], withBase: WithBase, value: (BlobReference) throws -> Store.Pulled
+    ) throws -> Store.ReceivedVersion {
+        try received(contents, RecordReader(payload, from: contents.start, length: contents.length), withBase: withBase, value: value)
     }
 
     private static func received(
@@ -242,5 +247,42 @@ enum PackedVersion {
                 return value
             }
         } ?? { throw damaged }()
+    }
+}
+
+extension Store.ReceivedVersion {
+    /// Returns the value that the version stores under an id; nil if there is none in memory.
+    func value(_ id: UnsafeRawBufferPointer) -> [UInt8]? {
+        // Changes of records are in order of their ids.
+        var low = 0, high = changes.count
+        while low < high {
+            let middle = (low + high) / 2
+            let order = changes[middle].id.bytes.withUnsafeBytes { Bytes.compare($0, id) }
+            if order == 0 { low = middle; break }
+            if order < 0 { low = middle + 1 } else { high = middle }
+        }
+        guard low < changes.count, written[low] == nil else { return nil }
+        switch changes[low] {
+        case .insert(let found, let data), .update(let found, let data):
+            return found.bytes.withUnsafeBytes { Bytes.equal($0, id) } ? data : nil
+        default: return nil
+        }
+    }
+}
+
+extension Store {
+    /// Returns the base of a received difference, from the store; nil if the version of the base is not here.
+    /// - Throws: `PackFault` if that version does not hold it; the error of the damage if it is damaged here.
+    func base(of difference: ValueDifference, _ id: UnsafeRawBufferPointer) throws -> [UInt8]? {
+        let base = difference.base, size = difference.baseSize
+        if let known = records.bases.find(base, id, size: size, checksum: difference.baseChecksum) { return known }
+        guard try unknown(among: [base]).isEmpty, let place = recordPlaces(of: base).first else { return nil }
+        guard let found = try records.findChange(place, id), found.kind == .insert || found.kind == .update, found.body.size == size
+        else { throw PackFault.damaged("a value of it is a difference from what version \(base) does not hold") }
+        let unknown = MapEntry(version: 0, size: MapEntry.unknownSize, bodyOffset: 0)
+        let value = try records.withBody(place, unknown, id: id, stored: base) { try Memory.copy($0, "A value of a pack") }
+        let checksum = value.withUnsafeBytes { Bytes.crc32c($0) }
+        if checksum == difference.baseChecksum { records.bases.keep(base, id, value, checksum: checksum) }
+        return value
     }
 }

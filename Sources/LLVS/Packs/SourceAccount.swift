@@ -14,12 +14,18 @@ final class SourceAccount {
     private var counted: Set<PackID> = []
     /// The bytes of values that are differences for each received byte, and those that are always allowed.
     static let differenceFactor: UInt64 = 16_384, leastDifferences: UInt64 = 4 << 30
+    private let leastDifferences: UInt64
     private var came: UInt64 = 0, spent: UInt64 = 0, spentOnDifferences: UInt64 = 0
     /// The bytes that were refused; 0 if none were.
     private(set) var refused: UInt64 = 0
 
+    /// - Parameter leastDifferences: the bytes of values that are differences that are always allowed.
+    init(leastDifferences: UInt64 = SourceAccount.leastDifferences) { self.leastDifferences = leastDifferences }
+
+    /// Counts bytes that were received.
+    func came(_ bytes: Int) { came = SourceAccount.sum(came, UInt64(max(0, bytes))) }
     /// Counts a file that was received, or is known to exist at the place; each once.
-    func came(_ id: PackID, _ bytes: Int) { if counted.insert(id).inserted { came = SourceAccount.sum(came, UInt64(max(0, bytes))) } }
+    func came(_ id: PackID, _ bytes: Int) { if counted.insert(id).inserted { came(bytes) } }
 
     /// Spends bytes of the budget.
     /// - Returns: whether there were enough; if not, nothing is spent.
@@ -38,7 +44,7 @@ final class SourceAccount {
     func spend(differences bytes: UInt64) -> Bool {
         let all = SourceAccount.sum(spentOnDifferences, bytes)
         let (most, overflow) = came.multipliedReportingOverflow(by: SourceAccount.differenceFactor)
-        guard overflow || all <= SourceAccount.sum(most, SourceAccount.leastDifferences) else {
+        guard overflow || all <= SourceAccount.sum(most, leastDifferences) else {
             refused = SourceAccount.sum(refused, bytes)
             return false
         }

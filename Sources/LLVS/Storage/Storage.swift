@@ -263,6 +263,9 @@ public struct StorageDamage: Hashable, Sendable {
     public var value: ValueID?
     /// What is lost.
     public var lost: Loss
+    /// The version that causes the loss, if the value is a difference and its own bytes are whole: its base, which that version stored, is
+    /// damaged, and has an entry of its own. Repairing that version heals this value.
+    public var causedBy: VersionID?
     /// The place of the record concerned, if the storage does not know its version.
     var place: RecordPlace?
     /// Creates a damaged place. By default, a version counts as lost.

@@ -252,6 +252,29 @@ import Testing
             })
     }
 
+    /// However many ids there are: of values that have nothing in common few are tried.
+    @Test(arguments: [1, 100, 20_000]) func valuesOfManyIdsAreNotTriedEachTime(ids: Int) throws {
+        let differencing = Differencing(.on)
+        var tries = 0
+        for _ in 0..<20 {
+            for i in 0..<ids {
+                bytes("id \(i)").withUnsafeBytes { id in
+                    guard differencing.shouldTry(id) else { return }
+                    tries += 1
+                    differencing.note(id, isMade: false)
+                }
+            }
+        }
+        #expect(tries <= 5 * ids && tries >= 2)
+        // One that succeeds is tried from then on.
+        bytes("another").withUnsafeBytes { id in
+            differencing.note(id, isMade: true)
+            #expect(differencing.shouldTry(id))
+            differencing.note(id, isMade: false)
+            #expect(differencing.shouldTry(id))
+        }
+    }
+
     /// Another store may have recorded another value under such an id, and after a union of both stores theirs may prevail.
     @Test func nothingStandsOnAVersionWithAnIDOfTheCaller() throws {
         let store = try Store.inMemory(), key = try id("note")

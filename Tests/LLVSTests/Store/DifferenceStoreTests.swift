@@ -266,7 +266,12 @@ import Testing
             let report = try store.verify()
             #expect(report.damages.contains { $0.lost == .value && $0.version == ids[0] && $0.value == note })
             // All notes up to the last stand on it.
-            #expect(Set(report.damages.filter { $0.lost == .value }.compactMap(\.version)).count == 12)
+            let lost = report.damages.filter { $0.lost == .value }
+            #expect(Set(lost.compactMap(\.version)).count == 12)
+            #expect(lost.filter { $0.causedBy == ids[0] && $0.version != ids[0] }.count == 11)
+            #expect(lost.filter { $0.causedBy == nil }.map(\.version) == [ids[0]])
+            // So that one alone is asked for.
+            #expect(try store.damagedVersions() == [ids[0]])
             #expect(try Exchange(store: store, transport: place).retrieve().repaired == [ids[0]])
             try Self.expectSame(store, as: source)
             #expect(try store.verify().damages.allSatisfy { $0.lost == .nothing })
@@ -343,6 +348,38 @@ import Testing
             case .success(let value): #expect(count == 17 && value?.data.count == 3_000)
             case .failure(let error): #expect(count == 18 && error.code == .damaged)
             }
+        }
+    }
+
+    /// Each base is within the limits of the value before it, and beyond those of the last one. A save on it reads no further than a
+    /// reader would.
+    @Test func aSaveReadsNoWayBeyondTheLimits() throws {
+        let source = try Store.inMemory(), key = try id("note")
+        var all: [(VersionID, [UInt8])] = []
+        for size in [1_200_000, 300_000, 70_000, 2_000] {
+            let data = Array(DeflateTests.text(1_200_000, 3).prefix(size))
+            all.append(
+                (
+                    try source.makeVersion(
+                        basedOn: all.last?.0, changes: [all.isEmpty ? .insert(key, data: data) : .update(key, data: data)]
+                    ).id, data
+                ))
+        }
+        try withTemporaryDirectory { directory in
+            var store = try StoreOnDiskTests.open(0, directory)
+            let writer = Writer()
+            writer.link = { own, writer in before(own, source).map { ($0, (writer.written[$0]?.place ?? 0) + 1) } }
+            try writer.write(source, into: store)
+            #expect(writer.count == 3)
+            try store.close()
+            store = try StoreOnDiskTests.open(0, directory)
+            #expect(errorCode { _ = try store.value(key, at: all[3].0) } == .damaged)
+            let data = all[3].1 + [1]
+            let made = try store.makeVersion(basedOn: all[3].0, changes: [.update(key, data: data)]).id
+            #expect(try store.value(key, at: made)?.data == data)
+            let checksum = all[0].1.withUnsafeBytes { Bytes.crc32c($0) }
+            #expect(key.bytes.withUnsafeBytes { store.records.bases.find(all[0].0, $0, size: all[0].1.count, checksum: checksum) } == nil)
+            try store.close()
         }
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import resource
 import signal
 import sqlite3
@@ -48,12 +49,33 @@ def damage(store: Path) -> None:
         segment.write_bytes(bytes(data))
 
 
+def test_a_damaged_base_is_named_once(notes: Run) -> None:
+    draw = random.Random(1)
+    text = draw.randbytes(4_000)
+    with llvs.Store("texts.llvs") as store:
+        first = head = store.make_version(insert={"text": text})
+        for i in range(5):
+            head = store.make_version(head, update={"text": text[: 500 * i + 500] + b"new" + text[500 * i + 500 :]})
+        assert store.statistics().differences == 5
+    (segment,) = Path("texts.llvs/segments").iterdir()
+    data = bytearray(segment.read_bytes())
+    data[data.index(text[:16])] ^= 1
+    segment.write_bytes(bytes(data))
+    found = notes("-s", "texts.llvs", "verify", "--json", code=1).json["damages"]
+    lost = [one for one in found if one["lost"] == "value"]
+    assert len(lost) == 6 and [one["version"] for one in lost if not one["caused_by"]] == [first.id]
+    assert all(one["caused_by"] == first.id for one in lost if one["version"] != first.id)
+    shown = notes("-s", "texts.llvs", "verify", code=1).out
+    assert "with it 5 later values of the id" in shown and head.id not in shown
+
+
 def test_verify_and_salvage(notes: Run) -> None:
     assert notes("verify").out.endswith("all is whole\n")
     damage(Path("notes.llvs"))
     found = notes("verify", "--json", code=1).json
     assert set(found) == {"versions", "values", "pending", "vouched", "unvouched", "damages", "unfinished"}
-    assert all(set(one) == {"file", "offset", "message", "version", "lost", "value_id"} for one in found["damages"] + found["unfinished"])
+    of_one = {"file", "offset", "message", "version", "lost", "value_id", "caused_by"}
+    assert all(set(one) == of_one for one in found["damages"] + found["unfinished"])
     assert "damage found" in notes("verify", code=1).out
     Path("there").mkdir()
     assert "is something at there already" in notes("salvage", "there", code=3).err

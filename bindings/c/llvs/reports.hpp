@@ -17,7 +17,7 @@ struct Damage {
     llvs_loss lost;
     std::string file;
     std::uint64_t offset;
-    std::string message, version, value_id;
+    std::string message, version, value_id, caused_by;
 };
 
 /// The report of a verification; see llvs_store_verify.
@@ -86,7 +86,8 @@ inline std::vector<Damage> damages(const llvs_damage *const *items, std::size_t 
     std::vector<Damage> found;
     for (std::size_t i = 0; i < count; i++) {
         const llvs_damage &one = *items[i];
-        found.push_back({one.lost, string(one.file), one.offset, string(one.message), string(one.version), string(one.value_id)});
+        found.push_back({one.lost, string(one.file), one.offset, string(one.message), string(one.version), string(one.value_id),
+                         string(one.caused_by)});
     }
     return found;
 }

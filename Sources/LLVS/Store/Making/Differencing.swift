@@ -40,7 +40,7 @@ final class Differencing: @unchecked Sendable {
     static let mostSteps = 4
     /// If a version has more changes, neither the bytes of its values nor the ways of whole values are cached.
     static let mostKept = 16
-    private static let mostKnown = 64, mostFailures = 64
+    private static let mostKnown = 64, failureSlots = 4_096
 
     /// Returns the place of the base for a place above 0: the last digit to the base 4 that is not 0 is cleared.
     static func basePlace(of place: Int) -> Int {
@@ -56,8 +56,9 @@ final class Differencing: @unchecked Sendable {
     private let lock = Lock(.leaf)
     private var isOn: Bool, isMet: Bool
     private var known: [Known] = []
-    /// The ids whose last values had nothing in common: how often this happened, and how many further saves to skip.
-    private var failures: [[UInt8]: (count: Int, skipped: Int)] = [:]
+    /// By the checksum of the id: how often the last values had nothing in common, and how many further saves to skip. Ids may share a
+    /// slot, so that any number of ids has room. Empty until the first failure.
+    private var failures: [(count: UInt8, skipped: UInt8)] = []
     private var stored: (count: UInt64, stored: UInt64, whole: UInt64) = (0, 0, 0)
     private let choice: Store.Differences
 
@@ -108,9 +109,10 @@ final class Differencing: @unchecked Sendable {
     /// Returns whether to try a difference for the next value of an id. If not, it counts the save as skipped.
     func shouldTry(_ id: UnsafeRawBufferPointer) -> Bool {
         lock.withLock {
-            guard !failures.isEmpty, let index = failures.index(forKey: Array(id)) else { return true }
-            guard failures.values[index].skipped > 0 else { return true }
-            failures.values[index].skipped -= 1
+            guard !failures.isEmpty else { return true }
+            let slot = Differencing.slot(of: id)
+            guard failures[slot].skipped > 0 else { return true }
+            failures[slot].skipped -= 1
             return false
         }
     }
@@ -118,15 +120,16 @@ final class Differencing: @unchecked Sendable {
     /// Notes whether a difference was made between the last two values of an id. After repeated failures the next saves are skipped.
     func note(_ id: UnsafeRawBufferPointer, isMade: Bool) {
         lock.withLock {
-            if isMade {
-                if !failures.isEmpty { failures[Array(id)] = nil }
-                return
+            if failures.isEmpty {
+                if isMade { return }
+                failures = Array(repeating: (0, 0), count: Differencing.failureSlots)
             }
-            if failures.count >= Differencing.mostFailures { failures = [:] }
-            let count = (failures[Array(id)]?.count ?? 0) + 1
-            failures[Array(id)] = (count, count >= 2 ? 8 : 0)
+            let slot = Differencing.slot(of: id), count: UInt8 = isMade ? 0 : min(failures[slot].count + 1, 2)
+            failures[slot] = (count, count == 2 ? 8 : 0)
         }
     }
+
+    private static func slot(of id: UnsafeRawBufferPointer) -> Int { Int(Bytes.crc32c(id)) % failureSlots }
 }
 
 /// The versions that are stored together. Some may build on others, whose values are in memory but not yet in records.
@@ -264,6 +267,8 @@ extension Store {
             var node: Differencing.Node
             var base: (version: VersionID, size: Int, body: Int, checksum: UInt32)?
         }
+        // The limits of the value whose way it is: reading the way costs no more than reading the value.
+        var total = size
         var nodes: [Differencing.Node] = [], at = (version: version, place: place, size: size, body: body), checksum: UInt32?
         while nodes.count <= Differencing.mostSteps {
             var offset = at.body
@@ -313,7 +318,10 @@ extension Store {
                 if known[0].body == 0 { known[0].body = base.body }
                 return nodes + known
             }
-            guard let next = recordPlaces(of: base.version).first else { return nil }
+            guard base.size <= ValueDifference.largestBase(of: size), total + base.size <= ValueDifference.largestWay(of: size),
+                let next = recordPlaces(of: base.version).first
+            else { return nil }
+            total += base.size
             at = (base.version, next, base.size, base.body)
             checksum = base.checksum
         }

@@ -222,7 +222,11 @@ extension Store {
         for i in report.damages.indices {
             try paced.step(0)
             guard report.damages[i].lost != .nothing, let version = report.damages[i].version else { continue }
-            if verification.whole.contains(version) { report.damages[i].isRepaired() } else { records.knownDamage.note(version) }
+            if verification.whole.contains(version) {
+                report.damages[i].isRepaired()
+            } else if report.damages[i].causedBy == nil {
+                records.knownDamage.note(version)
+            }
         }
         // A record that cannot be identified may be of any version.
         let isTold = report.unfinished.isEmpty && !report.damages.contains { $0.lost == .version && $0.version == nil }
@@ -291,10 +295,11 @@ extension VerifyReport {
         blob: String? = nil, lost: Loss
     ) {
         let (file, offset) = blob.map { ($0, 0) } ?? storage.location(place)
-        damages.append(
-            StorageDamage(
-                file: file, offset: offset, message: error.message, version: version ?? error.versionID.flatMap { try? VersionID($0) },
-                value: value, lost: lost))
+        let named = error.versionID.flatMap { try? VersionID($0) }
+        var damage = StorageDamage(
+            file: file, offset: offset, message: error.message, version: version ?? named, value: value, lost: lost)
+        if value != nil, let named, named != version { damage.causedBy = named }
+        damages.append(damage)
     }
 }
 

@@ -32,7 +32,8 @@ def _damages(pointers: Optional[int], count: int) -> tuple[Damage, ...]:
         lost = _LOSSES[damage.lost] if damage.lost < len(_LOSSES) else Loss.VERSION
         damages.append(
             Damage(
-                text(damage.file), damage.offset, text(damage.message), text(damage.version) or None, lost, text(damage.value_id) or None
+                text(damage.file), damage.offset, text(damage.message), text(damage.version) or None, lost, text(damage.value_id) or None,
+                text(damage.caused_by) or None,
             )
         )
     return tuple(damages)

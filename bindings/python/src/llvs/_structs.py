@@ -234,6 +234,7 @@ class llvs_damage(ctypes.Structure):
         ("message", llvs_bytes),
         ("version", llvs_bytes),
         ("value_id", llvs_bytes),
+        ("caused_by", llvs_bytes),
     ]
 
 

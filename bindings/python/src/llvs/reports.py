@@ -114,6 +114,9 @@ class Damage(NamedTuple):
     lost: Loss
     #: The value concerned, if there is one and it is known.
     value_id: Optional[str]
+    #: In a report of `Store.verify`: the version that causes the loss. The value is stored as its difference from a value of that version,
+    #: which is damaged and has an entry of its own. Repairing that version heals this value. None if the damage is the value's own.
+    caused_by: Optional[str] = None
 
 
 class VerifyReport(NamedTuple):

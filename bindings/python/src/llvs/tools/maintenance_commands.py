@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any, Iterator
 
@@ -28,17 +29,25 @@ def _writable() -> llvs.Store:
 def _damage_shape(damage: llvs.Damage) -> dict[str, Any]:
     return {
         "file": damage.file, "offset": damage.offset, "message": damage.message, "version": damage.version, "lost": damage.lost.value,
-        "value_id": damage.value_id,
+        "value_id": damage.value_id, "caused_by": damage.caused_by,
     }
 
 
 def _damage_rows(damages: tuple[llvs.Damage, ...]) -> Iterator[str]:
+    caused = Counter((damage.caused_by, damage.value_id) for damage in damages if damage.caused_by)
     for damage in damages:
+        if damage.caused_by:
+            continue
         about = [f"version {damage.version}"] if damage.version else []
         about += [f"value {damage.value_id}"] if damage.value_id else []
+        standing = caused.pop((damage.version, damage.value_id), 0)
+        about += [f"with it {output.counted(standing, 'later value')} of the id, stored as differences"] if standing else []
         lost = "nothing is lost" if damage.lost is llvs.Loss.NOTHING else f"lost: {damage.lost.value}"
         where = f"{damage.file} at byte {damage.offset:,}"
         yield output.style(f"{where}: {damage.message} ({', '.join([lost, *about])})", "warning")
+    for (version, value), standing in caused.items():
+        values = output.counted(standing, "value")
+        yield output.style(f"{values} of {value} cannot be read: stored as differences from that of version {version}", "warning")
 
 
 @click.command("verify")

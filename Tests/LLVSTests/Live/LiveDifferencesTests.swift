@@ -1,0 +1,164 @@
+import LLVSTestSupport
+import Testing
+
+@testable import LLVS
+
+/// Values that are differences, sent over a link: docs/live-protocol.md, "DATA".
+@Suite("Live: differences") struct LiveDifferencesTests {
+    typealias Wire = PeerSessionTests.Wire
+
+    private func store(_ directory: String? = nil) throws -> Store {
+        var options = Store.Options()
+        options.durability = .normal
+        if directory == nil { options.storage = .memory }
+        return try Store(path: directory.map { $0 + "/store" } ?? "", options: options)
+    }
+
+    /// Saves edits of a value that does not deflate, each on the one before.
+    private func edit(_ store: Store, _ text: inout [UInt8], _ count: Int, on before: VersionID? = nil) throws -> [VersionID] {
+        var head = before, made: [VersionID] = []
+        for i in 0..<count {
+            if head != nil { text[(i * 7_919 + 500) % text.count] ^= 1 }
+            let version = try store.makeVersion(basedOn: head, changes: [.update(id("note"), data: text)]).id
+            made.append(version)
+            head = version
+        }
+        return made
+    }
+
+    private func expectSame(_ a: Store, _ b: Store, _ versions: [VersionID]) throws {
+        for version in versions {
+            let value = try #require(try a.value(id("note"), at: version))
+            #expect(try b.value(id("note"), at: version)?.data == value.data)
+        }
+    }
+
+    @Test func anEditOfALongTextTakesFewBytes() throws {
+        let a = try store(), b = try store()
+        var text = RepairTests.noise(1, 60_000)
+        var versions = try edit(a, &text, 30)
+        var wire = try Wire(a, b)
+        try wire.run()
+        #expect(wire.carried < 60_000 + 30 * 400 + 2_000)
+        // Pushed one by one, either way.
+        for (from, _) in [(a, b), (b, a), (a, b)] {
+            let before = wire.carried
+            versions += try edit(from, &text, 1, on: versions.last)
+            try wire.a.storeChanged()
+            try wire.b.storeChanged()
+            try wire.run()
+            #expect(wire.carried - before < 1_000)
+        }
+        try expectSame(a, b, versions)
+        try expectSame(b, a, versions)
+        #expect(try b.statistics().differences >= 31)
+        #expect(try b.verify().isWhole)
+    }
+
+    /// Whoever does not say that it reads them gets whole values.
+    @Test func oneThatReadsNoneGetsWholeValues() throws {
+        let a = try store(), b = try store()
+        PeerKnowledge.of(b).readsNoDifferences()
+        var text = RepairTests.noise(1, 60_000)
+        let versions = try edit(a, &text, 4)
+        var wire = try Wire(a, b)
+        try wire.run()
+        #expect(wire.carried > 4 * 60_000)
+        try expectSame(a, b, versions)
+        // The other way there are differences.
+        let carried = wire.carried
+        let more = try edit(b, &text, 1, on: versions.last)
+        try wire.b.storeChanged()
+        try wire.run()
+        #expect(wire.carried - carried < 1_000)
+        try expectSame(b, a, more)
+    }
+
+    /// The version whose base is damaged here is refused, and comes whole over the next link.
+    @Test func aDamagedBaseKeepsNothingOut() throws {
+        try withTemporaryDirectory { directory in
+            let a = try store()
+            var b = try store(directory), text = RepairTests.noise(1, 60_000)
+            let versions = try edit(a, &text, 3)
+            var wire = try Wire(a, b)
+            try wire.run()
+            try wire.a.close()
+            try wire.run()
+            try b.close()
+            try RepairTests.flip(RepairTests.noise(1, 60_000).prefix(64), in: directory)
+            b = try store(directory)
+            let last = try edit(a, &text, 2, on: versions.last)
+            wire = try Wire(a, b)
+            try wire.run()
+            let problems = wire.b.takeProblems()
+            #expect(problems.first?.name == last[0].description && problems.first?.error.message.contains("Connect again") == true)
+            #expect(try b.version(last[0]) == nil)
+            try wire.a.close()
+            try wire.run()
+            wire = try Wire(a, b)
+            try wire.run()
+            try expectSame(a, b, last)
+            #expect(wire.b.takeProblems().isEmpty)
+            try wire.a.close()
+            try wire.run()
+            try b.close()
+        }
+    }
+
+    private func payloads(_ store: Store, _ versions: [VersionID]) throws -> [[UInt8]] {
+        var source = VersionSource(store, hasDifferences: true)
+        return try versions.map { try source.payload(of: $0) }
+    }
+
+    /// A base that is not here, though the predecessors are.
+    @Test func aBaseThatIsNotHereIsTold() throws {
+        let a = try store(), b = try store()
+        var text = RepairTests.noise(1, 20_000)
+        // The last one has the place 5: its base is the one with the place 4.
+        let versions = try edit(a, &text, 6)
+        let sent = try payloads(a, versions)
+        #expect(sent[0].count > 20_000 && sent[1].count < 300 && sent[5].count < 300)
+        var sink = VersionSink(b)
+        sink.hasDifferences = true
+        for one in [sent[0], sent[5]] {
+            try sink.append(one, came: one.count)
+            try sink.run()
+        }
+        try sink.flush()
+        #expect(sink.takeAdded() == [versions[0]])
+        #expect(sink.takeProblems().map(\.name) == [versions[5].description] && sink.refused == 1)
+        #expect(!PeerKnowledge.of(b).hasDifferences)
+    }
+
+    /// A side that did not say that it reads them gets none.
+    @Test func oneThatWasNotAnnouncedEndsTheLink() throws {
+        let a = try store(), b = try store()
+        var text = RepairTests.noise(1, 20_000)
+        let sent = try payloads(a, edit(a, &text, 2))
+        var sink = VersionSink(b)
+        try sink.append(sent[0] + sent[1], came: 1)
+        let fault = #expect(throws: LiveFault.self) { try sink.run() }
+        #expect(fault?.code == .version)
+    }
+
+    /// A difference of some 100 bytes makes 60,000: what all of a link make is bounded by what came.
+    @Test func differencesAreBoundedByWhatCame() throws {
+        let a = try store(), b = try store()
+        var text = RepairTests.noise(1, 60_000)
+        let versions = try edit(a, &text, 40), sent = try payloads(a, versions)
+        for (least, came, taken) in [(600_000, 0, 10), (0, 100, 39), (0, 3, 0)] as [(UInt64, Int, Int)] {
+            var sink = VersionSink(b, leastDifferences: least), read = 0
+            sink.hasDifferences = true
+            try sink.append(sent[0], came: 0)
+            try sink.run()
+            do {
+                for one in sent.dropFirst() {
+                    try sink.append(one, came: came)
+                    try sink.run()
+                    read += 1
+                }
+            } catch let fault as LiveFault { #expect(fault.code == .bound) }
+            #expect(read == taken, "\(least) \(came)")
+        }
+    }
+}
