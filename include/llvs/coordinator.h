@@ -112,8 +112,8 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_missing_version(LLVS_BORROWED
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_set_current_version(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes version,
     LLVS_OWNED llvs_error **error);
 /**
- * Saves one value as a new version on top of the current one, which moves to it. llvs_coordinator_save saves several values at once, and has
- * options.
+ * Saves one value as a new version on top of the current one, which moves to it. llvs_coordinator_save saves several values at once and
+ * has options.
  * @param id       1 to 4096 bytes of UTF-8
  * @param data     the value, at most 1 GiB
  * @param version  receives the new version; may be NULL
