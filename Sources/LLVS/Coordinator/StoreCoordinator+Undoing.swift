@@ -217,9 +217,10 @@ extension StoreCoordinator {
                         redo = Undoable(versions: [version.id], description: try description())
                         isRedoKnown = true
                     }
-                } else if try !isPassedOver(name, at: now, paced) {
-                    // After a new save there is nothing to redo.
+                } else {
+                    // After a new save there is nothing to redo, even if nothing of that save is left to undo.
                     isRedoKnown = true
+                    guard try !isPassedOver(name, at: now, paced) else { continue }
                     let own = version.metadata[UndoMarks.groupKey]
                     if undo == nil {
                         guard try store.changeCount(of: version.id) > 0 else { continue }
