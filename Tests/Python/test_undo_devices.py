@@ -371,6 +371,8 @@ class Drawn:
     def redo(self, device: int) -> None:
         if self.devices.all[device].redo() is not None and self.undone[device]:
             self.standing[device].append(self.undone[device].pop())
+            # A save that was passed over may have come after it. Undos go from the newest save to the oldest.
+            self.standing[device].sort(key=lambda version: self.saves[version][1])
 
     def check(self) -> None:
         """If each save adds something unique, checks that the state contains every addition that is not undone, once."""
