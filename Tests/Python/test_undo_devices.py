@@ -411,16 +411,16 @@ class Drawn:
                 self.check()
         if draw.random() < 0.7:
             self.check()
-        # All devices undo all their saves.
-        is_done = False
-        while not is_done:
-            is_done, left = True, list(range(count))
+        # All devices undo all their saves. What others undid may leave more to undo, so the last round follows a sync.
+        quiet = 0
+        while quiet < 2:
+            quiet, left = quiet + 1, list(range(count))
             while left:
                 device = draw.choice(left)
                 if draw.random() < 0.3:
                     self.devices.all[device].sync()
                 elif self.undo(device):
-                    is_done = False
+                    quiet = 0
                 else:
                     left.remove(device)
             self.devices.sync()
