@@ -145,16 +145,6 @@ def carry(one, two):
     return bytes_, turns
 
 
-def carried_by_library(folder, store):
-    """The same with `PeerListener` and `Peer.connect`."""
-    with llvs.PeerListener("127.0.0.1:0") as listener, llvs.Store(folder / "by_library") as other:
-        listener.offer(store, PAIRING)
-        begun = time.perf_counter()
-        with llvs.Peer.connect(other, listener.address, PAIRING) as peer:
-            assert peer.wait(600)
-            return time.perf_counter() - begun
-
-
 def new_peer(folder, count):
     with llvs.Store(folder / "much", durability="normal") as store:
         fill(store, count)
@@ -181,12 +171,11 @@ def new_peer(folder, count):
                 wire.sendall(bytes(bytes_[0]))
                 copying = float(told.readline())
                 wire.sendall(b"e")
-        by_library = carried_by_library(folder, store)
     seconds = float(seconds)
     print(f"{count:,} versions to a new peer: {seconds:.2f} s, {bytes_[0] / (1 << 20):.1f} MiB; the same bytes through a bare socket "
           f"{copying:.3f} s ({seconds / copying:,.1f} times); as one pack, made and read, {packing:.2f} s ({seconds / packing:.2f} "
-          f"times); through a folder of packs {exchanged:.2f} s ({seconds / exchanged:.2f} times), {written:.2f} s of them writing; "
-          f"carried by the library, within one process, {by_library:.2f} s. Of the processor it takes {sending:.2f} s to send and "
+          f"times); through a folder of packs {exchanged:.2f} s ({seconds / exchanged:.2f} times), {written:.2f} s of them writing. "
+          f"Of the processor it takes {sending:.2f} s to send and "
           f"{float(receiving):.2f} s to receive; through the folder {writing:.2f} s and {reading:.2f} s")
 
 
@@ -239,8 +228,7 @@ def connects_often(wire_address, address, count):
         links = []
         for number in range(count):
             connection = socket.create_connection(address, source_address=(f"127.0.1.{number // 50 + 1}", 0))
-            links.append(llvs.Peer(store, PAIRING, initiator=True))
-            links[-1].carry(connection.detach())
+            links.append(llvs.Link(llvs.Peer(store, PAIRING, initiator=True), connection))
             assert links[-1].wait(60)
         wire.sendall(b"r")
         take(wire, 1)
@@ -258,7 +246,7 @@ def alone(body, *arguments):
 def idle(count):
     if not Path("/proc/self/smaps_rollup").exists():
         return print("idle peers: not measured, since this system does not tell what a process takes of memory")
-    for body in (idle_ends, idle_in_python, idle_by_library):
+    for body in (idle_ends, idle_links):
         alone(body, count)
 
 
@@ -279,38 +267,22 @@ def idle_ends(count):
             end.close()
 
 
-def idle_in_python(count):
+def idle_links(count):
+    """The same with `llvs.listen`; the goal is 64 KiB for each. The other ends are in another process."""
     many_descriptors()
     with llvs.Store(storage="memory") as store, llvs.listen({PAIRING: store}, ("127.0.0.1", 0)) as listener:
         store.make_version(insert={"a": b"1"})
         before = memory()
         with Child(connects_often, listener.address, count) as wire:
             take(wire, 1)
-            assert len(listener.links) == count
-            print(f"an idle connection of llvs.listen, with its thread and sockets: {(memory() - before) / count:.1f} KiB, of {count:,}")
-            wire.sendall(b"e")
-
-
-def idle_by_library(count):
-    """The same with `llvs.PeerListener`; the goal is 64 KiB for each. The other ends are in another process."""
-    many_descriptors()
-    with llvs.Store(storage="memory") as store, llvs.PeerListener("127.0.0.1:0") as listener:
-        store.make_version(insert={"a": b"1"})
-        listener.offer(store, PAIRING)
-        before = memory()
-        host, port = listener.address.rsplit(":", 1)
-        with Child(connects_often, (host, int(port)), count) as wire:
-            take(wire, 1)
-            peers = [listener.accept(60) for _ in range(count)]
-            assert all(peer is not None and peer.wait(60) for peer in peers)
-            print(f"an idle connection of llvs.PeerListener, with its thread: {(memory() - before) / count:.1f} KiB, of {count:,}")
+            links = listener.links
+            assert len(links) == count and all(link.wait(60) for link in links)
+            print(f"an idle connection of llvs.listen, with its thread: {(memory() - before) / count:.1f} KiB, of {count:,}")
             # Threads that have worked keep some of the memory that they freed.
             store.make_version(store.most_recent_head, insert={"b": bytes(100)})
-            assert all(peer.wait(60) for peer in peers)
+            assert all(link.wait(60) for link in links)
             print(f"the same after a save that went to all of them: {(memory() - before) / count:.1f} KiB")
             wire.sendall(b"e")
-            for peer in peers:
-                peer.close()
 
 
 def main():

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -120,9 +121,17 @@ class Network:
         self.devices.append(Device(namespace, path, identity))
         return self.devices[-1]
 
-    def pair(self, folder: Path) -> tuple[Device, Device, int]:
-        """Returns a device that listens, one that connects, and the port."""
+    def heard(self, namespace: str) -> int:
+        """Returns how many bytes the connections of a side that last have received, without those of the packets around them."""
+        lines = run("ip", "netns", "exec", namespace, "ss", "-Htni", "state", "established")
+        return sum(map(int, re.findall(r"bytes_received:(\d+)", lines)))
+
+    def pair(self, folder: Path, moves: bool = False) -> tuple[Device, Device, int]:
+        """Returns a device that listens, one that connects, and the port. moves: their clocks can be moved."""
         one, two = self.device(self.a, folder / "a", 1), self.device(self.b, folder / "b", 2)
+        if moves:
+            for device in (one, two):
+                device.ask("moves")
         return one, two, one.ask("listen", LISTENER)
 
     def close(self) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-import threading
-from typing import Iterator, Optional
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from typing import Callable, Iterator, Optional
 
 import live_peer
 import pytest
@@ -23,6 +24,15 @@ def stores() -> Iterator[tuple[llvs.Store, llvs.Store]]:
     with llvs.Store(storage="memory") as one, llvs.Store(storage="memory") as two:
         two.make_version(insert={"greeting": b"hello"})
         yield one, two
+
+
+def comparing(listener: llvs.Listener) -> Callable[[], llvs.Link]:
+    """Waits in `compare` on a thread of its own. Returns a function that returns its result, or raises its error."""
+    pool = ThreadPoolExecutor(1)
+    waiting = pool.submit(listener.compare, PAIRING, PATIENCE)
+    pool.shutdown(wait=False)
+    eventually(lambda: listener._compares)
+    return lambda: waiting.result(PATIENCE)
 
 
 class Comparing(live_peer.Peer):
@@ -151,41 +161,62 @@ def test_between_two_people(stores: tuple[llvs.Store, llvs.Store]) -> None:
     one, two = stores
     with llvs.listen({PAIRING: two}, ("127.0.0.1", 0)) as listener:
         with llvs.connect(one, listener.address, compare=True) as early, pytest.raises(llvs.EncryptionError, match="with nobody now"):
-            early.digits(30)
-        found: list[llvs.Link] = []
-        waiting = threading.Thread(target=lambda: found.append(listener.compare(PAIRING, PATIENCE)))
-        waiting.start()
-        eventually(lambda: listener._compared is not None)
+            early.digits(PATIENCE)
+        met = comparing(listener)
         with pytest.raises(llvs.BusyError):
             listener.compare(PAIRING)
         with llvs.connect(one, listener.address, compare=True) as link:
-            waiting.join(PATIENCE)
-            assert link.digits(60) == found[0].digits(60) and link.pairing == b""
+            assert link.digits(PATIENCE) == met().digits(PATIENCE) and link.pairing == b""
             link.confirm()
-            found[0].confirm()
+            met().confirm()
             assert link.wait(PATIENCE) and link.pairing == PAIRING
         assert one.most_recent_head == two.most_recent_head
-        with pytest.raises(TimeoutError):
+        with pytest.raises(TimeoutError) as late:
             listener.compare(PAIRING, 0.01)
-        with pytest.raises(KeyError):
+        assert not isinstance(late.value, llvs.BusyError)
+        with pytest.raises(llvs.NotFoundError):
             listener.compare(bytes(48))
+
+
+def test_others_come_while_digits_are_compared(stores: tuple[llvs.Store, llvs.Store]) -> None:
+    """The link of the device that compares is told from those of others, and a device that leaves before it has shown digits is reported
+    at once."""
+    one, two = stores
+    with llvs.listen({PAIRING: two}, ("127.0.0.1", 0)) as listener, llvs.Store(storage="memory") as third:
+        assert not isinstance(listener.address, str)
+        with llvs.connect(third, listener.address, PAIRING) as early:
+            assert early.wait(PATIENCE)
+            met = comparing(listener)
+            with llvs.connect(third, listener.address, PAIRING) as paired:
+                assert paired.wait(PATIENCE)
+                eventually(lambda: len(listener.links) == 2)
+                with llvs.connect(one, listener.address, compare=True) as link:
+                    assert link.digits(PATIENCE) == met().digits(0)
+                    link.confirm()
+                    met().confirm()
+                    assert link.wait(PATIENCE)
+                    assert len(listener.links) == 3 and listener.links[2] is met()
+                # It was returned already.
+                assert [listener.accept(PATIENCE) is other for other in listener.links[:2]] == [True, True] and listener.accept(0) is None
+        met = comparing(listener)
+        with socket.create_connection(listener.address) as leaves:
+            leaves.sendall(Comparing(True).take())
+            assert leaves.recv(1)
+        with pytest.raises(ConnectionError, match="was gone before"):
+            met()
 
 
 def test_who_sees_others_says_no(stores: tuple[llvs.Store, llvs.Store]) -> None:
     one, two = stores
     with llvs.listen({PAIRING: two}, ("127.0.0.1", 0)) as listener:
-        found: list[llvs.Link] = []
-        waiting = threading.Thread(target=lambda: found.append(listener.compare(PAIRING, PATIENCE)))
-        waiting.start()
-        eventually(lambda: listener._compared is not None)
+        met = comparing(listener)
         with llvs.connect(one, listener.address, compare=True) as link:
-            waiting.join(PATIENCE)
-            assert link.digits(60)
+            assert link.digits(PATIENCE) == met().digits(PATIENCE)
             link.confirm()
-            found[0].close(10)
+            met().close()
             with pytest.raises(llvs.EncryptionError, match="the digits are not the same"):
                 link.wait(PATIENCE)
-            assert link.pairing == b"" and found[0].error is None, "who says no says goodbye"
+            assert link.pairing == b"" and met().error is None, "who says no says goodbye"
     assert not list(one.history())
 
 

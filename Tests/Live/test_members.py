@@ -11,7 +11,7 @@ import subprocess
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Callable, Iterator, Union
+from typing import Iterator, Union
 
 import live_peer
 import pytest
@@ -75,30 +75,18 @@ def devices(made: Made, folder: Path) -> Iterator[tuple[Device, Device, Device]]
         yield all_[0], all_[1], all_[2]
 
 
-def by_library(device: Device) -> Any:
-    listener = llvs.PeerListener("127.0.0.1:0")
-    listener.offer(device.store, device.way)
-    return listener
-
-
-def in_python(device: Device) -> Any:
+def listen(device: Device) -> llvs.Listener:
     return llvs.listen({device.way: device.store}, ("127.0.0.1", 0))
 
 
-LISTENERS = [by_library, in_python]
-
-
-def connect(device: Device, listener: Any, secret: Union[None, bytes, llvs.Exchange] = None) -> Any:
-    """By the library's own thread where the listener has such, else by Python's."""
-    if isinstance(listener.address, str):
-        return llvs.Peer.connect(device.store, listener.address, secret or device.way)
+def connect(device: Device, listener: llvs.Listener, secret: Union[None, bytes, llvs.Exchange] = None) -> llvs.Link:
     return llvs.connect(device.store, listener.address, secret or device.way)
 
 
-def gets_in(device: Device, listener: Any, secret: Union[None, bytes, llvs.Exchange] = None) -> bool:
+def gets_in(device: Device, listener: llvs.Listener, secret: Union[None, bytes, llvs.Exchange] = None) -> bool:
     with connect(device, listener, secret) as link:
         try:
-            return bool(link.wait(PATIENCE))
+            return link.wait(PATIENCE)
         except (llvs.Error, OSError):
             return False
 
@@ -150,10 +138,9 @@ def test_the_pairing_is_as_the_page_says(
     assert phone.way.pairing(read_anew=False) == expected
 
 
-@pytest.mark.parametrize("offer", LISTENERS)
-def test_members_need_no_pairing(devices: tuple[Device, Device, Device], offer: Callable[[Device], Any]) -> None:
+def test_members_need_no_pairing(devices: tuple[Device, Device, Device]) -> None:
     laptop, phone, other = devices
-    with offer(laptop) as listener, connect(phone, listener) as one, connect(other, listener) as two:
+    with listen(laptop) as listener, connect(phone, listener) as one, connect(other, listener) as two:
         assert one.wait(PATIENCE) and two.wait(PATIENCE)
         for device in devices:
             saved = device.save()
@@ -162,13 +149,12 @@ def test_members_need_no_pairing(devices: tuple[Device, Device, Device], offer: 
         assert gets_in(phone, listener, phone.way.pairing())
 
 
-@pytest.mark.parametrize("offer", LISTENERS)
 def test_who_is_not_in_the_ring(
-    made: Made, folder: Path, devices: tuple[Device, Device, Device], offer: Callable[[Device], Any], tmp_path: Path
+    made: Made, folder: Path, devices: tuple[Device, Device, Device], tmp_path: Path
 ) -> None:
     laptop, phone, _ = devices
     stranger, clear, fresh = llvs.new_identity(), tmp_path / "clear", Device(folder, identity=made.phone.secret)
-    with offer(laptop) as listener, ExitStack() as stack:
+    with listen(laptop) as listener, ExitStack() as stack:
         stack.callback(fresh.close)
         # No key of it opens the ring.
         outside = Device(folder, identity=stranger.secret)
@@ -180,7 +166,7 @@ def test_who_is_not_in_the_ring(
         with pytest.raises(llvs.EncryptionError):
             connect(outside, listener)
         with pytest.raises(llvs.EncryptionError):
-            offer(outside)
+            listen(outside)
         # One that has no keys, and one that has not read them yet.
         plain = llvs.Exchange(outside.store, llvs.Remote(clear.as_uri(), layout="packed"))
         stack.callback(plain.close)
@@ -200,11 +186,10 @@ def test_who_is_not_in_the_ring(
         assert gets_in(phone, listener)
 
 
-@pytest.mark.parametrize("offer", LISTENERS)
-def test_a_device_that_was_removed(made: Made, devices: tuple[Device, Device, Device], offer: Callable[[Device], Any]) -> None:
+def test_a_device_that_was_removed(made: Made, devices: tuple[Device, Device, Device]) -> None:
     laptop, phone, other = devices
     former = phone.way.pairing()
-    with offer(laptop) as listener:
+    with listen(laptop) as listener:
         with connect(phone, listener) as link:
             assert link.wait(PATIENCE)
             laptop.way.remove_member(made.phone.recipient)
@@ -219,7 +204,7 @@ def test_a_device_that_was_removed(made: Made, devices: tuple[Device, Device, De
         for secret in (phone.way, former):
             assert not gets_in(phone, listener, secret)
         # Nor does a member who knows of it connect to it.
-        with offer(phone) as theirs:
+        with listen(phone) as theirs:
             assert not gets_in(laptop, theirs)
         # A member that does not know yet learns from the place, and then gets in.
         assert not gets_in(other, listener)
@@ -234,7 +219,7 @@ def test_a_store_that_is_offered_again(folder: Path, devices: tuple[Device, Devi
     """By an exchange that has read newer keys than the one before: former ones are good for nothing from then on."""
     laptop, phone, other = devices
     former = laptop.way.pairing()
-    with by_library(laptop) as listener, llvs.Exchange(laptop.store, llvs.Remote(folder.as_uri(), passphrase=WORDS)) as newer:
+    with listen(laptop) as listener, llvs.Exchange(laptop.store, llvs.Remote(folder.as_uri(), passphrase=WORDS)) as newer:
         assert gets_in(phone, listener, former)
         other.way.rekey(renew=True)
         assert newer.pairing() == other.way.pairing() != former == laptop.way.pairing(read_anew=False)
@@ -296,18 +281,11 @@ def test_over_asyncio(devices: tuple[Device, Device, Device]) -> None:
     assert phone.store.version(saved) is not None
 
 
-@pytest.mark.parametrize("offer", LISTENERS)
-def test_an_exchange_that_is_closed(devices: tuple[Device, Device, Device], offer: Callable[[Device], Any]) -> None:
-    """The library's listener keeps the pairing that follows from its keys; `listen` asks the exchange, and continues to offer the
-    others."""
+def test_an_exchange_that_is_closed(devices: tuple[Device, Device, Device]) -> None:
+    """The listener keeps the pairing that follows from its keys."""
     laptop, phone, other = devices
     pairing = llvs.make_pairing()
-    with ExitStack() as stack:
-        if offer is in_python:
-            listener: Any = stack.enter_context(llvs.listen({other.way: other.store, pairing: laptop.store}, ("127.0.0.1", 0)))
-        else:
-            listener = stack.enter_context(offer(other))
-            listener.offer(laptop.store, pairing)
+    with llvs.listen({other.way: other.store, pairing: laptop.store}, ("127.0.0.1", 0)) as listener:
         other.way.close()
         assert gets_in(phone, listener, pairing)
-        assert gets_in(phone, listener) == (offer is by_library)
+        assert gets_in(phone, listener)

@@ -111,7 +111,7 @@ def test_a_wire_that_is_down_for_a_while(network: Network, tmp_path: Path) -> No
 
 def test_silence(network: Network, tmp_path: Path) -> None:
     """No side is told that the wire was cut: after 90 seconds without a sign of life both sides close the link."""
-    one, two, port = network.pair(tmp_path)
+    one, two, port = network.pair(tmp_path, moves=True)
     two.ask("connect", LISTENER, port)
     assert two.ask("wait") and one.ask("links") == 1
     network.rule("drop")
@@ -131,20 +131,20 @@ def test_silence(network: Network, tmp_path: Path) -> None:
 
 def test_a_link_that_is_idle(network: Network, tmp_path: Path) -> None:
     """Its PINGs are answered, so it lasts for longer than 90 seconds."""
-    one, two, port = network.pair(tmp_path)
+    one, two, port = network.pair(tmp_path, moves=True)
     two.ask("connect", LISTENER, port)
     assert two.ask("wait")
     # Frames are noticed at the next look at the clock: a PING is due by the fourth or fifth.
     passed = 0
     while passed < 120:
-        before = [device.ask("heard") for device in (one, two)]
+        before = [network.heard(side) for side in (network.a, network.b)]
 
         def are_heard() -> bool:
             nonlocal passed
             for device in (one, two):
                 device.ask("pass", 10)
             passed += 10
-            return all(device.ask("heard") > count for device, count in zip((one, two), before))
+            return all(network.heard(side) > count for side, count in zip((network.a, network.b), before))
 
         # An answer has as long as a busy machine takes, before the clock is moved further.
         eventually(are_heard, pause=0.3)

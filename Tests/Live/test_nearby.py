@@ -292,19 +292,18 @@ FINDS = BEGINS + """
 with llvs.Store(storage="memory") as desk, llvs.Store(storage="memory") as mine:
     desk.make_version(insert={"a": b"1"})
     pairing = llvs.make_pairing()
-    with llvs.PeerListener("[::1]:0") as theirs, llvs.PeerListener("127.0.0.1:0") as own:
-        theirs.offer(desk, pairing)
-        os.environ["PORT"] = theirs.address.rpartition(":")[2]
+    with llvs.listen({pairing: desk}, ("::1", 0)) as theirs, llvs.Listener(("127.0.0.1", 0)) as own:
+        os.environ["PORT"] = str(theirs.address[1])
         found = []
         with llvs.Nearby(found.append, own, name="phone"):
             eventually(lambda: found)
             daemon.pass_time_by(None)
             clock.close()
             print(found[0].name, *(daemon.turn_of_question(number) for number in range(4)))
-            with llvs.Peer.connect(mine, found[0].addresses[0], pairing) as peer:
-                print(peer.wait(300))
-        print(open(os.environ["ANNOUNCED"]).read() == f"phone {own.address.rpartition(':')[2]}")
-    with llvs.PeerListener("unix:" + os.environ["ANNOUNCED"] + ".socket") as path:
+            with llvs.connect(mine, found[0].addresses[0], pairing) as link:
+                print(link.wait(300))
+        print(open(os.environ["ANNOUNCED"]).read() == f"phone {own.address[1]}")
+    with llvs.Listener(os.environ["ANNOUNCED"] + ".socket") as path:
         try:
             llvs.Nearby(None, path)
         except llvs.InvalidArgumentError:
@@ -325,8 +324,8 @@ def beside_a_daemon(script: str, folder: Path, **environment: str) -> subprocess
 @needs_cc
 @pytest.mark.parametrize("misses, pauses", [(0, []), (1, [20]), (2, [20, 40])])
 def test_an_address_that_cannot_be_had_at_once(tmp_path: Path, misses: int, pauses: list[int]) -> None:
-    """It is asked for again, after 2 seconds and then after 4: whether the daemon took no question, or had no answer. The library's own
-    listener is announced, and what is found is what `Peer.connect` takes."""
+    """It is asked for again, after 2 seconds and then after 4: whether the daemon took no question, or had no answer. The listener
+    is announced, and what is found is what `connect` takes."""
     done = beside_a_daemon(FINDS, tmp_path, MISSES=str(misses))
     lines = done.stdout.splitlines()
     assert lines[1:] == ["True", "True", "no path"], done.stderr

@@ -9,9 +9,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-import time
 from pathlib import Path
-from typing import Any
 
 from patience import eventually
 
@@ -82,19 +80,3 @@ class MovedClock:
 
     def now(self) -> float:
         return float(self._clock.clock_now())
-
-    # Replaces the module `time` for code in Python.
-
-    monotonic = now
-
-    @staticmethod
-    def sleep(seconds: float) -> None:
-        time.sleep(seconds)
-
-    def in_python(self, monkeypatch: Any) -> None:
-        """Makes the links and listeners that are written in Python use it as well."""
-        import llvs.links
-        import llvs.listening
-
-        monkeypatch.setattr(llvs.links, "time", self)
-        monkeypatch.setattr(llvs.listening, "time", self)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import LLVS
 
-/// Which connections a listener reads: docs/live-protocol.md, section 6. `Tests/Live/test_admission.py` has the same for Python's listener.
+/// Which connections a listener reads: docs/live-protocol.md, section 6.
 @Suite("Live: admission") struct AdmissionTests {
     private func stranger(_ key: String) -> Admission.Source { Admission.Source(key: key, isKnown: false) }
     private func silent(_ source: Admission.Source, _ since: Double) -> Admission.HalfOpen {

@@ -159,11 +159,9 @@ if TYPE_CHECKING:
         model as model,
         schema_of as schema_of,
     )
-    from .links import Link as Link, connect as connect
-    from .listening import Listener as Listener, listen as listen
+    from .links import Link as Link, Listener as Listener, connect as connect, listen as listen
     from .live import (
         Peer as Peer,
-        PeerListener as PeerListener,
         PeerPhase as PeerPhase,
         PeerState as PeerState,
         device_key as device_key,
@@ -268,9 +266,8 @@ _MODULES = {
     "exchange": "Exchange",
     "index_keys": "GivenPart KeyFunction KeyPart MISSING Missing",
     "indexes": "Explanation Found Index IndexEntry IndexPage",
-    "links": "Link connect",
-    "listening": "Listener listen",
-    "live": "Peer PeerListener PeerPhase PeerState device_key make_invitation make_pairing",
+    "links": "Link Listener connect listen",
+    "live": "Peer PeerPhase PeerState device_key make_invitation make_pairing",
     "log": "LogLevel log_to observe_log",
     "merge": (
         "AnyArbiter Arbiter ArbiterFunction Forks Merge MostRecentBranch MostRecentChange Ours PASS Pass Resolution PartFunction"

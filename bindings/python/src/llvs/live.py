@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import time
 from contextlib import contextmanager
 from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Optional, Union
 
@@ -88,8 +87,8 @@ class PeerState(NamedTuple):
         return f"PeerState({', '.join(name + '=' + (value if value == '...' else repr(value)) for name, value in fields)})"
 
 
-class _Options:
-    """Options in the library's form, with everything that they point to."""
+class PeerOptions:
+    """The options of a peer in the library's form, with everything that they point to."""
 
     def __init__(
         self,
@@ -140,7 +139,7 @@ class Peer(Handle):
         data = peer.send()              # what is to be sent next; b"" when there is nothing
 
     After `receive`, `store_changed`, `tick` and `goodbye` there may be something to send. Any thread may use it. `connect` and
-    `listen` do all this over sockets.
+    `listen` do all this over TCP and Unix sockets, and `Link` over a socket of the program.
     """
 
     _release = "llvs_peer_free"
@@ -183,7 +182,7 @@ class Peer(Handle):
         Raises EncryptionError (the exchange read no keys yet), InvalidArgumentError, PermissionDeniedError (the store was opened for
         reading only), UnsupportedError (no libcrypto).
         """
-        options = _Options(pairing, initiator, identity, device, accepted, invitation, compare, quota, place, outer)
+        options = PeerOptions(pairing, initiator, identity, device, accepted, invitation, compare, quota, place, outer)
         pointer = ctypes.c_void_p()
         with store._call as owner, options.given() as given:
             lib.llvs_peer_open(owner, given, byref(pointer))
@@ -231,57 +230,11 @@ class Peer(Handle):
             lib.llvs_peer_confirm(pointer)
 
     @classmethod
-    def connect(
-        cls,
-        store: Store,
-        address: Union[str, tuple[str, int]],
-        pairing: Optional[Secret] = None,
-        *,
-        identity: Optional[BytesLike] = None,
-        device: str = "",
-        accepted: Iterable[BytesLike] = (),
-        invitation: Optional[str] = None,
-        compare: bool = False,
-        quota: Optional[Callable[[int], None]] = None,
-        timeout: float = 10.0,
-    ) -> Peer:
-        """Connects a store to the one that is offered at "host:port", "[host]:port" or "unix:/path", or at a (host, port) that `Nearby`
-        found. The library carries the bytes, on a thread of its own; only `state`, `wait`, `confirm`, `set_background`, `store_changed`,
-        `goodbye` and `close` are for such a peer. Raises TransportError (no listener at the address), and what `Peer` raises."""
-        options = _Options(pairing, True, identity, device, accepted, invitation, compare, quota)
-        pointer = ctypes.c_void_p()
-        if not isinstance(address, str):
-            host, port = address
-            address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        with store._call as owner, options.given() as given:
-            lib.llvs_peer_connect(owner, given, encode(address), timeout, byref(pointer))
-        return cls._of(pointer.value or 0, store._calls_back)
-
-    @classmethod
     def _of(cls, pointer: int, calls_back: bool) -> Peer:
         peer = cls.__new__(cls)
         Handle.__init__(peer, pointer)
         peer._calls_back = calls_back
         return peer
-
-    def carry(self, descriptor: int) -> None:
-        """Lets the library carry the bytes over a connected socket, which it takes from the caller (`socket.detach()`) and closes."""
-        with self._call as pointer:
-            lib.llvs_peer_carry(pointer, descriptor)
-
-    def wait(self, timeout: float) -> bool:
-        """Waits until both stores are in sync, or the connection has ended; returns whether they are in sync. For peers that the library
-        carries. Raises why it ended: EncryptionError if the other side does not know the pairing or the invitation, or does not accept this
-        device."""
-        in_step = ctypes.c_uint32()
-        for seconds in _slices(timeout):
-            began = time.monotonic()
-            with self._call as pointer:
-                lib.llvs_peer_wait(pointer, seconds, byref(in_step))
-            # It has ended, where that was not waited for.
-            if in_step.value or time.monotonic() - began < seconds - 0.02:
-                break
-        return bool(in_step.value)
 
     def set_background(self, is_in_background: bool) -> None:
         """Sets whether the program is in the background. In the background the peer says goodbye, at a `tick`, if no version was
@@ -314,93 +267,6 @@ class Peer(Handle):
             )
         finally:
             lib.llvs_peer_state_free(made.value)
-
-
-class PeerListener(Handle):
-    """Offers stores to direct connections, on threads of the library. `listen` does the same on threads of Python, which need the
-    interpreter's lock. Closing it says goodbye on all connections.
-
-        with llvs.PeerListener("0.0.0.0:4040") as listener:
-            listener.offer(notes, pairing)
-    """
-
-    _release = "llvs_listener_free"
-    _warns = False
-
-    def __init__(
-        self,
-        address: str,
-        *,
-        identity: Optional[BytesLike] = None,
-        device: str = "",
-        accepted: Iterable[BytesLike] = (),
-        quota: Optional[Callable[[int], None]] = None,
-    ) -> None:
-        """Listens at "host:port", "[host]:port" or "unix:/path".
-
-        accepted: see `Peer`; a device that gets a pairing here, by `invite` or `compare`, is accepted as long as this listens.
-        For the rest see `Peer`. Raises TransportError, InvalidArgumentError."""
-        options = _Options(None, False, identity, device, accepted, None, False, quota)
-        pointer = ctypes.c_void_p()
-        lib.llvs_listener_open(encode(address), byref(options.raw), byref(pointer))
-        super().__init__(pointer.value or 0)
-
-    def _what(self) -> str:
-        return "a listener for direct connections"
-
-    def offer(self, store: Store, pairing: Secret) -> None:
-        """Offers a store, also in addition to others, to the devices that have its pairing. If an exchange with an encrypted place is
-        passed instead of a pairing: to the members with the newest keys that the exchange has read. Raises EncryptionError (it has read
-        none yet)."""
-        with self._call as pointer, store._call as owner:
-            if isinstance(pairing, Exchange):
-                with pairing._call as members:
-                    lib.llvs_listener_offer_members(pointer, owner, members)
-            else:
-                lib.llvs_listener_offer(pointer, owner, as_bytes(pairing, "a pairing"))
-        self._calls_back = self._calls_back or store._calls_back
-
-    @property
-    def address(self) -> str:
-        """The address at which it listens, with the port that the system chose: for `Peer.connect`."""
-        found = _structs.llvs_buffer()
-        with self._call as pointer:
-            lib.llvs_listener_address(pointer, byref(found))
-        return (_pages.take_buffer(found) or b"").decode()
-
-    def invite(self, pairing: BytesLike, seconds: float = 600.0) -> str:
-        """Makes the code of an invitation to a store that is offered: see `Listener.invite`. Raises NotFoundError."""
-        found = _structs.llvs_buffer()
-        with self._call as pointer:
-            lib.llvs_listener_invite(pointer, as_bytes(pairing, "a pairing"), seconds, byref(found))
-        return (_pages.take_buffer(found) or b"").decode()
-
-    def compare(self, pairing: BytesLike, seconds: float = 600.0) -> None:
-        """Admits one device after people have compared digits: `accept` returns it. Raises NotFoundError, BusyError."""
-        with self._call as pointer:
-            lib.llvs_listener_compare(pointer, as_bytes(pairing, "a pairing"), seconds)
-
-    def accept(self, timeout: float) -> Optional[Peer]:
-        """Returns the next connection that was not returned yet; None if there was none. Connections work whether or not the program calls
-        this. Closing it ends the connection."""
-        made = ctypes.c_void_p()
-        for seconds in _slices(timeout):
-            with self._call as pointer:
-                lib.llvs_listener_accept(pointer, seconds, byref(made))
-            if made.value:
-                break
-        return Peer._of(made.value, self._calls_back) if made.value else None
-
-
-def _slices(timeout: float) -> Iterator[float]:
-    """Splits a number of seconds into parts, after each of which the interpreter checks for signals: so Ctrl-C ends a wait."""
-    until = time.monotonic() + timeout
-    yield timeout if not timeout > _SLICE else _SLICE
-    while (rest := until - time.monotonic()) > 0:
-        yield min(rest, _SLICE)
-
-
-_SLICE = 0.1
 
 
 def _has(found: Any, field: str) -> bool:
@@ -438,18 +304,6 @@ def invited(codes: Iterable[str], beginning: bytes) -> Optional[str]:
 def place_of(address: Any) -> str:
     """Returns the host of a socket's address; "" if it has none."""
     return str(address[0]) if isinstance(address, tuple) and address else ""
-
-
-def offered(stores: Mapping[Union[bytes, Exchange], Store]) -> dict[Union[bytes, Exchange], Store]:
-    """Returns stores by the pairings with which they are offered. Raises EncryptionError for an exchange that has read no keys yet."""
-    made: dict[Union[bytes, Exchange], Store] = {}
-    for secret, store in stores.items():
-        if isinstance(secret, Exchange):
-            secret.pairing(read_anew=False)
-            made[secret] = store
-        else:
-            made[as_bytes(secret, "a pairing")] = store
-    return made
 
 
 def whom_it_is_for(stores: Mapping[Union[bytes, Exchange], Store], beginning: bytes) -> tuple[Union[bytes, Exchange], Store]:

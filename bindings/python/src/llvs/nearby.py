@@ -9,8 +9,7 @@ from typing import Any, Callable, NamedTuple, Optional, Union
 
 from . import _abi, _callbacks, _constants as c, _structs, errors
 from ._memory import copy, encode
-from .listening import Listener
-from .live import PeerListener
+from .links import Listener
 from .observer import Observer, observe
 
 
@@ -27,7 +26,7 @@ class Nearby:
     """Finds devices on the local network that offer stores, and announces a listener to them, on a thread of its own.
 
         def found(device):
-            for address in device.addresses: ...          # llvs.connect(notes, address, pairing), or llvs.Peer.connect
+            for address in device.addresses: ...          # llvs.connect(notes, address, pairing)
         with llvs.listen({pairing: notes}, ("0.0.0.0", 0)) as listener, llvs.Nearby(found, listener, name="Ann's laptop"):
             ...
 
@@ -39,7 +38,7 @@ class Nearby:
     def __init__(
         self,
         found: Optional[Callable[[Device], Any]] = None,
-        announced: Union[None, Listener, PeerListener, int] = None,
+        announced: Union[None, Listener, int] = None,
         *,
         name: str = "",
     ) -> None:
@@ -52,12 +51,10 @@ class Nearby:
         is added.
         Raises UnsupportedError (no Avahi, or its daemon does not run), InvalidArgumentError.
         """
-        if isinstance(announced, (Listener, PeerListener)):
-            address = announced.address
-            # A Unix socket of either.
-            if isinstance(announced, Listener) and isinstance(address, str) or isinstance(address, str) and address.startswith("unix:"):
+        if isinstance(announced, Listener):
+            if isinstance(announced.address, str):
                 raise errors.InvalidArgumentError("a listener at a path is not on the network; announce one of TCP")
-            announced = int(address.rpartition(":")[2]) if isinstance(address, str) else address[1]
+            announced = announced.address[1]
         if announced is not None and not 1 <= announced <= 65_535:
             raise errors.InvalidArgumentError("a port is 1 to 65,535")
         self._found = found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any, Iterator, Optional
 
 import click
 
@@ -34,7 +34,8 @@ def _damage_shape(damage: llvs.Damage) -> dict[str, Any]:
 
 
 def _damage_rows(damages: tuple[llvs.Damage, ...]) -> Iterator[str]:
-    caused = Counter((damage.caused_by, damage.value_id) for damage in damages if damage.caused_by)
+    caused: Counter[tuple[Optional[str], Optional[str]]] = Counter(
+        (damage.caused_by, damage.value_id) for damage in damages if damage.caused_by)
     for damage in damages:
         if damage.caused_by:
             continue
