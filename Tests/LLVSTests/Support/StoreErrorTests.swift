@@ -6,7 +6,7 @@ import Testing
     /// The codes of the header, `NOT_FOUND` say, by their numbers.
     private func codesOfHeader() throws -> [Int32: String] {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../..")
-        let header = try String(contentsOf: root.appendingPathComponent("include/llvs.h"), encoding: .utf8)
+        let header = try String(contentsOf: root.appendingPathComponent("include/llvs/common.h"), encoding: .utf8)
         let codes = header.matches(of: /LLVS_ERROR_([A-Z0-9_]+) = (-\d+)/)
         return Dictionary(codes.compactMap { found in Int32(found.2).map { ($0, String(found.1)) } }) { first, _ in first }
     }

@@ -2,7 +2,9 @@ extension Store {
     /// Counts the bytes on the medium: by kind, by prefix of ids, by month and by version, and what only the past holds. Reads headers and
     /// tables of changes, and no value. With a prefix, only the bytes of values count.
     ///
-    /// - Parameter control: checked with stage `.reading`, with a step for each version.
+    /// - Parameters:
+    ///   - query: what to count, and how.
+    ///   - control: checked with stage `.reading`, with a step for each version.
     /// - Throws: `.cancelled`, errors of the progress callback, errors of the storage.
     /// - Complexity: O(versions + their changes), one or two reads for each version. It also builds the map of each head, unless it is
     ///   cached.
@@ -33,14 +35,13 @@ private struct HeadValues {
     private var others: [UInt32: Set<[UInt8]>] = [:]
 
     init(_ heads: [UInt32], in store: Store, _ control: PacedControl) throws {
-        guard let head = heads.first else { return }
-        let first = try store.maps.map(head, control)
-        self.first = first
+        guard let first = heads.first else { return }
+        self.first = try store.maps.map(first, control)
         for head in heads.dropFirst() {
-            try MapNode.forEachDifference(first, try store.maps.map(head, control)) { id, _, entry in
+            try store.forEachDifference(first, head, control) { difference in
                 try control.step(0)
                 try Memory.check()
-                if let entry { others[entry.version, default: []].insert(Array(id)) }
+                if let entry = difference.after { others[entry.version, default: []].insert(Array(difference.key)) }
             }
         }
     }
