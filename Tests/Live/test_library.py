@@ -132,6 +132,16 @@ def test_sockets(store: llvs.Store, tmp_path: Path) -> None:
         assert not os.path.exists(tmp_path / "socket")
 
 
+def test_who_connects_before_the_first_offer_waits_for_it(store: llvs.Store) -> None:
+    """A device that connects again while the program of its listener starts must not be told that it is not paired."""
+    version = store.make_version(insert={"x": b"1"})
+    for _ in range(10):
+        with llvs.Listener(("127.0.0.1", 0)) as listener, llvs.Store(storage="memory") as other, \
+                llvs.connect(other, listener.address, PAIRING) as link:
+            listener.offer(store, PAIRING)
+            assert link.wait(PATIENCE) and other.at(version)["x"] == b"1"
+
+
 CHILD = """
 import sys, llvs
 with llvs.Store(sys.argv[1]) as store:

@@ -268,7 +268,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_peer_wait(LLVS_BORROWED llvs_peer *peer, 
  */
 typedef struct llvs_listener llvs_listener;
 /**
- * Listens at an address.
+ * Listens at an address. Devices that connect before a store is offered wait for the first offer.
  * @param address  as for llvs_peer_connect; port 0 lets the system choose one. A Unix socket is accessible to its owner only
  * @param options  this side: identity, device, accepted, quota; the other fields stay empty
  * Errors: LLVS_ERROR_TRANSPORT (the address is in use, or not one of this machine), LLVS_ERROR_INVALID_ARGUMENT, LLVS_ERROR_IO. Since 0.1.

@@ -103,6 +103,7 @@ public final class PeerListener: @unchecked Sendable {
     public func offer(_ store: Store, _ pairing: Pairing) throws {
         try store.checkWritable("Exchanging directly")
         lock.withLock {
+            if offers.isEmpty { wake() }
             offers.removeAll { $0.isBy(pairing) }
             offers.append(Offer(pairing: pairing, members: nil, store: store))
         }
@@ -114,6 +115,7 @@ public final class PeerListener: @unchecked Sendable {
         try store.checkWritable("Exchanging directly")
         let place = try members.current().storeID
         lock.withLock {
+            if offers.isEmpty { wake() }
             // A repeated offer may have newer keys: pairings of older keys must let no device in beside them.
             offers.removeAll { $0.members != nil && $0.now?.storeID == place }
             offers.append(Offer(pairing: nil, members: members, store: store))
@@ -284,13 +286,19 @@ public final class PeerListener: @unchecked Sendable {
         while true {
             let someWait = hearWaiting()
             // If the process is out of descriptors, accepting fails at once while a connection waits. So do not poll the server socket.
+            // Before the first offer, connections wait: a device must not be rejected because its store is not offered yet.
+            let accepts = !pause && lock.withLock { !offers.isEmpty }
             var all = [pollfd(fd: wakes.reading, events: Int16(POLLIN), revents: 0)]
-            all.append(pollfd(fd: pause ? -1 : server, events: Int16(POLLIN), revents: 0))
+            all.append(pollfd(fd: accepts ? server : -1, events: Int16(POLLIN), revents: 0))
             all += greetings.map { pollfd(fd: $0.isHeard ? $0.descriptor : -1, events: Int16(POLLIN), revents: 0) }
             let rest = min(someWait ? 0.02 : 3_600, greetings.map { $0.until - Clock.steady() }.min() ?? 3_600)
             _ = poll(&all, nfds_t(all.count), Int32(max(0, min(pause ? 0.1 : 3_600, rest)) * 1_000) + 1)
             guard getpid() == process else { return }
             if lock.withLock({ isClosing }) { break }
+            if all[0].revents != 0 {
+                var byte: UInt8 = 0
+                _ = read(wakes.reading, &byte, 1)
+            }
             pause = false
             let now = Clock.steady()
             for (i, greeting) in greetings.enumerated().reversed() {
