@@ -10,13 +10,15 @@ struct VersionSource {
 
     /// Whether the other side reads values that are differences.
     var hasDifferences = false
+    /// What the other side counts for these, from the frames that were sent to it. It has at least as many, so it allows as much.
+    let account: SourceAccount
 
     static let payloadLimit = 32 << 20
     /// How many more reads may begin than two for each value.
     static let begunLimit = 64
 
-    init(_ store: Store, hasDifferences: Bool = false) {
-        self.store = store; self.hasDifferences = hasDifferences
+    init(_ store: Store, hasDifferences: Bool = false, account: SourceAccount = .ofLink()) {
+        self.store = store; self.hasDifferences = hasDifferences; self.account = account
     }
 
     /// Returns the bytes of a version, with their size before them.
@@ -60,7 +62,7 @@ struct VersionSource {
             for (index, digest) in digests { large[digest] = (id, index) }
             named += digests.count
         }
-        let payload = try record.bytes(hasDifferences: hasDifferences)
+        let payload = try record.bytes(differences: hasDifferences ? account : nil)
         var out = ByteWriter()
         try Memory.grow(&out.bytes, by: 10 + payload.count, "Sending a version")
         out.varint(UInt64(payload.count))
@@ -110,9 +112,8 @@ struct VersionSink {
     private var batchSize = 0
     /// Where the versions of the batch are in it.
     private var places: [VersionID: Int] = [:]
-    /// Limits how many bytes the values that are differences may take.
+    /// Limits how many bytes the values that are differences may take, and their bases.
     private let account: SourceAccount
-    static let leastDifferences: UInt64 = 256 << 20
     /// Whether this side said that it reads values that are differences.
     var hasDifferences = false
     /// The versions of the batch that came in valid frames.
@@ -150,12 +151,10 @@ struct VersionSink {
         let parts: LiveParts
     }
 
-    init(
-        _ store: Store, quota: (@Sendable (_ bytes: Int) throws -> Void)? = nil, leastDifferences: UInt64 = VersionSink.leastDifferences
-    ) {
+    init(_ store: Store, quota: (@Sendable (_ bytes: Int) throws -> Void)? = nil, account: SourceAccount = .ofLink()) {
         self.store = store
         self.quota = quota
-        account = SourceAccount(leastDifferences: leastDifferences)
+        self.account = account
         blobs = SpooledBlobs(store.storage)
         parts = LiveParts(store)
     }
@@ -265,19 +264,22 @@ struct VersionSink {
     }
 
     private mutating func add(_ payload: [UInt8], _ contents: PackedVersion.Contents) throws {
-        let id = contents.header.id, differences = try PackedVersion.differenceBytes(contents, payload)
-        guard differences <= PackFormat.versionDifferences, account.spend(differences: differences) else {
-            throw LiveFault(.bound, "values that are differences take far more bytes than came")
-        }
+        let id = contents.header.id
+        if contents.header.hasDifferences, try isWholeHere(id) { return }
+        let differences = try PackedVersion.differenceBytes(contents, payload)
+        guard differences <= PackFormat.versionDifferences, account.spend(differences: differences) else { throw overBudget(id) }
         var received: Store.ReceivedVersion
         do {
             received = try PackedVersion.received(contents, payload) { [self] id, difference, body in
                 guard hasDifferences else { throw PackFault.newer("it has a value that is a difference") }
+                guard account.spend(differences: UInt64(clamping: difference.baseSize)) else { throw OverBudget() }
                 try base(of: difference, id).withUnsafeBytes(body)
             } value: { [blobs] reference in
                 guard let value = try blobs.take(reference) else { throw PackFault.damaged("a large value of it is another than it says") }
                 return value
             }
+        } catch is OverBudget {
+            throw overBudget(id)
         } catch let unreadable as UnreadableBase {
             // The next link brings whole values.
             PeerKnowledge.of(store).readsNoDifferences()
@@ -296,6 +298,23 @@ struct VersionSink {
         places[id] = batch.count
         batch.append(received)
         batchSize += payload.count + Int(clamping: differences)
+    }
+
+    /// Whether a version is present, and not to be compared or repaired: its values need not be made.
+    private func isWholeHere(_ id: VersionID) throws -> Bool {
+        // If the id is not computed, that of the other side may be another version.
+        guard id.hasContentForm, store.records.knownDamage.isEmpty else { return false }
+        return try store.unknown(among: [id]).isEmpty
+    }
+
+    /// The values that are differences, and their bases, take more than the account allows.
+    private struct OverBudget: Error {}
+    /// Keeps the versions before it, and has the next link bring whole values, so that another make gets on as well.
+    private mutating func overBudget(_ id: VersionID) -> LiveFault {
+        PeerKnowledge.of(store).readsNoDifferences()
+        (kept, keptSize) = (batch.count, batchSize)
+        return LiveFault(
+            .bound, "values that are differences take far more bytes than came; the next connection brings whole values", version: id)
     }
 
     /// The base of a difference is not here, or damaged.

@@ -65,7 +65,7 @@ final class PeerKnowledge: Sendable {
     /// Incarnations of earlier openings whose order this one continues.
     var earlier: [LiveFrame.Since] { state.withLock { $0.earlier } }
 
-    /// Whether new links read values that are differences: not if a base could not be read here.
+    /// Whether new links read values that are differences: not if a base could not be read here, or those of a link took too much.
     var hasDifferences: Bool { state.withLock { $0.hasDifferences } }
     func readsNoDifferences() { state.withLock { $0.hasDifferences = false } }
 

@@ -159,6 +159,7 @@ extension PeerSession {
         let frame = LiveFrame.data(ordinal: ordinal, codec: deflated == nil ? 0 : 1, raw: raw.count, bytes: deflated ?? raw).encoded()
         sending.credit -= min(sending.credit, UInt64(frame.count - 1))
         try link.send(frame)
+        sending.source.account.came((deflated ?? raw).count)
         return true
     }
 

@@ -91,15 +91,17 @@ struct PackRecord {
     }
 
     /// Returns form 0 of the payload, for a link.
-    /// - Parameter hasDifferences: whether values that are differences in the store are sent so.
-    func bytes(hasDifferences: Bool) throws -> [UInt8] {
+    /// - Parameter account: what values that are differences in the store, and are sent so, may take; nil if all are sent whole.
+    func bytes(differences account: SourceAccount?) throws -> [UInt8] {
         var none: IdentityHasher?
-        return try payload(hashedBy: &none) { entry, data in hasDifferences ? try storedDifference(entry, data) : nil }
+        return try payload(hashedBy: &none) { try storedDifference($0, $1, account) }
     }
 
     /// Returns the difference of the store with plain streams; nil if the value is to be sent whole.
-    private func storedDifference(_ entry: RecordTable.Entry, _ data: UnsafeRawBufferPointer) throws -> [UInt8]? {
-        guard entry.isDifference else { return nil }
+    private func storedDifference(
+        _ entry: RecordTable.Entry, _ data: UnsafeRawBufferPointer, _ account: SourceAccount?
+    ) throws -> [UInt8]? {
+        guard let account, entry.isDifference else { return nil }
         let found: [UInt8]?? = try records.withStored(
             place, at: UInt64(entry.bodyOffset), size: entry.size, id: entry.id, stored: id, anew: false
         ) { form -> [UInt8]? in
@@ -107,10 +109,12 @@ struct PackRecord {
                 // If the id is not computed, the other side may have recorded another value under it.
                 difference.base.hasContentForm, difference.checksum == Bytes.crc32c(data)
             else { return nil }
-            return try difference.plain(
+            let plain = try difference.plain(
                 ValueDifference.Link(
                     version: difference.base, body: 0, place: difference.place, wayBefore: difference.waySize - bytes.count),
                 size: data.count, atMost: data.count - 64)
+            let costs = SourceAccount.sum(UInt64(clamping: data.count), UInt64(clamping: difference.baseSize))
+            return plain != nil && account.spend(differences: costs) ? plain : nil
         }
         return found ?? nil
     }

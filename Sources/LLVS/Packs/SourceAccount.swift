@@ -14,13 +14,20 @@ final class SourceAccount {
     private var counted: Set<PackID> = []
     /// The bytes of values that are differences for each received byte, and those that are always allowed.
     static let differenceFactor: UInt64 = 16_384, leastDifferences: UInt64 = 4 << 30
-    private let leastDifferences: UInt64
+    private let leastDifferences: UInt64, differenceFactor: UInt64
     private var came: UInt64 = 0, spent: UInt64 = 0, spentOnDifferences: UInt64 = 0
     /// The bytes that were refused; 0 if none were.
     private(set) var refused: UInt64 = 0
 
-    /// - Parameter leastDifferences: the bytes of values that are differences that are always allowed.
-    init(leastDifferences: UInt64 = SourceAccount.leastDifferences) { self.leastDifferences = leastDifferences }
+    /// - Parameters:
+    ///   - leastDifferences: the bytes of values that are differences that are always allowed.
+    ///   - differenceFactor: those for each received byte. Lower in tests.
+    init(leastDifferences: UInt64 = SourceAccount.leastDifferences, differenceFactor: UInt64 = SourceAccount.differenceFactor) {
+        self.leastDifferences = leastDifferences; self.differenceFactor = differenceFactor
+    }
+
+    /// The account of the values that are differences of one direction of a link: docs/live-protocol.md, "DATA".
+    static func ofLink() -> SourceAccount { SourceAccount(leastDifferences: 256 << 20) }
 
     /// Counts bytes that were received.
     func came(_ bytes: Int) { came = SourceAccount.sum(came, UInt64(max(0, bytes))) }
@@ -43,7 +50,7 @@ final class SourceAccount {
     /// - Returns: whether there were enough; if not, nothing is spent.
     func spend(differences bytes: UInt64) -> Bool {
         let all = SourceAccount.sum(spentOnDifferences, bytes)
-        let (most, overflow) = came.multipliedReportingOverflow(by: SourceAccount.differenceFactor)
+        let (most, overflow) = came.multipliedReportingOverflow(by: differenceFactor)
         guard overflow || all <= SourceAccount.sum(most, leastDifferences) else {
             refused = SourceAccount.sum(refused, bytes)
             return false

@@ -141,13 +141,13 @@ import Testing
         #expect(fault?.code == .version)
     }
 
-    /// A difference of some 100 bytes makes 60,000: what all of a link make is bounded by what came.
+    /// A difference of some 100 bytes makes 60,000 from as many: what all of a link take is bounded by what came.
     @Test func differencesAreBoundedByWhatCame() throws {
-        let a = try store(), b = try store()
+        let a = try store()
         var text = RepairTests.noise(1, 60_000)
         let versions = try edit(a, &text, 40), sent = try payloads(a, versions)
-        for (least, came, taken) in [(600_000, 0, 10), (0, 100, 39), (0, 3, 0)] as [(UInt64, Int, Int)] {
-            var sink = VersionSink(b, leastDifferences: least), read = 0
+        for (least, came, taken) in [(600_000, 0, 5), (0, 100, 39), (0, 7, 0), (0, 8, 39)] as [(UInt64, Int, Int)] {
+            var sink = VersionSink(try store(), account: SourceAccount(leastDifferences: least)), read = 0
             sink.hasDifferences = true
             try sink.append(sent[0], came: 0)
             try sink.run()
@@ -160,5 +160,67 @@ import Testing
             } catch let fault as LiveFault { #expect(fault.code == .bound) }
             #expect(read == taken, "\(least) \(came)")
         }
+    }
+
+    /// An account that few differences of 60,000 bytes fit into. A whole value raises it by as many of them.
+    private func smallAccount() -> SourceAccount { SourceAccount(leastDifferences: 600_000, differenceFactor: 10) }
+
+    /// Two stores in sync, and then 40 edits in the first.
+    private func edited(_ body: (_ a: Store, _ b: Store, _ made: [VersionID], _ wire: Wire) throws -> Void) throws {
+        let a = try store(), b = try store()
+        var text = RepairTests.noise(1, 60_000)
+        let first = try edit(a, &text, 1)
+        var wire = try Wire(a, b)
+        try wire.run()
+        try wire.a.close()
+        try wire.run()
+        let made = try edit(a, &text, 40, on: first.last)
+        wire = try Wire(a, b)
+        wire.b.receiving.sink = VersionSink(b, account: smallAccount())
+        try body(a, b, made, wire)
+    }
+
+    /// A sender counts what the receiver counts, and sends some values whole, so that the link goes on.
+    @Test func aSenderObeysTheBound() throws {
+        try edited { a, b, made, wire in
+            var wire = wire
+            wire.a.sending.source = VersionSource(a, account: smallAccount())
+            try wire.run()
+            #expect(wire.carried > 60_000 && wire.carried < 20 * 60_000)
+            #expect(wire.a.state.phase == .inStep && wire.b.state.phase == .inStep)
+            try expectSame(a, b, made)
+            #expect(PeerKnowledge.of(b).hasDifferences)
+        }
+    }
+
+    /// What a sender of another make brings before the bound stays, and the next link brings the rest with whole values.
+    @Test func aSenderThatDoesNotObeyTheBoundGetsOnOverTheNextLink() throws {
+        try edited { a, b, made, wire in
+            var wire = wire
+            wire.a.sending.source = VersionSource(a)
+            #expect { try wire.run() } throws: { ($0 as? StoreError)?.code == .tooLarge }
+            let here = try made.filter { try b.version($0) != nil }.count
+            #expect(here >= 5 && here < 40)
+            wire = try Wire(a, b)
+            try wire.run()
+            #expect(wire.carried > (40 - here) * 60_000)
+            try expectSame(a, b, made)
+        }
+    }
+
+    /// Versions that the store has are neither counted nor made.
+    @Test func presentVersionsAreNotCounted() throws {
+        let a = try store(), b = try store()
+        var text = RepairTests.noise(1, 60_000)
+        let versions = try edit(a, &text, 40), sent = try payloads(a, versions)
+        var wire = try Wire(a, b)
+        try wire.run()
+        var sink = VersionSink(b, account: SourceAccount(leastDifferences: 0, differenceFactor: 0))
+        sink.hasDifferences = true
+        for one in sent { try sink.append(one, came: one.count) }
+        try sink.run()
+        try sink.flush()
+        #expect(sink.takeAdded().isEmpty && sink.refused == 0)
+        #expect(try b.history().count == a.history().count)
     }
 }
