@@ -1,26 +1,32 @@
 /// What a device remembers of the files of rings at a place: docs/encryption.md, section 5, "Which files are read".
 ///
-/// Anybody who may write to the place can add files of such names. Each of them is read once; those that counted are read first.
+/// Anybody who may write to the place can add files of such names. Rings that opened are read first; another file is read once if it can
+/// never become one.
 struct KeyFileNotes: Equatable, Sendable {
     enum Outcome: UInt8, Sendable {
-        /// A ring of others, or one that did not count.
+        /// A file of other identities: its bytes are those that its name says.
         case others
-        /// Not a ring, whatever is tried again: its bytes are those that its name says.
+        /// Not a ring of its name, whatever is tried again: its bytes are those that its name says.
         case useless
         /// Unreadable, but may become readable.
         case open
     }
-    /// The rings that counted, the newest first.
-    var rings: [KeyFileName] = []
-    /// The other files that were read, by the first half of their ids.
-    var tried: [UInt64: Outcome] = [:]
-    /// The id at which the last call ended, if it did not read all files.
-    var next = PackID.zero
+    /// The rings that opened and that a holder of known keys made: those that count, the newest first, then competing ones; and then
+    /// those that are not listed now.
+    private(set) var rings: [KeyFileName] = []
+    /// Other rings that opened.
+    private(set) var strange: [KeyFileName] = []
+    /// The files that the passphrase opened.
+    var passphrases: [KeyFileName] = []
+    /// The other files that were read.
+    var tried: [KeyFileName: Outcome] = [:]
+    /// The files at which the last call ended: among those to read for the first time, and those to read again.
+    var next = KeyFileName.passphrase(id: .zero), nextAgain = KeyFileName.passphrase(id: .zero)
     /// A digest of the identities with which they were read.
     private(set) var identities = PackID.zero
 
-    /// The most rings that are remembered, and how many of them may be competing ones.
-    static let ringsLimit = 256, competingLimit = 64
+    /// The most rings that are remembered, and of `strange` ones.
+    static let ringsLimit = 256, strangeLimit = 64
     /// The most files and bytes that one call reads for the first time.
     static let files = 256, bytes = 16 << 20
     /// The same for a device that has used no keys of the place yet.
@@ -29,8 +35,8 @@ struct KeyFileNotes: Equatable, Sendable {
     static let again = 16, triedLimit = 20_000
 
     init() {}
-    init(rings: [KeyFileName], tried: [UInt64: Outcome], next: PackID, identities: PackID) {
-        (self.rings, self.tried, self.next, self.identities) = (rings, tried, next, identities)
+    init(rings: [KeyFileName], strange: [KeyFileName], identities: PackID) {
+        (self.rings, self.strange, self.identities) = (rings, strange, identities)
     }
 
     /// Forgets the outcomes of other identities.
@@ -39,50 +45,74 @@ struct KeyFileNotes: Equatable, Sendable {
         if digest != self.identities { (tried, self.identities) = ([:], digest) }
     }
     mutating func note(_ name: KeyFileName, _ outcome: Outcome) {
-        guard tried[name.id.high] != nil || tried.count < KeyFileNotes.triedLimit else { return }
-        tried[name.id.high] = outcome
+        guard tried[name] != nil || tried.count < KeyFileNotes.triedLimit else { return }
+        tried[name] = outcome
     }
+    /// Remembers rings that opened, besides former ones: those may only be absent from a listing. A ring for which there is no room is
+    /// read as if for the first time.
+    mutating func remember(_ rings: [KeyFileName], strange: [KeyFileName]) {
+        self.rings = KeyFileNotes.joined(rings, self.rings, to: KeyFileNotes.ringsLimit)
+        // The former ones first, so that new ones displace none that is still there.
+        let held = Set(self.rings), former = Set(self.strange)
+        let found = strange.filter(former.contains) + strange.filter { !former.contains($0) }
+        let all = KeyFileNotes.joined(found, self.strange, to: .max).filter { !held.contains($0) }
+        self.strange = Array(all.prefix(KeyFileNotes.strangeLimit))
+    }
+    private static func joined(_ first: [KeyFileName], _ rest: [KeyFileName], to limit: Int) -> [KeyFileName] {
+        let held = Set(first)
+        return Array((first + rest.filter { !held.contains($0) }).prefix(limit))
+    }
+    private var known: Set<KeyFileName> { Set(rings + strange + passphrases) }
 
+    /// The files to read.
+    struct Chosen {
+        /// Rings that opened before.
+        var known: [KeyFileName] = []
+        /// Those to read for the first time, and again.
+        var new: [KeyFileName] = [], again: [KeyFileName] = []
+        /// The number of files left for later calls.
+        var left = 0
+    }
     /// Chooses the files to read.
     /// - Parameters:
     ///   - names: the files at the place.
     ///   - isNew: whether the device has used no keys of the place yet.
-    /// - Returns: the files that counted; those to read for the first time, and again; and the number of files left for later calls.
-    mutating func chosen(_ names: [KeyFileName], isNew: Bool) -> (known: [KeyFileName], new: [KeyFileName], left: Int) {
-        let counted = Set(rings)
+    mutating func chosen(_ names: [KeyFileName], isNew: Bool) -> Chosen {
         if tried.count >= KeyFileNotes.triedLimit {
             // Those that are gone make room.
-            let listed = Set(names.map(\.id.high))
+            let listed = Set(names)
             tried = tried.filter { listed.contains($0.key) }
         }
-        var known: [KeyFileName] = [], new: [KeyFileName] = [], open: [KeyFileName] = []
+        let known = known, most = isNew ? KeyFileNotes.filesOfNew : KeyFileNotes.files
+        var chosen = Chosen()
         for name in names {
-            if counted.contains(name) { known.append(name); continue }
-            switch tried[name.id.high] {
-            case nil: new.append(name)
-            case .open: open.append(name)
+            if known.contains(name) { chosen.known.append(name); continue }
+            switch tried[name] {
+            case nil: chosen.new.append(name)
+            case .open: chosen.again.append(name)
             case .others, .useless: break
             }
         }
-        let most = isNew ? KeyFileNotes.filesOfNew : KeyFileNotes.files, left = max(0, new.count - most)
-        if left > 0 {
-            new = Array(KeyFileNotes.turned(new, from: next).prefix(most))
-            next = new.last?.id ?? .zero
-        }
-        return (known, new + KeyFileNotes.turned(open, from: next).prefix(KeyFileNotes.again), left)
+        chosen.left = max(0, chosen.new.count - most)
+        chosen.new = Array(KeyFileNotes.turned(chosen.new, from: next).prefix(most))
+        chosen.again = Array(KeyFileNotes.turned(chosen.again, from: nextAgain).prefix(KeyFileNotes.again))
+        return chosen
     }
-    /// Returns at most `limit` names of each kind, besides the rings that counted. Rings that were not read come first, from the one at
-    /// which the last call ended.
+    /// Returns at most `limit` names of each kind, besides the files that opened and a few to read again. Files that were not read come
+    /// first, from the one at which the last call ended.
     func limited(_ names: [KeyFileName], to limit: Int) -> [KeyFileName] {
         guard names.count > limit else { return names }
-        let counted = Set(rings), passphrases = names.filter { $0.epoch == 0 }.prefix(limit)
-        let rest = KeyFileNotes.turned(names.filter { $0.epoch > 0 && !counted.contains($0) }, from: next)
-        let (new, old) = (rest.filter { tried[$0.id.high] == nil }, rest.filter { tried[$0.id.high] != nil })
-        return passphrases + names.filter(counted.contains) + (new + old).prefix(limit)
+        let known = known, strangers = names.filter { !known.contains($0) }
+        let passphrases = strangers.filter { $0.epoch == 0 }.prefix(limit), rings = strangers.filter { $0.epoch > 0 }
+        let again = KeyFileNotes.turned(rings.filter { tried[$0] == .open }, from: nextAgain).prefix(KeyFileNotes.again)
+        let new = KeyFileNotes.turned(rings.filter { tried[$0] == nil }, from: next)
+        let old = rings.filter { tried[$0] != nil && !again.contains($0) }
+        return passphrases + names.filter(known.contains) + again + (new + old).prefix(limit)
     }
-    /// Returns the names by id, beginning behind one.
-    private static func turned(_ names: [KeyFileName], from id: PackID) -> [KeyFileName] {
-        let sorted = names.sorted { $0.id < $1.id }
-        return sorted.filter { id < $0.id } + sorted.filter { !(id < $0.id) }
+    /// Returns the names in their order, beginning behind one.
+    private static func turned(_ names: [KeyFileName], from name: KeyFileName) -> [KeyFileName] {
+        func isBehind(_ one: KeyFileName, _ other: KeyFileName) -> Bool { (other.id, other.epoch) < (one.id, one.epoch) }
+        let sorted = names.sorted { isBehind($1, $0) }
+        return sorted.filter { isBehind($0, name) } + sorted.filter { !isBehind($0, name) }
     }
 }

@@ -26,6 +26,9 @@ enum KeyFileName: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
+    /// - Parameter epoch: 0 for a passphrase.
+    init(epoch: UInt32, id: PackID) { self = epoch == 0 ? .passphrase(id: id) : .ring(epoch: epoch, id: id) }
+
     /// The beginning of SHA-256 over the bytes of the file.
     var id: PackID {
         switch self {

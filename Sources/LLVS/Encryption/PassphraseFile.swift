@@ -3,6 +3,8 @@ enum PassphraseFile {
     static let sizeLimit = 4 << 10
     /// The most files to try, the newest first: each costs a fifth of a second or more.
     static let triedLimit = 8
+    /// The most files to read: one that is no file of a passphrase costs no try.
+    static let readLimit = 256
     /// The most bytes of a passphrase.
     static let passphraseLimit = 1_024
 
@@ -51,20 +53,26 @@ enum PassphraseFile {
     }
 
     /// Returns the identities that a passphrase opens, from the existing files.
+    /// - Parameter first: those that it opened before, which are tried first.
     /// - Throws: `.wrongKey` if it opens none, `.keyMissing` if there is none, `.damaged` and others if none can be read.
-    static func openAll(_ names: [KeyFileName], _ passphrase: Secret, in place: KeyDirectory, _ crypto: Crypto) throws -> [(
-        name: KeyFileName, identity: AgeIdentity, store: PackID
-    )] {
+    static func openAll(
+        _ names: [KeyFileName], _ passphrase: Secret, in place: KeyDirectory, first: [KeyFileName] = [], _ crypto: Crypto
+    ) throws -> [(name: KeyFileName, identity: AgeIdentity, store: PackID)] {
         try check(passphrase)
         var opened: [(name: KeyFileName, identity: AgeIdentity, store: PackID)] = [], isWrong = false, fault: AgeFault?
         // If nothing may be deleted, each change of the passphrase leaves a file.
-        let names = names.count > triedLimit ? try place.newestFirst(names) : names
-        for name in names.prefix(triedLimit) {
+        var ordered = names, tries = 0
+        if names.count > triedLimit {
+            let known = Set(first)
+            ordered = names.filter(known.contains) + (try place.newestFirst(names.filter { !known.contains($0) }))
+        }
+        for name in ordered.prefix(readLimit) where tries < triedLimit {
             do {
                 let (identity, store) = try open(name, passphrase, in: place, crypto)
                 opened.append((name, identity, store))
+                tries += 1
             } catch let found as AgeFault {
-                if found.kind == .wrongKey { isWrong = true } else { fault = fault ?? found }
+                if found.kind == .wrongKey { (isWrong, tries) = (true, tries + 1) } else { fault = fault ?? found }
             } catch is KeyFiles.Gone {}
         }
         if !opened.isEmpty { return opened }

@@ -114,7 +114,7 @@ extension StoreKeys {
         }
         if !new.isEmpty {
             let ring = try KeyRing(store: first.store, epochs: first.own, members: first.members + new, removed: first.removed)
-            notes.rings = try StoreKeys.write(ring, to: place, crypto, from: first).files
+            notes.remember(try StoreKeys.write(ring, to: place, crypto, from: first).files, strange: [])
         }
         // Its own rings are among those that count for it.
         for name in areOwn ? seen.files : [] {

@@ -17,9 +17,11 @@ struct StoreKeys: Sendable {
     let problems: [ExchangeProblem]
     /// The rings that `join` combines.
     let others: [KeyRing]
-    /// The files of the rings that count, the newest first, and then those of competing ones.
+    /// The files of the rings that count, the newest first, and then those of competing ones whose makers had keys of `epochs`.
     let files: [KeyFileName]
-    /// Whether all files of rings were read, in this call or before.
+    /// The files of other rings.
+    var strange: [KeyFileName] = []
+    /// Whether all files of rings were read, in this call or before, and none is to be read again.
     var isWhole = true
 
     /// Identifies the keys of an encrypted remote that a device has used, so that it cannot be made to accept others instead. Not secret.
@@ -48,7 +50,7 @@ struct StoreKeys: Sendable {
 
     /// Opens the keys of a place. Never creates any.
     ///
-    /// Reads the files of rings that counted before, then a bounded number of others (`KeyFileNotes`).
+    /// Reads the files of rings that opened before, then a bounded number of others (`KeyFileNotes`).
     /// - Parameters:
     ///   - stores: the store ids of the roots; empty if none is known yet.
     ///   - pin: the keys that this device remembers.
@@ -67,7 +69,9 @@ struct StoreKeys: Sendable {
         }
         var identities = unlocking.identities
         if let passphrase = unlocking.passphrase {
-            identities += try PassphraseFile.openAll(passphrases, passphrase, in: place, crypto).map(\.identity)
+            let opened = try PassphraseFile.openAll(passphrases, passphrase, in: place, first: notes.passphrases, crypto)
+            identities += opened.map(\.identity)
+            notes.passphrases = opened.map(\.name)
         }
         guard !identities.isEmpty else {
             throw StoreError(.invalidArgument, "Opening keys in \(place.description) needs a passphrase, a recovery key or an identity.")
@@ -78,15 +82,17 @@ struct StoreKeys: Sendable {
         defer { notes = rings.notes }
         rings.notes = notes
         try rings.read(chosen.known, identities)
-        rings.unread = try rings.read(chosen.new, identities, atMost: pin == nil ? KeyFileNotes.bytesOfNew : KeyFileNotes.bytes)
-        rings.unread += chosen.left
+        rings.notes.nextAgain = try rings.read(chosen.again, identities, atMost: KeyFileNotes.bytes).last ?? notes.nextAgain
+        let read = try rings.read(chosen.new, identities, atMost: pin == nil ? KeyFileNotes.bytesOfNew : KeyFileNotes.bytes)
+        rings.notes.next = read.last ?? notes.next
+        rings.unread = chosen.left + chosen.new.count - read.count
         let found: StoreKeys
         do { found = try rings.settle(pin, names) } catch {
             // Read again by the next call, for its error.
             if rings.unread == 0 { rings.notes.tried = [:] }
             throw error
         }
-        rings.notes.rings = Array(found.files.prefix(KeyFileNotes.ringsLimit))
+        rings.notes.remember(found.files, strange: found.strange)
         return found
     }
 }
@@ -102,18 +108,22 @@ private struct Rings {
     private var rings: [(name: KeyFileName, ring: KeyRing)] = []
     private var problems: [ExchangeProblem] = []
     private var isForOthers = false, isOfOther = false, fault: AgeFault?
+    /// Whether a file was unreadable in this call, but may become readable.
+    private var isOpen = false
 
     init(place: KeyDirectory, stores: [PackID], crypto: Crypto) { self.place = place; self.stores = stores; self.crypto = crypto }
 
     /// Reads files until they have more than `limit` bytes together.
-    /// - Returns: the number of files that were left.
-    @discardableResult mutating func read(_ names: [KeyFileName], _ identities: [AgeIdentity], atMost limit: Int = .max) throws -> Int {
+    /// - Returns: the files that were read.
+    @discardableResult mutating func read(
+        _ names: [KeyFileName], _ identities: [AgeIdentity], atMost limit: Int = .max
+    ) throws -> ArraySlice<KeyFileName> {
         var size = 0
         for (i, name) in names.enumerated() {
-            guard size <= limit else { return names.count - i }
+            guard size <= limit else { return names.prefix(i) }
             size += try read(name, identities)
         }
-        return 0
+        return names[...]
     }
 
     /// - Returns: the size of the file.
@@ -122,7 +132,10 @@ private struct Rings {
         do { bytes = try KeyFiles.read(name, in: place, limit: KeyRing.fileLimit) } catch let found as AgeFault {
             failed(name, found, .open)
             return found.kind == .tooLarge ? KeyRing.fileLimit : 0
-        } catch is KeyFiles.Gone { return 0 }
+        } catch is KeyFiles.Gone {
+            isOpen = true
+            return 0
+        }
         do {
             let plain = try AgeReader.decrypt(bytes, .identities(identities), crypto, limit: KeyRing.sizeLimit).plain
             let ring = try KeyRing(plain, crypto)
@@ -135,7 +148,7 @@ private struct Rings {
                 problem(name, StoreError(.identifierMismatch, "The keys \(name) in \(place.description) are of another store."))
                 return bytes.count
             }
-            notes.note(name, .others)
+            notes.tried[name] = nil
             rings.append((name, ring))
         } catch let found as AgeFault {
             // A ring for other members is normal: from before a member was added, or after it was removed.
@@ -145,6 +158,7 @@ private struct Rings {
     }
     private mutating func failed(_ name: KeyFileName, _ found: AgeFault, _ outcome: KeyFileNotes.Outcome) {
         notes.note(name, outcome)
+        isOpen = isOpen || outcome == .open
         fault = fault ?? found
         problem(name, found.error("The file of keys \(name) in \(place.description)"))
     }
@@ -155,11 +169,11 @@ private struct Rings {
     /// Determines the current keys.
     /// - Parameter names: all files of rings at the place.
     mutating func settle(_ pin: StoreKeys.Pin?, _ names: [KeyFileName]) throws -> StoreKeys {
-        isForOthers = names.contains { notes.tried[$0.id.high] == .others }
+        isForOthers = names.contains { notes.tried[$0] == .others }
         let read = rings, rings = read.map(\.ring)
         guard !rings.isEmpty else { throw none }
         let told = Set(problems.map(\.name))
-        let useless = names.count { notes.tried[$0.id.high] == .useless && !told.contains($0.description) }
+        let useless = names.count { notes.tried[$0] == .useless && !told.contains($0.description) }
         if useless > 0 {
             problems.append(
                 ExchangeProblem(
@@ -196,26 +210,27 @@ private struct Rings {
         }
         // Other rings made by a holder of one of these epochs: data in their epochs is read, but they stay apart until joined.
         func isOther(_ ring: KeyRing) -> Bool { ring.epochs.contains { known[$0.recipient] == nil } }
-        let known = epochs, others = rings.filter(isOther)
-        var forked: [AgeRecipient: KeyEpoch] = [:]
-        for ring in others {
+        let known = epochs, others = read.filter { isOther($0.ring) }
+        var forked: [AgeRecipient: KeyEpoch] = [:], strange: [KeyFileName] = []
+        for (name, ring) in others {
             let isKnown = try epochs.values.contains { try ring.isVouched(by: $0, crypto) }
             for epoch in ring.epochs where epochs[epoch.recipient] == nil { forked[epoch.recipient] = epoch }
-            if isKnown { for epoch in ring.epochs { epochs[epoch.recipient] = epoch } }
+            if isKnown { for epoch in ring.epochs { epochs[epoch.recipient] = epoch } } else { strange.append(name) }
         }
         let leftOut = visited.flatMap(\.members).filter { members[$0.recipient] == nil && !removed.contains($0.recipient) }
         guard let store = visited.last(where: { $0.newest?.recipient == current.recipient })?.store else { throw none }
         let path = Set(visited.compactMap { $0.newest?.recipient })
         let counting = read.filter { one in one.ring.newest.map { path.contains($0.recipient) } ?? false }
         let newest = counting.sorted { ($0.ring.newest?.number ?? 0) > ($1.ring.newest?.number ?? 0) }.map(\.name)
-        let rest = read.filter { !newest.contains($0.name) }
+        let apart = Set(newest + strange), rest = read.filter { !apart.contains($0.name) }
         let competing = rest.filter { isOther($0.ring) } + rest.filter { !isOther($0.ring) }
         return StoreKeys(
             store: store, current: current, epochs: epochs.values.sorted { ($0.number, $0.recipient) < ($1.number, $1.recipient) },
             members: members.values.filter { !removed.contains($0.recipient) }.sorted { $0.recipient < $1.recipient },
             removed: removed.sorted(), forked: forked.values.sorted { ($0.number, $0.recipient) < ($1.number, $1.recipient) },
-            leftOut: Array(Set(leftOut)).sorted { $0.recipient < $1.recipient }, problems: problems, others: others,
-            files: newest + competing.prefix(KeyFileNotes.competingLimit).map(\.name), isWhole: unread == 0)
+            leftOut: Array(Set(leftOut)).sorted { $0.recipient < $1.recipient }, problems: problems,
+            others: others.map(\.ring), files: newest + competing.map(\.name), strange: strange,
+            isWhole: unread == 0 && !isOpen && !names.contains { notes.tried[$0] == .open })
     }
 
     /// Returns the epoch from which to start.

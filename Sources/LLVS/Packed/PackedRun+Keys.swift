@@ -80,6 +80,8 @@ extension PackedRun {
         let found = try openKeys(place, keys)
         keys.set(found, names, at: now)
         try take(found)
+        // Files of keys that are read again bring nothing if the keys are those of before.
+        if let opened, opened.keys.epochs.map(\.recipient) == found.epochs.map(\.recipient) { return true }
         for name in Array(state.bad.keys) where state.bad[name]?.fault?.kind == .keyMissing { state.bad[name]?.again = 0 }
         return true
     }
@@ -88,7 +90,7 @@ extension PackedRun {
         // Reported again below, once.
         problems.removeAll { told in told.name == "pack1/keys" || found.problems.contains { $0.name == told.name } }
         problems += found.problems
-        state.keyFiles.rings = found.files
+        state.keyFiles.remember(found.files, strange: found.strange)
         if let fork = found.fork { problems.append(ExchangeProblem(name: "pack1/keys", error: fork)) }
         guard state.pin != found.pin else { return }
         // From now on new packs name no large value that only older keys open.

@@ -110,15 +110,17 @@ extension PackedState {
             out.bytes.bytes.append(item.value.isOpen ? 1 : 0)
         }
         add(Part.keyFiles, keyFiles == KeyFileNotes() ? [] : [keyFiles]) { out, notes in
-            out.put(notes.identities)
-            out.put(notes.next)
-            out.list(notes.rings) { out, name in
+            func put(_ out: inout StateWriter, _ name: KeyFileName) {
                 out.bytes.integer(name.epoch)
                 out.put(name.id)
             }
-            out.list(notes.tried.sorted { $0.key < $1.key }) { out, item in
-                out.bytes.integer(item.key)
-                out.bytes.bytes.append(item.value.rawValue)
+            out.put(notes.identities)
+            out.list([notes.next, notes.nextAgain], put)
+            for names in [notes.rings, notes.strange, notes.passphrases] { out.list(names, put) }
+            let tried = notes.tried.map { (name: $0.key, outcome: $0.value) }
+            out.list(tried.sorted { ($0.name.id, $0.name.epoch) < ($1.name.id, $1.name.epoch) }) { out, item in
+                put(&out, item.name)
+                out.bytes.bytes.append(item.outcome.rawValue)
             }
         }
         return parts
@@ -200,15 +202,17 @@ extension PackedState {
                 }) { claims[part] = claim }
             case Part.keyFiles:
                 for notes in try from.list({ from in
-                    let identities = try from.cursor.id(), next = try from.cursor.id()
-                    let rings = try from.list { from in
-                        KeyFileName.ring(epoch: try from.cursor.integer(UInt32.self), id: try from.cursor.id())
+                    func name(_ from: inout StateReader) throws -> KeyFileName {
+                        KeyFileName(epoch: try from.cursor.integer(UInt32.self), id: try from.cursor.id())
                     }
-                    var tried: [UInt64: KeyFileNotes.Outcome] = [:]
-                    for (id, outcome) in try from.list({ (try $0.cursor.integer(UInt64.self), try $0.cursor.integer(UInt8.self)) }) {
-                        tried[id] = KeyFileNotes.Outcome(rawValue: outcome)
+                    let identities = try from.cursor.id(), ends = try from.list(name)
+                    var notes = KeyFileNotes(rings: try from.list(name), strange: try from.list(name), identities: identities)
+                    if ends.count == 2 { (notes.next, notes.nextAgain) = (ends[0], ends[1]) }
+                    notes.passphrases = try from.list(name)
+                    for (name, outcome) in try from.list({ (try name(&$0), try $0.cursor.integer(UInt8.self)) }) {
+                        notes.tried[name] = KeyFileNotes.Outcome(rawValue: outcome)
                     }
-                    return KeyFileNotes(rings: rings, tried: tried, next: next, identities: identities)
+                    return notes
                 }) { keyFiles = notes }
             case Part.formerStores: formerStores = try from.list { try $0.cursor.id() }
             default: return

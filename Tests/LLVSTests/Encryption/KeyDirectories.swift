@@ -13,9 +13,11 @@ final class MemoryKeyDirectory: KeyDirectory {
     var lost = 0
     /// The file that was made last, where the place can tell.
     var newest: String?
+    /// Names that listings show, of files that are not there.
+    var ghosts: [String] = []
     var description: String { "the place in memory" }
 
-    func keyFiles() throws -> [String] { log.append("list"); return files.keys.sorted() }
+    func keyFiles() throws -> [String] { log.append("list"); return (files.keys + ghosts).sorted() }
     func newestFirst(_ names: [KeyFileName]) throws -> [KeyFileName] {
         names.filter { $0.description == newest } + names.filter { $0.description != newest }
     }

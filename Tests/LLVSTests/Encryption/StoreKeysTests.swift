@@ -145,21 +145,34 @@ import Testing
         #expect(code { _ = try open(place, passphrase: "one") } == .damaged)
     }
 
-    /// Who lays eight others there, of smaller names, keeps a passphrase from opening, as who deletes its file does, and costs no more than
-    /// eight tries.
+    /// A file for another passphrase.
+    private func otherPassphrase(_ n: Int, like whole: [UInt8]) -> (name: KeyFileName, bytes: [UInt8]) {
+        let bytes = whole + Array("\(n)".utf8)
+        return (.passphrase(id: KeyFileName.id(of: bytes)), bytes)
+    }
+
+    /// Who lays eight files of other passphrases there, of smaller names, keeps a passphrase from opening, as who deletes its file does,
+    /// and costs no more than eight tries. A device that opened it before tries its file first. Files that are none of a passphrase count
+    /// as no try.
     @Test func eightFilesForPassphrasesAreTried() throws {
         let place = MemoryKeyDirectory(), (mine, _) = try device("mine")
         let name = try PassphraseFile.make(mine, store: store, Secret("one"), in: place, clock(), crypto)
+        let other = try AgeWriter.encrypt(Secret("nothing"), for: .passphrase(Secret("two")), crypto)
+        for n in 0..<40 {
+            let bytes = Array("no file of age \(n)".utf8)
+            place.files[KeyFileName.passphrase(id: KeyFileName.id(of: bytes)).description] = bytes
+        }
         var others = 0, n = 0
         while others < PassphraseFile.triedLimit {
             n += 1
-            let bytes = Array("no file of age \(n)".utf8), id = KeyFileName.id(of: bytes)
-            guard id < name.id else { continue }
+            let made = otherPassphrase(n, like: other)
+            guard made.name.id < name.id else { continue }
             others += 1
-            place.files[KeyFileName.passphrase(id: id).description] = bytes
+            place.files[made.name.description] = made.bytes
             let names = try KeyFiles.list(place).passphrases
             let opened = try? PassphraseFile.openAll(names, Secret("one"), in: place, crypto)
             #expect((opened?.count == 1) == (others < PassphraseFile.triedLimit))
+            #expect(try PassphraseFile.openAll(names, Secret("one"), in: place, first: [name], crypto).map(\.name) == [name])
         }
     }
 
@@ -167,11 +180,12 @@ import Testing
     @Test func theNewestFilesForPassphrasesAreTried() throws {
         let place = MemoryKeyDirectory(), (mine, _) = try device("mine")
         let name = try PassphraseFile.make(mine, store: store, Secret("one"), in: place, clock(), crypto)
+        let other = try AgeWriter.encrypt(Secret("nothing"), for: .passphrase(Secret("two")), crypto)
         var n = 0
         while place.files.count < 20 {
             n += 1
-            let bytes = Array("no file of age \(n)".utf8), id = KeyFileName.id(of: bytes)
-            if id < name.id { place.files[KeyFileName.passphrase(id: id).description] = bytes }
+            let made = otherPassphrase(n, like: other)
+            if made.name.id < name.id { place.files[made.name.description] = made.bytes }
         }
         let names = try KeyFiles.list(place).passphrases
         #expect((try? PassphraseFile.openAll(names, Secret("one"), in: place, crypto)) == nil)
@@ -188,15 +202,119 @@ import Testing
         }
         for name in ["notes.txt", ring.description, pass.description] { place.put("pack1/keys/" + name, []) }
         var notes = KeyFileNotes()
-        notes.rings = [ring]
+        notes.remember([ring], strange: [])
         for next in [1, UInt64(limit)] {
-            notes.next = PackID(high: next, low: 1)
+            notes.next = .ring(epoch: 9, id: PackID(high: next, low: 1))
             let names = try RemoteKeyDirectory(MemoryFiles(place), {}, notes).keyFiles()
             #expect(names.count == limit + 2 && names.contains(ring.description) && names.contains(pass.description))
             let last = KeyFileName.ring(epoch: 9, id: PackID(high: UInt64(limit) + 1, low: 1)).description
             #expect(names.contains(last))
             #expect(!names.contains(KeyFileName.ring(epoch: 9, id: PackID(high: next, low: 1)).description))
         }
+        // Those to be read again are among them, whatever else is there.
+        let again = KeyFileName.ring(epoch: 9, id: PackID(high: UInt64(limit), low: 1))
+        notes.note(again, .open)
+        #expect(try RemoteKeyDirectory(MemoryFiles(place), {}, notes).keyFiles().contains(again.description))
+    }
+
+    /// A ring that is not listed for once, or listed under another epoch, counts as before when it is back.
+    @Test func aRingThatComesBackCounts() throws {
+        let place = MemoryKeyDirectory(), (mine, member) = try device("mine"), (_, other) = try device("other")
+        let first = try created(place, [member]), old = Set(place.rings)
+        let added = try first.adding(other, in: place, crypto)
+        let name = try #require(Set(place.rings).subtracting(old).first), ring = try #require(KeyFileName(name))
+        var notes = KeyFileNotes()
+        func open() throws -> StoreKeys {
+            try StoreKeys.open(place, stores: [], StoreKeys.Unlocking(identities: [mine]), pin: first.pin, &notes, crypto)
+        }
+        let whole = try open()
+        #expect(whole.members.count == 2 && whole.isWhole)
+        let bytes = place.files.removeValue(forKey: name)
+        #expect(try open().members.count == 1)
+        // Listed, and not there yet: the same listing is read again.
+        place.ghosts = [name]
+        #expect(try !open().isWhole)
+        place.ghosts = []
+        place.files[name] = bytes
+        #expect(try open().members.count == 2, "absent once")
+        place.files[name] = Array("cut".utf8)
+        #expect(try open().members.count == 1)
+        place.files[name] = bytes
+        #expect(try open().members.count == 2, "cut once")
+        // A ring that is listed under another epoch at first.
+        _ = try added.rotating("removed", removing: [other.recipient], in: place, clock(), crypto)
+        let next = try #require(place.rings.compactMap(KeyFileName.init).first { $0.epoch == 2 }), second = place.files[next.description]
+        let wrong = KeyFileName.ring(epoch: 9, id: next.id)
+        place.files[next.description] = nil
+        place.files[wrong.description] = second
+        #expect(try open().current.number == 1)
+        place.files[wrong.description] = nil
+        place.files[next.description] = second
+        #expect(try open().current.number == 2 && ring.epoch == 1, "under another epoch once")
+    }
+
+    /// A ring that was cut when it was read first is read again beside any number of unreadable files, also of files named after it.
+    @Test func aRingIsReadAgainBesideUnreadableFiles() throws {
+        let place = MemoryKeyDirectory(), (mine, member) = try device("mine"), (_, other) = try device("other")
+        let first = try created(place, [member, other]), old = Set(place.rings), junk = 300
+        var notes = KeyFileNotes()
+        func open() throws -> StoreKeys {
+            try StoreKeys.open(place, stores: [], StoreKeys.Unlocking(identities: [mine]), pin: first.pin, &notes, crypto)
+        }
+        #expect(try open().current.number == 1)
+        _ = try first.rotating("removed", removing: [other.recipient], in: place, clock(), crypto)
+        let name = try #require(Set(place.rings).subtracting(old).first), ring = try #require(KeyFileName(name))
+        for n in 0..<junk {
+            let id = n % 2 == 0 ? ring.id : PackID(high: UInt64(n) << 55, low: 1)
+            place.files[KeyFileName.ring(epoch: UInt32(n) + (n % 2 == 0 ? 3 : 1), id: id).description] = Array("junk \(n)".utf8)
+        }
+        let bytes = place.files[name]
+        place.files[name] = Array("cut".utf8)
+        for _ in 0..<3 { #expect(try open().current.number == 1) }
+        place.files[name] = bytes
+        var calls = 1
+        while calls <= (junk + 1) / KeyFileNotes.again + 1, try open().current.number == 1 { calls += 1 }
+        #expect(calls <= (junk + 1) / KeyFileNotes.again + 1)
+    }
+
+    /// Rings of an outsider who knows the devices displace none that a member made.
+    @Test func ringsOfAnOutsiderDisplaceNone() throws {
+        let place = MemoryKeyDirectory(), (mine, member) = try device("mine"), (_, other) = try device("other")
+        let (_, third) = try device("third")
+        let first = try created(place, [member, other, third])
+        // Two renew at once: each without what the other made.
+        let before = place.files
+        let ours = try first.rotating("removed", removing: [other.recipient], in: place, clock(), crypto)
+        var made = place.files
+        place.files = before
+        let theirs = try first.rotating("removed", removing: [third.recipient], in: place, clock(), crypto)
+        let competing = place.files.filter { before[$0.key] == nil }
+        place.files = before
+        var strange: [KeyFileName] = []
+        for _ in 0..<KeyFileNotes.strangeLimit + 40 {
+            let epoch = try KeyEpoch(number: 1, identity: AgeIdentity(crypto), made: "", why: "", crypto)
+            let ring = try KeyRing(store: store, epochs: [epoch], members: [member], removed: [])
+            let bytes = try AgeWriter.encrypt(ring.encoded(crypto), for: .recipients([member.recipient]), crypto)
+            strange.append(.ring(epoch: 1, id: KeyFileName.id(of: bytes)))
+            made[strange[strange.count - 1].description] = bytes
+        }
+        place.files = made
+        var notes = KeyFileNotes()
+        func open() throws -> StoreKeys {
+            try StoreKeys.open(place, stores: [], StoreKeys.Unlocking(identities: [mine]), pin: ours.pin, &notes, crypto)
+        }
+        for _ in 0..<2 { _ = try open() }
+        place.files.merge(competing) { $1 }
+        for round in 0..<3 {
+            let found = try open()
+            #expect(found.epochs.contains { $0.recipient == theirs.current.recipient }, "\(round)")
+            #expect(found.pin == ours.pin && found.forked.contains { $0.recipient == theirs.current.recipient }, "\(round)")
+        }
+        // And if those of the outsider are gone, what is left can be joined.
+        for name in strange { place.files[name.description] = nil }
+        let found = try open()
+        #expect(found.forked.map(\.recipient) == [theirs.current.recipient])
+        #expect(try found.joining(in: place, clock(), crypto).epochs.contains { $0.recipient == theirs.current.recipient })
     }
 
     @Test func aFileThatIsNotThereAsItWasWrittenReplacesNothing() throws {

@@ -605,6 +605,43 @@ import Testing
         #expect(c.ids == a.ids)
     }
 
+    /// A ring that one listing lacks, or that is cut once, counts again in the next exchange, also of a new process, beside forged files.
+    @Test func aRingThatIsAbsentOnce() throws {
+        let place = MemoryPlace(), a = try device(place), b = try PackedDevice(place, keys: other.keys()), c = Identity()
+        try a.save("a")
+        for device in [a, b] { try device.exchangeOnce() }
+        let before = Set(place.files.keys)
+        try b.exchange.addMember(c.recipient, name: "the phone")
+        let ring = try #require(Set(place.files.keys).subtracting(before).first { $0.contains("ring-") }), whole = place.files[ring]
+        for n in 0..<40 {
+            let id = PackID(high: UInt64(n) << 55, low: 1)
+            place.put("pack1/keys/" + KeyFileName.ring(epoch: 7, id: id).description, Array("junk \(n)".utf8))
+        }
+        func count() throws -> Int {
+            place.clock += 86_400
+            try a.exchangeOnce()
+            return try a.exchange.members().count
+        }
+        for isNew in [false, true] {
+            func next() { if isNew { a.restart() } }
+            next()
+            #expect(try count() == 3)
+            place.files[ring] = nil
+            next()
+            #expect(try count() == 2)
+            place.files[ring] = whole
+            next()
+            #expect(try count() == 3, "absent once")
+            place.files[ring] = Array("cut".utf8)
+            // A listing that is as before makes no process read it anew.
+            a.restart()
+            #expect(try count() == 2)
+            place.files[ring] = whole
+            next()
+            #expect(try count() == 3, "cut once")
+        }
+    }
+
     /// With any number of them a new device finds the keys after a bounded number of exchanges, and until then says what to do.
     @Test func anyNumberOfForgedFilesOfKeys() throws {
         let place = MemoryPlace(), a = try device(place)
