@@ -113,7 +113,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_set_current_version(LLVS_BORR
     LLVS_OWNED llvs_error **error);
 /**
  * Saves one value as a new version on top of the current one, which moves to it. llvs_coordinator_save saves several values at once and
- * has options.
+ * has options. It makes a version even if the value has these bytes already.
  * @param id       1 to 4096 bytes of UTF-8
  * @param data     the value, at most 1 GiB
  * @param version  receives the new version; may be NULL
@@ -511,7 +511,7 @@ typedef struct llvs_syncer_options {
  * @param coordinator  used until the syncer is freed; if it is closed or freed before, the syncer stops
  * @param options      may be NULL
  * @param fn           may be NULL
- * @param payload, payload_free  see "Callbacks" above
+ * @param payload, payload_free  see "Callbacks" in common.h
  * Errors: LLVS_ERROR_READ_ONLY (the store was opened read-only), LLVS_ERROR_CLOSED, LLVS_ERROR_INVALID_ARGUMENT, LLVS_ERROR_IO if no thread
  * can be started. Since 0.1.
  */

@@ -128,7 +128,7 @@ typedef struct llvs_exchange_options {
     llvs_bool report_unportable;
     /** For llvs_exchange_restore_snapshot, if another implementation's snapshot contains compressed values; may be NULL. */
     llvs_decode_fn decode;
-    /** See "Callbacks" above; freed with the exchange, or when it cannot be opened. */
+    /** See "Callbacks" in common.h; freed with the exchange, or when it cannot be opened. */
     void *decode_payload;
     llvs_free_fn decode_free;
     /**
@@ -150,7 +150,7 @@ typedef struct llvs_exchange_options {
     llvs_layout layout;
     /** Instead of `user`, `password` and `token`; may be NULL. */
     llvs_credentials_fn credentials;
-    /** See "Callbacks" above; freed with the exchange, or when it cannot be opened. */
+    /** See "Callbacks" in common.h; freed with the exchange, or when it cannot be opened. */
     void *credentials_payload;
     llvs_free_fn credentials_free;
     /**
@@ -178,7 +178,7 @@ typedef struct llvs_exchange_options {
     llvs_bytes passphrase;
     /** Instead of `token_file`: the host stores the tokens, and the library renews them there; may be NULL. */
     llvs_tokens_fn tokens;
-    /** See "Callbacks" above; freed with the exchange, or when it cannot be opened. */
+    /** See "Callbacks" in common.h; freed with the exchange, or when it cannot be opened. */
     void *tokens_payload;
     llvs_free_fn tokens_free;
     /**
@@ -642,7 +642,7 @@ typedef struct llvs_import_options {
     uint32_t reserved;
     /** For compressed values; NULL: such values are problems with LLVS_ERROR_UNSUPPORTED. */
     llvs_decode_fn decode;
-    /** See "Callbacks" above; freed when the call returns. */
+    /** See "Callbacks" in common.h; freed when the call returns. */
     void *decode_payload;
     llvs_free_fn decode_free;
 } llvs_import_options;

@@ -26,7 +26,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_reply_set(LLVS_BORROWED llvs_reply *reply
  * @param read  supplies the next bytes: as for llvs_value_source, but on the thread of the exchange's call, after the callback has
  *              returned. LLVS_ERROR_IO, _PERMISSION and _NOT_FOUND make a problem of this one version; all else ends the exchange, as if a
  *              callback of the transport had failed
- *              @param payload, payload_free  see "Callbacks" above; freed when the file has been read, or is not needed
+ *              @param payload, payload_free  see "Callbacks" in common.h; freed when the file has been read, or is not needed
  *              Errors: LLVS_ERROR_INVALID_ARGUMENT for an index without a question. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_reply_set_source(LLVS_BORROWED llvs_reply *reply, size_t index, uint64_t size, llvs_read_fn read,
@@ -97,7 +97,7 @@ typedef struct llvs_storage_callbacks {
  * Makes a storage for llvs_store_options.host_storage. It serves one open store at a time: LLVS_ERROR_BUSY.
  * @param name       for messages: "the storage <name>"; may be empty
  * @param callbacks  copied
- * @param payload, payload_free  see "Callbacks" above
+ * @param payload, payload_free  see "Callbacks" in common.h
  * Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_storage_create(llvs_bytes name, LLVS_BORROWED const llvs_storage_callbacks *callbacks,
@@ -192,7 +192,7 @@ typedef struct llvs_transport_callbacks {
  * Makes a transport for the `host_transport` of llvs_exchange_options.
  * @param name       for messages: "the transport <name>"; may be empty
  * @param callbacks  copied
- * @param payload, payload_free  see "Callbacks" above
+ * @param payload, payload_free  see "Callbacks" in common.h
  * Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_transport_create(llvs_bytes name, LLVS_BORROWED const llvs_transport_callbacks *callbacks,
@@ -288,7 +288,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_reply_file(LLVS_BORROWED llvs_reply *repl
  * @param name       for messages ("the files <name>"), and to identify what a store remembers about the place: the same in every process,
  *                   and different for each place; not empty
  * @param callbacks  copied
- * @param payload, payload_free  see "Callbacks" above
+ * @param payload, payload_free  see "Callbacks" in common.h
  * Errors: LLVS_ERROR_INVALID_ARGUMENT (no name, a callback is missing), LLVS_ERROR_INVALID_UTF8. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_transport_create_on_files(llvs_bytes name, LLVS_BORROWED const llvs_files_callbacks *callbacks,

@@ -104,7 +104,7 @@ typedef struct llvs_computed_index_options {
  * Opens an index whose keys the host computes, for values of any kind, also values that are not JSON. Builds nothing yet. It is queried as
  * other indexes are; their rules about JSON do not apply to its values.
  * @param options  may be NULL: all values, keys of one part
- * @param keys, payload, payload_free  see "Callbacks" above
+ * @param keys, payload, payload_free  see "Callbacks" in common.h
  * @param index    the index; release it with llvs_index_free
  * Errors: LLVS_ERROR_INVALID_ARGUMENT (a number of parts or a length out of range; a coordinator as for llvs_index_open),
  * LLVS_ERROR_INVALID_UTF8, LLVS_ERROR_CLOSED. Since 0.1.

@@ -91,7 +91,7 @@ typedef struct llvs_peer_options {
     uint32_t reserved;
     /** Limits the bytes that are stored; may be NULL. */
     llvs_quota_fn quota;
-    /** See "Callbacks" above; freed with the peer, or when it cannot be opened. */
+    /** See "Callbacks" in common.h; freed with the peer, or when it cannot be opened. */
     void *quota_payload;
     llvs_free_fn quota_free;
     /**
@@ -360,7 +360,7 @@ typedef void (*llvs_nearby_fn)(LLVS_BORROWED void *payload, llvs_nearby_event ev
  * @param name  the announced name of this device, at most 63 bytes of UTF-8; empty: the host's name. If another device has it, a number is
  *              added
  * @param port  the port at which this device listens; 0: it is not announced
- * @param fn, payload, payload_free  see "Callbacks" above; not called for this program's own announcement
+ * @param fn, payload, payload_free  see "Callbacks" in common.h; not called for this program's own announcement
  * @param observer  ends both when freed
  * Errors: LLVS_ERROR_UNSUPPORTED (Avahi is not installed, or its daemon does not run), LLVS_ERROR_INVALID_ARGUMENT. Since 0.1.
  */

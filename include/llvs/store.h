@@ -334,7 +334,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_reload(LLVS_BORROWED llvs_store *st
  * through this handle are reported: llvs_store_reload finds those of others.
  *
  * The registration does not keep the store open; after the store is closed, the callback is not called any more.
- * @param fn, payload, payload_free  see "Callbacks" above
+ * @param fn, payload, payload_free  see "Callbacks" in common.h
  * @param observer  ends the registration when freed
  * Errors: LLVS_ERROR_IO and others, if there are no more threads or descriptors. Cost: a thread, and two to three descriptors. Since 0.1.
  */

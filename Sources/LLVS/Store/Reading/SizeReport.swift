@@ -122,7 +122,7 @@ enum CalendarMonth {
     /// Returns the name of a month: "2026-11".
     static func text(_ month: Int) -> [UInt8] {
         let year = month / 12, of = month % 12 + 1
-        let digits = [year / 1_000, year / 100 % 10, year / 10 % 10, year % 10, -3, of / 10, of % 10]
-        return digits.map { UInt8(truncatingIfNeeded: 48 + $0) }
+        func digits(_ numbers: Int...) -> [UInt8] { numbers.map { UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: $0) } }
+        return digits(year / 1_000, year / 100 % 10, year / 10 % 10, year % 10) + [UInt8(ascii: "-")] + digits(of / 10, of % 10)
     }
 }
