@@ -27,7 +27,7 @@ struct CloudKitRecord {
     /// Directories of packs and of this implementation's snapshots, with the letters that represent them in names.
     static let directories: [(letter: UInt8, directory: String)] = [
         (UInt8(ascii: "r"), "pack1"), (UInt8(ascii: "k"), "pack1/keys"), (UInt8(ascii: "l"), "pack1/log"),
-        (UInt8(ascii: "b"), "pack1/base"), (UInt8(ascii: "v"), "pack1/blob"), (UInt8(ascii: "s"), "snapshots/\(Snapshots.ours.dropLast())"),
+        (UInt8(ascii: "b"), "pack1/base"), (UInt8(ascii: "v"), "pack1/blob"), (UInt8(ascii: "s"), "snapshots/\(SnapshotLimits.format)"),
     ]
     private static let rootPrefix = "root-"
 

@@ -37,3 +37,8 @@ final class SchemaCache: Sendable {
         return outcome
     }
 }
+
+extension Store {
+    /// The rules for merging that were read last.
+    var schemaCache: SchemaCache { attachments.object(SchemaCache.self) { SchemaCache() } }
+}

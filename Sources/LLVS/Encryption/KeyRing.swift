@@ -112,14 +112,10 @@ struct KeyRing: Sendable {
             try whole.append("\n")
             for epoch in epochs {
                 let tag = try epoch.macKey.withBytes { try crypto.hmac($0, line) }
-                try whole.append("\(epoch.recipient) \(KeyRing.hex(tag))\n")
+                try whole.append("\(epoch.recipient) \(Bytes.hex(tag))\n")
             }
         }
         return whole
-    }
-    private static func hex(_ bytes: [UInt8]) -> String {
-        let digits = Array("0123456789abcdef".utf8)
-        return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
     }
 
     // MARK: Reading

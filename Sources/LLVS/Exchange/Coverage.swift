@@ -96,9 +96,6 @@ extension Store {
         return coverage
     }
 
-    /// The number of rows: all versions that were ever in the history, stored or not.
-    var rowCount: Int { lock.withRead { dag.rows.count } }
-
     /// Returns the versions with content ids in the history after its first `rows` rows.
     /// - Parameter look: called now and then; an error that it throws ends the work.
     func contentIDs(behind rows: Int, _ look: () throws -> Void) rethrows -> [VersionID] {
@@ -184,9 +181,6 @@ extension Store {
             }
         }
     }
-
-    /// Returns the ids of versions whose ordinals an earlier call returned.
-    func ids(_ ordinals: [UInt32]) -> [VersionID] { lock.withRead { ordinals.map(dag.id) } }
 
     /// Returns the versions that are not covered, predecessors first.
     func missing(from coverage: Coverage, _ look: () throws -> Void = {}) throws -> [VersionID] {

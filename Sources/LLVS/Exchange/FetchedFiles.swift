@@ -42,20 +42,6 @@ private final class CheckedBytes: PieceReader, @unchecked Sendable {
     }
 }
 
-extension VersionID {
-    /// Nil if the text cannot be a version id.
-    init?(validating text: String) {
-        var text = text
-        guard let id = text.withUTF8({ VersionID(validating: UnsafeRawBufferPointer($0)) }) else { return nil }
-        self = id
-    }
-}
-
-extension StoreError {
-    /// For errors that are known to be of this library.
-    static func of(_ error: any Error) -> StoreError { error as? StoreError ?? StoreError(.internal, "An unexpected error: \(error).") }
-}
-
 extension ExchangeTransport {
     /// Fetches files, and checks that their number fits the request.
     func fetched(

@@ -1,5 +1,7 @@
 /// Sizes and names of snapshot files; those that come from elsewhere are held against them.
 enum SnapshotLimits {
+    /// The format that this implementation writes: its name in manifests, and that of its folder.
+    static let format = "llvs-v1"
     /// Bytes in a chunk file at most: 5 MB.
     static let chunkSize = 5_000_000
     /// Bytes in a chunk of another implementation's, which makes them of 5,000,000: 8 MiB.

@@ -16,33 +16,6 @@ enum UndoMarks {
         metadata.isEmpty || metadata[undoKey] == nil && metadata[redoKey] == nil ? [] : .undoes
     }
 
-    static func json(_ text: [UInt8]) -> [UInt8] {
-        var out: [UInt8] = []
-        text.withUnsafeBytes { CanonicalText.append($0, to: &out) }
-        return out
-    }
-
-    static func json(_ ids: [VersionID]) -> [UInt8] {
-        Array("[\(ids.map { "\"\($0)\"" }.joined(separator: ","))]".utf8)
-    }
-
-    /// Returns the text of a JSON string; nil if the bytes are anything else.
-    /// - Throws: what the control throws.
-    static func string(_ bytes: [UInt8]?, _ control: PacedControl) throws -> String? {
-        guard let bytes else { return nil }
-        // The parser reads only documents, and a string alone is not one.
-        let whole = [UInt8(ascii: "[")] + bytes + [UInt8(ascii: "]")]
-        let found = try? whole.withUnsafeBytes { raw -> String? in
-            guard let text = try JSONTreeParser.parse(raw, work: DocumentControl(control.look)) else { return nil }
-            // The tree points into the text.
-            defer { withExtendedLifetime(text) {} }
-            guard let top = text.tree.children(of: 0).first, text.tree.kind(top) == .string else { return nil }
-            return String(decoding: text.tree.text(top), as: UTF8.self)
-        }
-        try control.throwIfEnded()
-        return found ?? nil
-    }
-
     /// Calls a closure for each quoted text that is a valid version id, in a JSON array of ids or in a single JSON string. It buffers
     /// nothing, since a peer may have written metadata of any size.
     /// - Throws: what the control throws.

@@ -26,3 +26,12 @@ struct MapChange {
     var key: UnsafeRawBufferPointer
     var entry: MapEntry?
 }
+
+/// Returns whether both were stored by the same version, or both are absent.
+func isSame(_ a: MapEntry?, _ b: MapEntry?) -> Bool {
+    switch (a, b) {
+    case (nil, nil): true
+    case (let a?, let b?): a.isSameReference(as: b)
+    default: false
+    }
+}

@@ -8,15 +8,6 @@ enum BaseState {
     init(_ entry: MapEntry?) { self = entry.map { .present($0) } ?? .absent }
 }
 
-/// Returns whether both were stored by the same version, or both are absent.
-func isSame(_ a: MapEntry?, _ b: MapEntry?) -> Bool {
-    switch (a, b) {
-    case (nil, nil): true
-    case (let a?, let b?): a.isSameReference(as: b)
-    default: false
-    }
-}
-
 /// The ancestor of a merge, key by key.
 ///
 /// A single best common ancestor is used as it is. Several are folded in canonical order into a virtual one, as git's recursive strategy

@@ -51,7 +51,7 @@ struct RulesMerge {
         let prevailing: MergeSchema?
         switch outcome.result {
         case .absent: prevailing = nil
-        case .computed(let bytes, _): prevailing = try bytes.withUnsafeBytes { try store.schemas.schema($0) }
+        case .computed(let bytes, _): prevailing = try bytes.withUnsafeBytes { try store.schemaCache.schema($0) }
         case .a, .b:
             var entry = sides[1]
             if case .a = outcome.result { entry = sides[0] }

@@ -60,7 +60,7 @@ extension Store {
 
     private func schema(_ entry: MapEntry) throws -> MergeSchema {
         try MergeSchema.idBytes.withUnsafeBytes { key in
-            try records.withBody(place(of: entry.version), entry, id: key, stored: versionID(entry.version)) { try schemas.schema($0) }
+            try records.withBody(place(of: entry.version), entry, id: key, stored: versionID(entry.version)) { try schemaCache.schema($0) }
         }
     }
 

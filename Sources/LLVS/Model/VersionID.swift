@@ -123,3 +123,12 @@ public struct VersionID: Hashable, Comparable, Sendable, CustomStringConvertible
         return a.withASCII { x in b.withASCII { y in Bytes.compare(x, y) < 0 } }
     }
 }
+
+extension VersionID {
+    /// Nil if the text cannot be a version id.
+    init?(validating text: String) {
+        var text = text
+        guard let id = text.withUTF8({ VersionID(validating: UnsafeRawBufferPointer($0)) }) else { return nil }
+        self = id
+    }
+}

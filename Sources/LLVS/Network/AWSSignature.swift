@@ -27,11 +27,11 @@ struct AWSSignature: RequestSignature {
             signed.map { "\($0.name):\($0.value)\n" }.joined(), names, digest,
         ].joined(separator: "\n")
         let scope = "\(time.prefix(8))/\(region)/\(service)/aws4_request"
-        let text = "AWS4-HMAC-SHA256\n\(time)\n\(scope)\n\(AWSSignature.hex(AWSSignature.sha256(Array(canonical.utf8))))"
+        let text = "AWS4-HMAC-SHA256\n\(time)\n\(scope)\n\(Bytes.hex(AWSSignature.sha256(Array(canonical.utf8))))"
         var key = Array("AWS4\(credentials.password ?? "")".utf8)
         for part in [String(time.prefix(8)), region, service, "aws4_request", text] { key = AWSSignature.hmac(key, Array(part.utf8)) }
         let authorization =
-            "AWS4-HMAC-SHA256 Credential=\(credentials.user ?? "")/\(scope), SignedHeaders=\(names), Signature=\(AWSSignature.hex(key))"
+            "AWS4-HMAC-SHA256 Credential=\(credentials.user ?? "")/\(scope), SignedHeaders=\(names), Signature=\(Bytes.hex(key))"
         return Array(headers.dropFirst(request.headers.count)) + [("Authorization", authorization)]
     }
 
@@ -68,13 +68,9 @@ struct AWSSignature: RequestSignature {
                 at += got
             }
         }
-        return hex(digest.finish())
+        return Bytes.hex(digest.finish())
     }
 
-    static func hex(_ bytes: [UInt8]) -> String {
-        let digits = Array("0123456789abcdef".utf8)
-        return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
-    }
     private static func sha256(_ bytes: [UInt8]) -> [UInt8] {
         var digest = SHA256()
         digest.update(bytes)

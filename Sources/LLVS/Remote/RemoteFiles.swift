@@ -132,7 +132,7 @@ struct RemoteDigest: Equatable, Sendable {
             digest = hash.finish()
         default: digest = data.withUnsafeBytes { SHA256.digest($0) }
         }
-        return digest.map { AWSSignature.hex($0) == text }
+        return digest.map { Bytes.hex($0) == text }
     }
 }
 

@@ -232,23 +232,3 @@ struct SalvagedDatabase {
         }
     }
 }
-
-extension StorageDamage {
-    static func log(_ path: String, _ offset: UInt64) -> StorageDamage {
-        StorageDamage(
-            file: path + "-wal", offset: offset,
-            message:
-                "The database's log goes on behind what can be read of it: who wrote it was killed, or it is damaged. "
-                + "Whether versions are lost cannot be told from it. If they are, a salvage, a copy of the file, or an exchange with "
-                + "a store that has them may bring them back; before the store is written to.",
-            lost: .unfinished)
-    }
-    static func rows(_ path: String, _ from: Int64, _ to: Int64) -> StorageDamage {
-        StorageDamage(
-            file: path, offset: UInt64(clamping: from),
-            message:
-                "\(from == to ? "Row \(from)" : "Rows \(from) to \(to)") of the database are missing: "
-                + "versions that cannot be named any more are lost. An exchange with a store that has them brings them back."
-        )
-    }
-}

@@ -5,7 +5,7 @@
 public struct Snapshots: Sendable {
     /// The format name in manifests, and the folder of this implementation's snapshots. They are never put at the top, where they would
     /// keep other implementations from writing theirs. Foreign snapshots are never replaced; those in `zip-v1` can be read.
-    public static let format = "llvs-v1"
+    public static let format = SnapshotLimits.format
 
     let store: Store
     let transport: any ExchangeTransport

@@ -98,7 +98,7 @@ public final class Store: @unchecked Sendable {
     /// Notified once, when the store is closed or released.
     package let ended = Observers<Void>()
     /// The rules for merging that were read last.
-    let schemas = SchemaCache(), validSchemas = ValidSchemas()
+    let validSchemas = ValidSchemas()
     /// State of higher layers that belongs to this store.
     let attachments = Attachments()
     /// Checks that may refuse versions before they are made.

@@ -30,3 +30,11 @@ enum Hex {
         return values &+ 0x30 &* ones &+ letters &* 7
     }
 }
+
+extension Bytes {
+    /// Returns lower-case hexadecimal.
+    static func hex(_ bytes: [UInt8]) -> String {
+        let digits = Array("0123456789abcdef".utf8)
+        return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    }
+}

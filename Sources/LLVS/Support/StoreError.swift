@@ -189,3 +189,8 @@ extension StoreError.Code {
         isDamage || [.newerFormat, .permission, .notAStore, .notADirectory, .invalidArgument, .tooLarge].contains(self)
     }
 }
+
+extension StoreError {
+    /// For errors that are known to be of this library.
+    static func of(_ error: any Error) -> StoreError { error as? StoreError ?? StoreError(.internal, "An unexpected error: \(error).") }
+}

@@ -6,14 +6,14 @@ import Testing
 @Suite("Packed: digests of services") struct PackedDigestTests {
     private static func md5(_ bytes: [UInt8]) -> RemoteDigest? {
         guard let crypto = try? Crypto(for: "tests"), let digest = crypto.md5(bytes) else { return nil }
-        return RemoteDigest(hex: AWSSignature.hex(digest).uppercased())
+        return RemoteDigest(hex: Bytes.hex(digest).uppercased())
     }
     private static func sha1(_ bytes: [UInt8]) -> RemoteDigest? {
         var hash = SHA1()
         bytes.withUnsafeBytes { hash.update($0) }
-        return RemoteDigest(hex: AWSSignature.hex(hash.finish()))
+        return RemoteDigest(hex: Bytes.hex(hash.finish()))
     }
-    private static func sha256(_ bytes: [UInt8]) -> RemoteDigest? { RemoteDigest(hex: AWSSignature.hex(SHA256.digest(bytes))) }
+    private static func sha256(_ bytes: [UInt8]) -> RemoteDigest? { RemoteDigest(hex: Bytes.hex(SHA256.digest(bytes))) }
 
     /// Sends until eight packs are merged. What the last exchange asked of merged packs.
     private func merge(_ device: PackedDevice) throws -> [String] {

@@ -144,3 +144,11 @@ extension Store {
     }
     func place(of ordinal: UInt32) -> RecordPlace { lock.withRead { dag.rows[Int(ordinal)].place } }
 }
+
+extension Store {
+    /// The number of rows: all versions that were ever in the history, stored or not.
+    var rowCount: Int { lock.withRead { dag.rows.count } }
+
+    /// Returns the ids of versions whose ordinals an earlier call returned.
+    func ids(_ ordinals: [UInt32]) -> [VersionID] { lock.withRead { ordinals.map(dag.id) } }
+}
