@@ -26,8 +26,20 @@ let package = Package(
         .target(name: "CNetwork", dependencies: ["CLLVSShims"]),
         // What encryption needs of libcrypto, likewise. Needs OpenSSL's headers (libssl-dev).
         .target(name: "CCrypto", dependencies: ["CLLVSShims"]),
-        // The engine. Knows nothing of C.
-        .target(name: "LLVS", dependencies: ["CLLVSShims", "CSQLite", "CNetwork", "CCrypto"]),
+        // The engine, from the lowest module to the highest; ARCHITECTURE.md says what is in each. It knows nothing of C.
+        // What runs for every value is in the first alone: `package` declarations are not inlined in other modules.
+        .target(name: "LLVSCore", dependencies: ["CLLVSShims", "CSQLite"]),
+        .target(name: "LLVSDocuments", dependencies: ["LLVSCore"]),
+        .target(name: "LLVSMerge", dependencies: ["LLVSDocuments", "CLLVSShims"]),
+        .target(name: "LLVSExchange", dependencies: ["LLVSCore", "CLLVSShims", "CCrypto"]),
+        .target(name: "LLVSNetwork", dependencies: ["LLVSExchange", "CNetwork"]),
+        .target(name: "LLVSCloud", dependencies: ["LLVSNetwork", "LLVSDocuments"]),
+        .target(name: "LLVSPlaces", dependencies: ["LLVSCloud"]),
+        .target(name: "LLVSLive", dependencies: ["LLVSExchange", "CLLVSShims"]),
+        .target(name: "LLVSUpkeep", dependencies: ["LLVSExchange", "CLLVSShims"]),
+        .target(name: "LLVSCoordinator", dependencies: ["LLVSMerge", "LLVSPlaces", "LLVSUpkeep", "CLLVSShims"]),
+        // What a Swift program imports: all of them.
+        .target(name: "LLVS", dependencies: ["LLVSCoordinator", "LLVSLive"]),
         // For Swift programs: async functions and sequences. Apart, so that libllvs.so does not carry Swift's concurrency runtime.
         .target(name: "LLVSAsync", dependencies: ["LLVS"]),
         // What include/llvs_testing.h exports: faults to inject, and the suites that prove a storage or transport.

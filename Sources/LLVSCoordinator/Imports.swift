@@ -1,0 +1,4 @@
+/// The modules below this one, imported here for all of its files.
+@_exported import LLVSMerge
+@_exported import LLVSPlaces
+@_exported import LLVSUpkeep

@@ -1,0 +1,127 @@
+/// Reads bounded bytes from front to back. Every method answers nil, and moves nothing, when the bytes
+/// end too early or do not have the form: no input can make it trap.
+package struct ByteReader {
+    let bytes: UnsafeRawBufferPointer
+    package private(set) var position = 0
+
+    package init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+    package var remaining: Int { bytes.count - position }
+
+    @inline(__always)
+    package mutating func integer<T: FixedWidthInteger>(_ type: T.Type) -> T? {
+        guard remaining >= MemoryLayout<T>.size else { return nil }
+        let value = bytes.loadUnaligned(fromByteOffset: position, as: T.self)
+        position += MemoryLayout<T>.size
+        return T(littleEndian: value)
+    }
+
+    /// The next byte, which stays.
+    @inline(__always)
+    func peek() -> UInt8? { position < bytes.count ? bytes[position] : nil }
+
+    /// LEB128, unsigned, at most ten bytes; overlong forms of more than ten bytes and overflow are refused.
+    @inline(__always)
+    package mutating func varint() -> UInt64? {
+        var value: UInt64 = 0, shift: UInt64 = 0, i = position
+        while i < bytes.count, shift < 64 {
+            let b = bytes[i]
+            i += 1
+            if shift == 63, b > 1 { return nil }
+            value |= UInt64(b & 0x7F) << shift
+            if b < 0x80 { position = i; return value }
+            shift += 7
+        }
+        return nil
+    }
+
+    /// What `ByteWriter.zigzag` wrote.
+    mutating func zigzag() -> UInt64? { varint().map { $0 >> 1 ^ (0 &- ($0 & 1)) } }
+
+    /// A varint that is at most `limit`; none is at most what is below zero.
+    @inline(__always)
+    package mutating func count(atMost limit: Int) -> Int? {
+        guard limit >= 0, let value = varint(), value <= UInt64(limit) else { return nil }
+        return Int(value)
+    }
+
+    @inline(__always)
+    package mutating func take(_ count: Int) -> UnsafeRawBufferPointer? {
+        guard count >= 0, remaining >= count else { return nil }
+        defer { position += count }
+        return UnsafeRawBufferPointer(rebasing: bytes[position..<position + count])
+    }
+
+    /// 0 and 16 bytes of an upper-case UUID, or 1...128 and as many characters.
+    @inline(__always)
+    package mutating func versionID() -> VersionID? {
+        guard let size = integer(UInt8.self) else { return nil }
+        if size == 0 {
+            guard let high = integer(UInt64.self), let low = integer(UInt64.self) else { return nil }
+            return VersionID(high: high.byteSwapped, low: low.byteSwapped)
+        }
+        guard let text = take(Int(size)) else { return nil }
+        guard let id = VersionID(validating: text), id.text != nil else { return nil }
+        return id
+    }
+
+    mutating func blobID() -> BlobID? {
+        guard let high = integer(UInt64.self), let low = integer(UInt64.self) else { return nil }
+        return BlobID(high: high.byteSwapped, low: low.byteSwapped)
+    }
+}
+
+/// Appends in the forms that `ByteReader` reads.
+package struct ByteWriter {
+    package var bytes: [UInt8] = []
+    package init() {}
+
+    @inline(__always)
+    package mutating func integer<T: FixedWidthInteger>(_ value: T) {
+        withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
+    }
+
+    @inline(__always)
+    package mutating func varint(_ value: UInt64) {
+        var v = value
+        while v >= 0x80 { bytes.append(UInt8(truncatingIfNeeded: v) | 0x80); v >>= 7 }
+        bytes.append(UInt8(truncatingIfNeeded: v))
+    }
+
+    /// A difference, as a varint that is small for small ones of either sign.
+    @inline(__always)
+    mutating func zigzag(_ difference: UInt64) {
+        let signed = Int64(bitPattern: difference)
+        varint(UInt64(bitPattern: signed << 1 ^ signed >> 63))
+    }
+
+    @inline(__always)
+    package mutating func raw(_ more: UnsafeRawBufferPointer) { bytes.append(contentsOf: more) }
+    package mutating func raw(_ more: [UInt8]) { bytes.append(contentsOf: more) }
+
+    package mutating func versionID(_ id: VersionID) {
+        if id.text == nil {
+            bytes.append(0)
+            integer(id.high.byteSwapped)
+            integer(id.low.byteSwapped)
+        } else {
+            id.withASCII {
+                bytes.append(UInt8(truncatingIfNeeded: $0.count)); bytes.append(contentsOf: $0)
+            }
+        }
+    }
+
+    package mutating func blobID(_ id: BlobID) {
+        integer(id.high.byteSwapped)
+        integer(id.low.byteSwapped)
+    }
+
+    /// Overwrites four bytes written before.
+    package mutating func patch(_ value: UInt32, at offset: Int) {
+        guard offset >= 0, offset + 4 <= bytes.count else { return }
+        withUnsafeBytes(of: value.littleEndian) { word in for i in 0..<4 { bytes[offset + i] = word[i] } }
+    }
+    mutating func patch(_ value: UInt64, at offset: Int) {
+        patch(UInt32(truncatingIfNeeded: value), at: offset)
+        patch(UInt32(truncatingIfNeeded: value >> 32), at: offset + 4)
+    }
+}

@@ -1,0 +1,24 @@
+/// A value that is read piece by piece while a version is made with it, so that it need not be whole in memory.
+public struct ValueSource {
+    /// The value to set.
+    public var id: ValueID
+    /// Bytes in all, if known beforehand. A large value of known size is written once, otherwise twice.
+    public var size: Int?
+    /// Fills the buffer from its start with the next bytes, and returns their number; 0 at the end. Called on the thread that makes the
+    /// version, with no lock held. If it throws, making the version fails with that error and stores nothing.
+    public var read: (UnsafeMutableRawBufferPointer) throws -> Int
+    /// A value to be read while a version is made. `read` is called from the start of the value, once, or twice if the size is unknown.
+    public init(id: ValueID, size: Int? = nil, read: @escaping (UnsafeMutableRawBufferPointer) throws -> Int) {
+        self.id = id; self.size = size; self.read = read
+    }
+}
+
+/// A value whose bytes are already in a blob, before the version that names it is made.
+@usableFromInline
+package final class WrittenValue: Sendable {
+    package let blob: BlobID
+    package let size: Int
+    /// SHA-256.
+    package let digest: [UInt8]
+    package init(blob: BlobID, size: Int, digest: [UInt8]) { self.blob = blob; self.size = size; self.digest = digest }
+}

@@ -1,0 +1,71 @@
+/// Reads changes in records.
+extension Records {
+    /// Calls with each change of a record, in order of the ids.
+    package func forEachChange(_ place: RecordPlace, _ body: (RecordTable.Entry, RecordHeader) throws -> Void) throws {
+        var reader = reader(place)
+        let header = try self.header(&reader, place)
+        guard try reader.forEachChange(header, { try body($0, header) }) else {
+            throw damaged(place, "has a damaged table of changes", version: header.id)
+        }
+    }
+
+    package typealias FoundChange = (kind: Value.Change.Kind, body: StoredBody, dependency: VersionID?)
+
+    /// Returns the record's change for an id; nil if it has none. O(log changes): a few bytes for each step, and one page of the table,
+    /// unless that was the last one read.
+    /// - Parameter anew: whether to read from the storage, bypassing the cache.
+    package func findChange(_ place: RecordPlace, _ id: UnsafeRawBufferPointer, anew: Bool = false) throws -> FoundChange? {
+        // A provisional record ceases to exist, so its table is not cached.
+        if !anew, place.segment != ProvisionalRecords.segment {
+            do { return try tables.with { try $0.find(place, id, in: self, Records.found) } } catch let error as StoreError
+                where error.code == .damaged
+            {}
+        }
+        return try findChange(in: ChangeTable(place, anew: true, in: self), id)
+    }
+
+    /// The same in a table that the caller holds.
+    func findChange(in table: ChangeTable, _ id: UnsafeRawBufferPointer) throws -> FoundChange? {
+        try Records.found(table.find(id, in: self), table.header)
+    }
+
+    private static func found(_ entry: RecordTable.Entry?, _ header: RecordHeader) -> FoundChange? {
+        entry.map { ($0.kind, StoredBody($0), $0.kind == .preserve ? header.dependencies[$0.dependency] : nil) }
+    }
+
+    /// Returns whether a record has a change of an id with a prefix. O(log changes), like `findChange`.
+    func hasChange(_ place: RecordPlace, ofPrefix prefix: UnsafeRawBufferPointer) throws -> Bool {
+        func look(_ table: ChangeTable) throws -> Bool {
+            try table.findFirst(notBelow: prefix, in: self).map { $0.id.starts(with: prefix) } ?? false
+        }
+        if place.segment != ProvisionalRecords.segment {
+            do { return try tables.with { try $0.use(place, in: self, look) } } catch let error as StoreError where error.code == .damaged {
+            }
+        }
+        return try look(ChangeTable(place, anew: true, in: self))
+    }
+
+    /// Where a value's bytes are in a record, and what is known of them.
+    package struct StoredBody {
+        package var size: Int
+        var bodyOffset: Int
+        var blob: BlobID?
+        package var digest: [UInt8]?
+        init(_ entry: RecordTable.Entry) {
+            size = entry.size
+            bodyOffset = entry.bodyOffset
+            blob = entry.blob
+            digest = entry.digest.map { Array($0) }
+        }
+    }
+}
+
+extension MapEntry {
+    /// Where the bytes are that a version stored; nil if it stored none. Blobs are not within the record.
+    init?(version: UInt32, _ found: Records.FoundChange) {
+        guard found.kind == .insert || found.kind == .update else { return nil }
+        self.init(
+            version: version, size: UInt32(truncatingIfNeeded: found.body.size),
+            bodyOffset: UInt64(truncatingIfNeeded: found.body.bodyOffset))
+    }
+}

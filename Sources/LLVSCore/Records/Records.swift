@@ -1,0 +1,124 @@
+/// Reads records: their headers, their changes and the bytes of values. Bytes that do not match their checksum are never returned; reading
+/// them throws `.damaged`.
+///
+/// It finds records by their locations (`RecordPlace`), and does not use the history. Callers hold no lock.
+///
+/// Safe from all threads: its parts are, and only `whenGone` and `findVersion` change, which are set before the store is used.
+package final class Records: @unchecked Sendable {
+    // Sendable: `whenGone` and `findVersion` are set before the store is used; its parts have locks.
+    let storage: any Storage
+    /// The blocks of records that were read lately. They take half of the memory budget.
+    let blocks: StoreBlocks
+    /// The records that are only in memory.
+    package let provisional = ProvisionalRecords()
+    /// The damage that was found when reading or verifying.
+    package let knownDamage = KnownDamage()
+    /// The segments that are gone, and whose records were looked for elsewhere.
+    let followed = Guarded<Set<UInt32>>([])
+    /// The change tables that were read lately.
+    let tables: Pool<ChangeTables>
+    /// The cached bases of differences.
+    package let bases: Bases
+    /// Returns the locations of the records of a version, any of which may be read. Used to find the bases of differences. Set before the
+    /// store is used. Called without locks.
+    package var findVersion: @Sendable (VersionID) -> [RecordPlace] = { _ in [] }
+    /// Called if the storage no longer reads a segment by blocks, because its records have moved. Called without locks.
+    var whenGone: @Sendable (_ segment: UInt32) -> Void = { _ in }
+
+    /// - Parameters:
+    ///   - account: the memory budgets.
+    ///   - readers: the lock of the store.
+    init(_ storage: any Storage, _ account: MemoryAccount, readers: ReadWriteLock) {
+        self.storage = storage
+        blocks = StoreBlocks(storage, budget: account.blocks, readers: readers)
+        let most = account.changeTables
+        tables = Pool<ChangeTables>(most: 2) { ChangeTables(most: most) }
+        bases = Bases(account)
+    }
+
+    // MARK: Bytes
+
+    /// Fills the buffer with bytes of a record, from the storage.
+    package func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
+        if place.segment == ProvisionalRecords.segment {
+            guard provisional.read(place, at: offset, into: buffer) else {
+                throw StoreError(
+                    .unknownVersion, "A version that a merge was making was given up meanwhile. Ask for versions that are in the history.")
+            }
+            return
+        }
+        try noting(place) { try storage.read(place, at: offset, into: buffer) }
+    }
+
+    /// Fills the buffer with bytes of a record, through the cached blocks.
+    func readBlocks(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
+        if place.segment == ProvisionalRecords.segment { return try read(place, at: offset, into: buffer) }
+        if try noting(place, { try !blocks.read(place, at: offset, into: buffer) }) { whenGone(place.segment) }
+    }
+
+    /// Records the location as damaged if reading it finds damage.
+    private func noting<R>(_ place: RecordPlace, _ read: () throws -> R) throws -> R {
+        do { return try read() } catch let error as StoreError where error.code.isDamage {
+            knownDamage.note(place)
+            throw error
+        }
+    }
+
+    /// Returns a reader for a record.
+    /// - Parameter anew: whether to read from the storage, not from caches.
+    package func reader(_ place: RecordPlace, anew: Bool = true) -> RecordReader {
+        RecordReader(length: place.length) { [self] offset, buffer in
+            if anew { try read(place, at: offset, into: buffer) } else { try readBlocks(place, at: offset, into: buffer) }
+        }
+    }
+
+    /// Returns all bytes of a record, from the storage.
+    package func bytes(of place: RecordPlace) throws -> [UInt8] {
+        let size = Int(clamping: place.length)
+        try Memory.expect(size, "Reading a record")
+        return try [UInt8](unsafeUninitializedCapacity: size) { buffer, filled in
+            try read(place, at: 0, into: UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[0..<size]))
+            filled = size
+        }
+    }
+
+    // MARK: Headers
+
+    /// Returns the header of a record.
+    /// - Parameter prefix: the first bytes of the record, if they were read already.
+    package func header(_ place: RecordPlace, prefix: UnsafeRawBufferPointer? = nil) throws -> RecordHeader {
+        if let prefix, case .whole(let header) = RecordHeader.read(prefix, recordLength: place.length) { return header }
+        var reader = reader(place)
+        return try header(&reader, place)
+    }
+
+    package func header(_ reader: inout RecordReader, _ place: RecordPlace) throws -> RecordHeader {
+        try Memory.check()
+        switch try reader.header() {
+        case .whole(let header): return header
+        case .needs: throw damaged(place, "is cut short")
+        case .newer(let id, let what): throw newer(place, id, what)
+        case .damaged(let why): throw damaged(place, why)
+        }
+    }
+
+    private func newer(_ place: RecordPlace, _ id: VersionID?, _ what: String) -> StoreError {
+        let (file, offset) = storage.location(place)
+        return StoreError(
+            .newerFormat,
+            "The record of \(id.map { "version \($0)" } ?? "a version") at \(offset) of \(file) was made by a newer version of the "
+                + "library: it has \(what), which this one does not know (it knows format \(RecordHeader.format)). "
+                + "Use a newer version of the library.",
+            versionID: id?.description)
+    }
+
+    package func damaged(_ place: RecordPlace, _ why: String, version: VersionID? = nil, value: UnsafeRawBufferPointer? = nil) -> StoreError {
+        knownDamage.note(place)
+        let (file, offset) = storage.location(place)
+        return StoreError(
+            .damaged,
+            "The record at \(offset) of \(file) \(why). A retrieve from whoever has the version\(version.map { " \($0)" } ?? "") repairs "
+                + "it; verify the store to see what else is damaged.",
+            valueID: value.map { ValueID(unchecked: $0) }, versionID: version?.description)
+    }
+}

@@ -1,0 +1,46 @@
+/// Devices whose clocks are far ahead. Each is reported once while a store is open: in the log, and as a problem of the call that found
+/// it.
+package struct ClocksAhead {
+    /// The devices that were reported.
+    private var known: Set<[UInt8]> = []
+    /// Problems that no exchange has reported yet.
+    private var untold: [StoreError] = []
+    private static let mostKnown = 1_000, mostUntold = 100
+    /// The most bytes of a device's name with its quotes. A longer name counts as none, since it would be stored here and be in the
+    /// message.
+    private static let longestName = 1_024
+
+    /// Records that a version was received from a device whose clock was ahead of this device's.
+    mutating func note(_ version: Version, by seconds: Double, in store: String) {
+        let device = version.metadata[Metadata.deviceKey].flatMap { $0.count <= ClocksAhead.longestName ? $0 : nil } ?? []
+        guard known.count < ClocksAhead.mostKnown, known.insert(device).inserted else { return }
+        let name = JSONString.decode(device).map { "The clock of the device \"\($0)\"" } ?? "The clock of a device without a name"
+        let hours = Int(min(seconds / 3_600, 1e7))
+        let ahead = hours < 48 ? "\(hours) h" : hours < 8_766_000 ? "\(hours / 24) days" : "more than a thousand years"
+        let error = StoreError(
+            .clockAhead,
+            "\(name) is \(ahead) ahead of this one, says version \(version.id), which is in \(store) and counts as made when it came. "
+                + "Set the clock there, or here: until then what is changed there counts as newer than what others change.",
+            versionID: version.id.description)
+        Log.write(.warning, error.message)
+        if untold.count < ClocksAhead.mostUntold { untold.append(error) }
+    }
+
+    /// Returns and clears the problems. Each names the version that showed it.
+    package mutating func take() -> [StoreError] { defer { untold = [] }; return untold }
+}
+
+extension Store {
+    /// Checks which of the received drafts were made with a clock that is far ahead.
+    func noteClocksAhead(_ drafts: some Sequence<Draft>) {
+        for draft in drafts {
+            guard let storedAt = draft.storedAt else { continue }
+            let said = lock.withRead {
+                dag.claim(
+                    timestamp: draft.version.timestamp, clock: MadeTime.clock(draft.version.metadata), first: draft.first,
+                    second: draft.second)
+            }
+            if said > storedAt + MadeTime.farAhead { clocksAhead.withLock { $0.note(draft.version, by: said - storedAt, in: description) } }
+        }
+    }
+}

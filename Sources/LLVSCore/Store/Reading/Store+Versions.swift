@@ -1,0 +1,154 @@
+/// Asking about versions and their dag.
+extension Store {
+    /// A version by its id, looked for with a reload when it is not known; nil when it is nowhere. The empty root is in every store.
+    public func version(_ id: VersionID) throws -> Version? {
+        guard let ordinal = try findReadable(id) else { return nil }
+        return try version(ordinal)
+    }
+
+    /// Whether a version is here, whole, with all its ancestry. Does not reload.
+    public func contains(_ id: VersionID) throws -> Bool {
+        try lock.withRead {
+            try checkOpenLocked()
+            return dag.ordinal(of: id) != nil
+        }
+    }
+
+    package func version(_ ordinal: UInt32) throws -> Version {
+        let (id, row) = lock.withRead { (dag.id(ordinal), dag.rows[Int(ordinal)]) }
+        let header = try records.header(row.place)
+        // A history that comes from a cache may say anything.
+        guard header.checksum == row.checksum, header.id == id else {
+            throw records.damaged(row.place, "is not the one that was there", version: id)
+        }
+        var version = header.version
+        version.madeAt = row.made
+        return version
+    }
+
+    package func versionID(_ ordinal: UInt32) -> VersionID { lock.withRead { dag.id(ordinal) } }
+
+    /// The versions without successors, newest first. O(heads × log heads), and reads one record for each that is given.
+    /// - Parameters:
+    ///   - limit: at most so many, the newest ones.
+    ///   - control: looked at with stage `.listing`.
+    public func heads(limit: Int = .max, _ control: OperationControl = OperationControl()) throws -> [Version] {
+        let control = control.paced(.listing, doing: "Listing the heads of \(description)")
+        try control.look()
+        return try readableVersions(control) {
+            // In order without the lock: others may have made any number of them.
+            let found = try lock.withRead {
+                try checkOpenLocked(); return Array(dag.headOrdinals)
+            }
+            return try Array(newestFirst(found, control.look).prefix(max(0, limit)))
+        }
+    }
+
+    /// Ids of the heads, newest first. O(heads × log heads), nothing is read.
+    public func headIDs() throws -> [VersionID] {
+        try orderKeys(
+            lock.withRead {
+                try checkOpenLocked(); return Array(dag.headOrdinals)
+            }, {}
+        ).sorted(by: OrderKey.isNewer).map(\.id)
+    }
+
+    /// The newest head; nil in an empty store.
+    public func mostRecentHead() throws -> Version? {
+        try readableVersions {
+            try lock.withRead {
+                try checkOpenLocked()
+                return dag.headOrdinals.max { dag.isNewer($1, $0) }.map { [$0] } ?? []
+            }
+        }.first
+    }
+
+    /// The heads that carry the branch, newest first. O(heads), and reads one record for each that is given.
+    /// - Parameters:
+    ///   - branch: its name.
+    ///   - limit: at most so many, the newest ones.
+    ///   - control: looked at with stage `.listing`.
+    public func heads(
+        onBranch branch: String, limit: Int = .max, _ control: OperationControl = OperationControl()
+    ) throws -> [Version] {
+        let control = control.paced(.listing, doing: "Listing the heads of \(description)")
+        try control.look()
+        return try readableVersions(control) {
+            let found = try lock.withRead {
+                try checkOpenLocked(); return dag.headsInNoOrder(onBranch: branch)
+            }
+            return try Array(newestFirst(found, control.look).prefix(max(0, limit)))
+        }
+    }
+
+    /// The versions that have this one as a predecessor, newest first.
+    /// - Parameters:
+    ///   - id: a version of the history.
+    ///   - control: looked at with stage `.listing`.
+    public func successors(of id: VersionID, _ control: OperationControl = OperationControl()) throws -> [Version] {
+        let control = control.paced(.listing, doing: "Listing what is built on \(id) in \(description)")
+        try control.look()
+        let ordinal = try requireOrdinal(id)
+        return try readableVersions(control) {
+            try newestFirst(lock.withRead { Array(dag.successors(ordinal)) }, control.look)
+        }
+    }
+
+    /// All versions, newest first in topological order: each before its predecessors. `walk` gives them a page at a time.
+    public func history() throws -> [VersionID] { try allVersionIDs().reversed() }
+
+    /// All versions, each after its predecessors. O(versions × log versions).
+    /// - Parameter control: looked at with stage `.listing`.
+    public func allVersionIDs(_ control: OperationControl = OperationControl()) throws -> [VersionID] {
+        let control = control.paced(.listing, doing: "Listing the versions of \(description)")
+        try control.look()
+        return try lock.withRead {
+            try checkOpenLocked()
+            try Memory.expect(dag.liveCount * (16 + 2 * MemoryLayout<OrderKey>.stride), "A list of \(dag.liveCount) versions")
+            return dag.orderKeys(dag.liveOrdinals)
+        }.sorted { try control.look() }.map(\.id)
+    }
+
+    /// Whether `a` can be reached from `b` by going back at least one step: no version is its own ancestor.
+    /// - Parameters:
+    ///   - a: a version of the history.
+    ///   - b: another one.
+    ///   - control: looked at with stage `.reading`.
+    public func isAncestor(_ a: VersionID, of b: VersionID, _ control: OperationControl = OperationControl()) throws -> Bool {
+        let control = control.paced(.reading, doing: "Looking whether \(b) is built on \(a) in \(description)")
+        try control.look()
+        let x = try requireOrdinal(a), y = try requireOrdinal(b)
+        return try walk(AncestorSearch(x, of: y), control.look)
+    }
+
+    /// All best common ancestors, newest first; the older of the two when it is an ancestor of the other.
+    /// Empty when the two are not related. Costs by what lies between the versions and their bases.
+    /// - Parameters:
+    ///   - a: a version of the history.
+    ///   - b: another one.
+    ///   - control: looked at with stage `.reading`.
+    public func mergeBases(_ a: VersionID, _ b: VersionID, _ control: OperationControl = OperationControl()) throws -> [VersionID] {
+        let control = control.paced(.reading, doing: "Looking for what \(a) and \(b) have in common in \(description)")
+        try control.look()
+        let x = try requireOrdinal(a), y = try requireOrdinal(b)
+        return try ids(walk(CommonAncestors([x], [y]), control.look))
+    }
+
+    /// Where the record of a version is.
+    /// The records that are known of a version: one that is here or waits. The caller holds no lock.
+    package func recordPlaces(of id: VersionID) -> [RecordPlace] {
+        lock.withRead {
+            if let ordinal = dag.ordinalIncludingStaged(of: id) { return [dag.rows[Int(ordinal)].place] }
+            return ([pending.records[id]].compactMap { $0 } + pending.alternatives(to: id)).map(\.place)
+        }
+    }
+    package func place(of ordinal: UInt32) -> RecordPlace { lock.withRead { dag.rows[Int(ordinal)].place } }
+}
+
+extension Store {
+    /// The number of rows: all versions that were ever in the history, stored or not.
+    package var rowCount: Int { lock.withRead { dag.rows.count } }
+
+    /// Returns the ids of versions whose ordinals an earlier call returned.
+    package func ids(_ ordinals: [UInt32]) -> [VersionID] { lock.withRead { ordinals.map(dag.id) } }
+}

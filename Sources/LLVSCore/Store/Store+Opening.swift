@@ -1,0 +1,354 @@
+/// From records to history: opening, and picking up what others added.
+extension Store {
+    /// The storage that the options name, open.
+    /// - Throws: as `init(path:options:)`.
+    public static func makeStorage(_ path: String, _ options: Options) throws -> any Storage {
+        switch options.storage {
+        case .memory: return MemoryStorage()
+        case .custom(let storage): return storage
+        case .file:
+            var file = FileStorage.Options()
+            file.readOnly = options.readOnly
+            file.create = options.create
+            file.durability = options.durability
+            file.cacheDirectory = options.cacheDirectory
+            file.compaction = options.compaction
+            file.compactionGrace = options.compactionGrace
+            file.inspector = Store.versionNamed
+            if let mode = options.fileMode { file.system.mode = mode }
+            return try FileStorage(path: path, options: file)
+        case .sqlite:
+            var database = SQLiteStorage.Options()
+            database.readOnly = options.readOnly
+            database.create = options.create
+            database.durability = options.durability
+            database.inspector = Store.versionNamed
+            database.busyTimeout = options.busyTimeout
+            if let mode = options.fileMode { database.fileMode = mode }
+            return try SQLiteStorage(path: path, options: database)
+        }
+    }
+
+    /// The version that a record names, as far as its first bytes tell: for damage reports.
+    @Sendable public static func versionNamed(by prefix: UnsafeRawBufferPointer) -> VersionID? {
+        if case .whole(let header) = RecordHeader.read(prefix, recordLength: nil) { return header.id }
+        return nil
+    }
+
+    /// The first scan. When two records of one version differ, the one with the smaller digest prevails: then
+    /// all is read once more, with the choice known.
+    /// - Throws: what the control throws, and what scanning does.
+    func load(_ control: PacedControl = .none) throws {
+        try control.look()
+        try Waiting.looking(at: control) { try loadCaches(control) }
+        let choices = try scan(loading: true, choices: [:], control).conflicts
+        if !choices.isEmpty {
+            let places = lock.withRead {
+                dag.rows.filter { $0.state == .live }.map(\.place) + pending.records.values.map(\.place) + scanned.places
+            }
+            lock.withWrite {
+                dag = History()
+                caches.rows = 0
+                pending = PendingVersions()
+                maps.changeLists.removeAll()
+                maps.persisted = nil
+            }
+            for place in places {
+                try control.step(0)
+                try ingest(place, prefix: nil, loading: true, choices: choices)
+            }
+            scanned.digests.forget()
+        }
+        scanned.places = []
+    }
+
+    /// Loads versions that other handles and processes have added since.
+    /// - Returns: the number of new versions.
+    /// - Complexity: proportional to the number of segments and new versions, not of known versions.
+    @discardableResult
+    /// - Parameter control: polled for cancellation; it gets no progress.
+    public func reloadHistory(_ control: OperationControl = OperationControl()) throws -> Int {
+        try checkOpen()
+        let paced = control.quiet.paced(.reading, doing: "Looking for new versions in \(description)")
+        let added = try scan(loading: false, choices: [:], paced).added + awaitOwnCommits()
+        if !added.isEmpty { observers.tell(added) }
+        return added.count
+    }
+
+    /// Waits for commits of this handle on which known versions build. Another handle can read such a version once it was appended, and may
+    /// acknowledge descendants before the commit ends. The wait lasts for a sync of the medium at most.
+    private func awaitOwnCommits() throws -> [VersionID] {
+        var added: [VersionID] = []
+        var pause: UInt32 = 50
+        while true {
+            let (ready, isStoring) = lock.withWrite { () -> ([PendingVersions.Record], Bool) in
+                guard !pending.isEmpty else { return ([], false) }
+                let (ready, isStoring) = pending.takeReady(in: dag)
+                return (ready, commits.unpublished.running > 0 && isStoring)
+            }
+            added += try admit(ready)
+            guard isStoring else { return added }
+            try checkOpen()
+            usleep(pause)
+            pause = min(2_000, pause * 2)
+        }
+    }
+
+    private func scan(
+        loading: Bool, choices: [VersionID: RecordPlace], _ control: PacedControl = .none
+    ) throws -> (added: [VersionID], conflicts: [VersionID: RecordPlace]) {
+        try withCommitLock {
+            var added: [VersionID] = []
+            var conflicts: [VersionID: RecordPlace] = [:]
+            try storage.scan(control) { record in
+                if loading { scanned.places.append(record.place) }
+                // The next retrieve repairs it.
+                if record.isDamaged { records.knownDamage.note(record.place) }
+                let result = try ingest(record.place, prefix: record.prefix, loading: loading, choices: choices, preferred: conflicts)
+                added += result.added
+                if let (id, place) = result.conflict { conflicts[id] = place }
+            }
+            added += try lookForBlobs()
+            scanned.digests.forget()
+            return (added, conflicts)
+        }
+    }
+
+    /// Admits versions whose missing blobs have arrived.
+    private func lookForBlobs() throws -> [VersionID] {
+        guard lock.withRead({ !pending.waitingForBlobs.isEmpty }) else { return [] }
+        let mark = storage.blobMark, began = Clock.steady()
+        let waiting = lock.withWrite { pending.takeWaitingForBlobs(mark) }
+        if waiting.isEmpty { return [] }
+        let added = try admit(waiting)
+        lock.withWrite { pending.lookedForBlobs(Clock.steady() - began) }
+        return added
+    }
+
+    /// Adds one record to the history, and all versions that waited for it.
+    /// - Parameters:
+    ///   - choices: the record to use, for each version with differing records.
+    ///   - preferred: the best such record found so far, while loading.
+    @discardableResult
+    private func ingest(
+        _ place: RecordPlace, prefix: UnsafeRawBufferPointer?, loading: Bool, choices: [VersionID: RecordPlace],
+        preferred: [VersionID: RecordPlace] = [:]
+    ) throws
+        -> (added: [VersionID], conflict: (VersionID, RecordPlace)?)
+    {
+        let header: RecordHeader
+        try lock.withWrite { try dag.preallocate() }
+        do {
+            header = try records.header(place, prefix: prefix)
+        } catch let error as StoreError where error.code == .damaged || error.code == .newerFormat {
+            // A record of a newer format only affects its descendants, which wait.
+            let version = error.code == .newerFormat ? error.versionID.flatMap { try? VersionID($0) } : nil
+            if let version { lock.withWrite { _ = findings.newerVersions.insert(version) } }
+            noteDamage(place, error.message, version: version)
+            return ([], nil)
+        }
+        if header.hasDifferences || header.mayHaveDifferences { differencing.note() }
+        if !choices.isEmpty, let chosen = choices[header.id], chosen != place { return ([], nil) }
+        if let best = preferred[header.id], best != place {
+            let prevailing = try prevailingRecord(header.id, best, place).place
+            return ([], prevailing == best ? nil : (header.id, prevailing))
+        }
+        // The common case, under one lock: a new version whose predecessors are present.
+        enum Met { case admitted, known(RecordPlace, UInt32, isWaiting: Bool), slow }
+        let met: Met = lock.withWrite {
+            if let ordinal = dag.ordinal(of: header.id) {
+                let row = dag.rows[Int(ordinal)]
+                return .known(row.place, row.checksum, isWaiting: false)
+            }
+            if let waiting = pending.records[header.id] { return .known(waiting.place, waiting.header.checksum, isWaiting: true) }
+            guard pending.count == 0, header.dependencies.isEmpty, header.blobs.isEmpty,
+                let ordinal = publishLocked(header, header.metadata.branchName, place)
+            else { return .slow }
+            if let prefix { maps.keepChanges(ordinal, header, prefix) }
+            return .admitted
+        }
+        switch met {
+        case .admitted: return (loading ? [] : [header.id], nil)
+        case .slow: return (try admit([PendingVersions.Record(place: place, header: header)]), nil)
+        case .known(let knownPlace, let checksum, let isWaiting):
+            if knownPlace == place { return ([], nil) }
+            if checksum == header.checksum, knownPlace.length == place.length, try records.haveSameBytes(knownPlace, place) {
+                return ([], nil)
+            }
+            if isWaiting, !header.blobs.isEmpty, let digest = try? records.identityDigest(place),
+                digest == (try? records.identityDigest(knownPlace))
+            {
+                let waiting = lock.withWrite { () -> PendingVersions.Record? in
+                    pending.addAlternative(PendingVersions.Record(place: place, header: header))
+                    return pending.remove(header.id)
+                }
+                return (try waiting.map { try admit([$0]) } ?? [], nil)
+            }
+            let prevailing = try prevailingRecord(header.id, knownPlace, place)
+            if isWaiting, prevailing.place == place, !loading || prevailing.isFirstDamaged {
+                lock.withWrite { _ = pending.remove(header.id) }
+                return (try admit([PendingVersions.Record(place: place, header: header)]), nil)
+            }
+            if !loading, prevailing.isFirstDamaged, prevailing.place == place {
+                // It was repaired.
+                lock.withWrite {
+                    if let ordinal = dag.ordinal(of: header.id) {
+                        dag.move(ordinal, to: place, checksum: header.checksum)
+                        maps.keyHistory = nil
+                    }
+                    caches.areOutdated = true
+                }
+                records.knownDamage.forget(header.id, at: knownPlace)
+            }
+            return ([], loading && prevailing.place != knownPlace ? (header.id, place) : nil)
+        }
+    }
+
+    /// Makes a version visible if all its predecessors are present; otherwise returns nil. The caller holds the lock for writing.
+    private func publishLocked(_ header: RecordHeader, _ branch: BranchName?, _ place: RecordPlace) -> UInt32? {
+        var first = History.none, second = History.none
+        if let id = header.predecessors.first {
+            guard let ordinal = dag.ordinal(of: id) else { return nil }
+            first = ordinal
+        }
+        if header.predecessors.count > 1 {
+            guard let ordinal = dag.ordinal(of: header.predecessors[1]) else { return nil }
+            second = ordinal
+        }
+        let ordinal = dag.append(
+            id: header.id, timestamp: header.timestamp, valueDataSize: header.valueDataSize, first: first, second: second,
+            branch: branch, place: place, checksum: header.checksum, changeCount: header.changeCount,
+            traits: (header.dependencies.isEmpty ? [] : History.Traits.preserves).union(UndoMarks.traits(header.metadata)),
+            clock: MadeTime.clock(header.metadata), storedAt: header.storedAt)
+        dag.publish(ordinal, place: place, checksum: header.checksum)
+        return ordinal
+    }
+
+    /// Returns which of two differing records of one version prevails: the whole one, or else the one with the smaller digest. Also returns
+    /// whether the first is damaged. Records with the same meaning are no conflict.
+    private func prevailingRecord(_ id: VersionID, _ a: RecordPlace, _ b: RecordPlace) throws -> (place: RecordPlace, isFirstDamaged: Bool)
+    {
+        // If a base is not present yet, the next scan decides.
+        guard try areBasesHere(a), try areBasesHere(b) else { return (a, false) }
+        let x = try scanned.digests.of(a, digestOfWhole), y = try scanned.digests.of(b, digestOfWhole)
+        guard let x, let y else {
+            // A damaged record is no loss if the other one is whole.
+            if x == nil {
+                noteDamage(a, "A record of version \(id) is damaged, or is not what the id says.", version: id, isOneOfTwo: y != nil)
+            }
+            if y == nil {
+                noteDamage(b, "A record of version \(id) is damaged, or is not what the id says.", version: id, isOneOfTwo: x != nil)
+            }
+            return (x == nil && y != nil ? b : a, x == nil)
+        }
+        if x == y { return (a, false) }
+        let prevailing = Bytes.compare(x, y) < 0 ? a : b
+        noteDamage(
+            prevailing == a ? b : a,
+            "Two different records name version \(id). The one with the smaller digest prevails; this is the other.", version: id)
+        return (prevailing, false)
+    }
+
+    /// False while a value of the record is a difference from one of a version that is not here. Bases of what is here always are.
+    private func areBasesHere(_ place: RecordPlace) throws -> Bool {
+        do {
+            guard try records.header(place).hasDifferences else { return true }
+            var areHere = true
+            try records.forEachChange(place) { entry, header in
+                guard areHere, entry.isDifference,
+                    let base = try records.base(of: entry, in: place, version: header.id)
+                else { return }
+                areHere = !records.findVersion(base).isEmpty
+            }
+            return areHere
+        } catch let error as StoreError where error.code.isDamage { return true }
+    }
+
+    /// Nil when the record is damaged, or is not what its id says; blobs are not looked at.
+    private func digestOfWhole(_ place: RecordPlace) throws -> [UInt8]? {
+        do {
+            return try records.isWhole(place, withBlobs: false) && vouching(ofRecordAt: place) != .none
+                ? records.identityDigest(place) : nil
+        } catch let error as StoreError where error.code.isDamage { return nil }
+    }
+
+    /// Adds versions whose records are stored, or leaves them pending. Then adds those that waited for them.
+    /// - Throws: the error if descriptors or memory run out during the search for large values. The remaining versions then wait for the
+    ///   next scan.
+    package func admit(_ records: [PendingVersions.Record]) throws -> [VersionID] {
+        var added: [VersionID] = []
+        var work = Array(records.reversed())
+        while let next = work.popLast() {
+            let candidates = [next] + lock.withRead { pending.alternatives(to: next.header.id) }
+            let whole: PendingVersions.Record?
+            do {
+                whole = try candidates.first {
+                    try $0.header.blobs.allSatisfy {
+                        Work.blobs.count(); return try storage.hasBlob($0)
+                    }
+                }
+            } catch {
+                lock.withWrite {
+                    for record in work + [next] { pending.add(record, missing: nil) }
+                    pending.lookAgain()
+                }
+                throw error
+            }
+            let record = whole ?? next, header = record.header, blobsHere = whole != nil
+            lock.withWrite {
+                // Another thread may have tried it as well.
+                if dag.ordinal(of: header.id) != nil { pending.forget(header.id); return }
+                let isMissing = { (id: VersionID) in self.dag.ordinal(of: id) == nil }
+                if let missing = header.predecessors.first(where: isMissing) ?? header.dependencies.first(where: isMissing) {
+                    pending.add(record, missing: missing)
+                    return
+                }
+                guard blobsHere else { pending.add(record, missing: nil); return }
+                guard publishLocked(header, record.branch, record.place) != nil else { return }
+                pending.forget(header.id)
+                added.append(header.id)
+                work += pending.take(waitingFor: header.id)
+            }
+        }
+        return added
+    }
+
+    /// - Parameter isOneOfTwo: there is another record of the version, which is whole.
+    func noteDamage(_ place: RecordPlace, _ message: String, version: VersionID? = nil, isOneOfTwo: Bool = false) {
+        let (file, offset) = storage.location(place)
+        var damage = StorageDamage(file: file, offset: offset, message: message, version: version)
+        if isOneOfTwo { damage.isRepaired() }
+        lock.withWrite { findings.note(damage) }
+        Log.write(.warning, "\(damage.file), at byte \(damage.offset): \(damage.message)")
+    }
+
+    /// The ordinal of a version, looking for it with a reload when it is not known yet; nil when it is nowhere.
+    package func findOrdinal(_ id: VersionID) throws -> UInt32? {
+        if let ordinal = try lock.withRead({
+            try checkOpenLocked(); return dag.ordinalIncludingStaged(of: id)
+        }) {
+            return ordinal
+        }
+        // Also when this reload found nothing: another thread's may have, meanwhile.
+        try reloadHistory()
+        return lock.withRead { dag.ordinalIncludingStaged(of: id) }
+    }
+
+    /// As `findReadable`, but an unknown version is an error; so is a staged one where something is to be built on it.
+    package func requireOrdinal(_ id: VersionID, _ code: StoreError.Code = .unknownVersion, toBuildOn: Bool = false) throws -> UInt32 {
+        let found = try findReadable(id)
+        guard let ordinal = found, !toBuildOn || lock.withRead({ [.live, .virtual].contains(dag.rows[Int(ordinal)].state) }) else {
+            let what = code == .unknownPredecessor ? "The predecessor \(id)" : "Version \(id)"
+            if found == nil, lock.withRead({ findings.newerVersions.contains(id) }) {
+                throw StoreError(
+                    .newerFormat,
+                    "\(what) in \(description) was made by a newer version of the library, and cannot be read by this one. "
+                        + "Use a newer version.",
+                    versionID: id.description)
+            }
+            throw StoreError(
+                code, "\(what) is not in \(description). Retrieve it from where it was made, or check the id.", versionID: id.description)
+        }
+        return ordinal
+    }
+}

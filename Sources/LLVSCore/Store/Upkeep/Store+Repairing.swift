@@ -1,0 +1,194 @@
+/// Repairs damaged versions with the same versions from other devices.
+///
+/// Nothing is overwritten. The record is appended again, and from then on the valid one is read (`prevailingRecord`). Only a large value
+/// with its own file gets a new file of the same name.
+extension Store {
+    /// Returns the live versions in which reading or verifying through this handle found damage.
+    /// - Parameter look: called now and then. It may throw to end the work.
+    /// - Complexity: O(versions) if there are any.
+    package func damagedVersions(_ look: () throws -> Void = {}) throws -> Set<VersionID> {
+        guard !records.knownDamage.isEmpty else { return [] }
+        try checkOpen()
+        var found: Set<VersionID> = []
+        try forEachLive(look) { ordinal, dag in
+            let id = dag.id(ordinal)
+            if records.knownDamage.concerns(id, at: dag.rows[Int(ordinal)].place) { found.insert(id) }
+        }
+        return found
+    }
+
+    /// Returns the ordinal of a damaged version; nil if it is absent or valid.
+    /// - Parameter isVerifying: whether to read all of it. If not, it is only read if damage in it is known.
+    func damagedOrdinal(_ id: VersionID, isVerifying: Bool) throws -> UInt32? {
+        guard isVerifying || !records.knownDamage.isEmpty,
+            let (ordinal, place) = lock.withRead({ dag.ordinal(of: id).map { ($0, dag.rows[Int($0)].place) } }),
+            isVerifying || records.knownDamage.concerns(id, at: place)
+        else { return nil }
+        guard try !records.knownDamage.isUnsynced(id) && records.isWhole(place, withBlobs: true) else { return ordinal }
+        records.knownDamage.forget(id, at: place)
+        return nil
+    }
+
+    /// Returns whether a version was present and damaged, and was repaired.
+    /// - Parameter sorted: its changes, borrowed from it.
+    func repairWhereDamaged(_ received: ReceivedVersion, _ sorted: [RecordChange], isVerifying: Bool) throws -> Bool {
+        guard let damaged = try ofOne(received.version.id, { try damagedOrdinal(received.version.id, isVerifying: isVerifying) }) else {
+            return false
+        }
+        guard !received.written.isEmpty else {
+            try withExtendedLifetime(received) { try repair(damaged, received, sorted) }
+            return true
+        }
+        // A damaged version is compared value by value.
+        let whole = try received.inMemory(from: storage)
+        try withExtendedLifetime(whole) { try repair(damaged, whole, try sortedChanges(whole)) }
+        return true
+    }
+
+    /// An error of one version's repair must not keep other versions out.
+    private func ofOne<R>(_ id: VersionID, _ body: () throws -> R) throws -> R {
+        do { return try body() } catch let error as StoreError
+            where [.io, .permission, .newerFormat, .notAStore, .notADirectory].contains(error.code)
+        {
+            throw StoreError(
+                .damaged, "Version \(id) is damaged here, and was not repaired: \(error.message)", versionID: id.description,
+                path: error.path, systemCode: error.systemCode)
+        }
+    }
+
+    /// Repairs a present version.
+    /// - Throws: `.versionMismatch` if its valid parts, or what is known of its damaged ones, belong to another version; errors of the
+    ///   storage.
+    func repair(_ ordinal: UInt32, _ received: ReceivedVersion, _ sorted: [RecordChange]) throws {
+        let (place, row) = lock.withRead { (dag.rows[Int(ordinal)].place, dag.rows[Int(ordinal)]) }
+        try checkSameHeader(received.version, row, ordinal, place)
+        guard sorted.count == Int(row.changeCount), sorted.reduce(UInt64(0), { $0 &+ UInt64($1.data.count) }) == row.valueDataSize else {
+            throw Store.isAnother(received.version.id)
+        }
+        let found = try ofOne(received.version.id) {
+            let found = try compare(sorted, with: place, of: received.version.id)
+            for (blob, i) in found.damagedBlobs { try storage.replaceBlob(blob, sorted[i].data, digest: SHA256.digest(sorted[i].data)) }
+            return found
+        }
+        var moved: (place: RecordPlace, checksum: UInt32)?
+        if found.isRecordDamaged {
+            var version = received.version
+            version.valueDataSize = row.valueDataSize
+            var known = found.blobs[...], new: [BlobID] = []
+            let encoder = RecordEncoder()
+            do {
+                try encoder.encode(
+                    version, RecordChanges(sorted), storedAt: storedAt(version, ordinal), blobThreshold: storage.blobThreshold,
+                    startsStore: row.first == History.none && differencing.isUsed
+                ) { data, digest in
+                    // Values with a file keep it. The old record may have files for values that are too small for one in this storage.
+                    while let (blob, size) = known.popFirst() { if size == data.count { return blob } }
+                    new.append(try storage.storeBlob(data, digest: digest))
+                    return new[new.count - 1]
+                }
+                moved = try withCommitLock {
+                    try checkOpen()
+                    guard let place = try storage.append([encoder.pieces(RecordChanges(sorted))]).first else {
+                        throw StoreError(.internal, "A storage appended a record and told no place.")
+                    }
+                    return (place, encoder.checksum)
+                }
+            } catch {
+                removeBlobs(new, after: error)
+                throw error
+            }
+        }
+        do {
+            let group = commits.group
+            if commits.durability == .full { try Log.holding { try group.wait(for: group.ticket()) { try storage.sync() } } }
+        } catch {
+            // It reads well now, but it is unknown for how long.
+            records.knownDamage.noteUnsynced(received.version.id)
+            throw error
+        }
+        if let moved {
+            // Cached bytes of the old record are not used any more.
+            lock.withWrite {
+                dag.move(ordinal, to: moved.place, checksum: moved.checksum)
+                maps.keyHistory = nil
+                validSchemas.forget()
+                caches.areOutdated = true
+            }
+        }
+        records.knownDamage.forget(received.version.id, at: place)
+        Log.write(.info, "Version \(received.version.id) in \(description) was damaged, and is whole again.")
+    }
+
+    /// Returns the clock's time from the record of a version, if it bounds when the version was made.
+    private func storedAt(_ version: Version, _ ordinal: UInt32) -> Double? {
+        lock.withRead {
+            let row = dag.rows[Int(ordinal)]
+            let claimed = dag.claimed(
+                timestamp: row.timestamp, clock: MadeTime.clock(version.metadata), first: row.first, second: row.second)
+            return claimed > row.made ? row.made : nil
+        }
+    }
+
+    /// Checks that the header belongs to the version, as far as it can be read. If it cannot, the history in memory has most of it.
+    private func checkSameHeader(_ version: Version, _ row: History.Row, _ ordinal: UInt32, _ place: RecordPlace) throws {
+        let header = try? records.header(place)
+        let (predecessors, branch) = lock.withRead { (dag.predecessors(ordinal).map(dag.id), dag.branch(ordinal)) }
+        guard version.predecessors == predecessors, version.metadata.branchName == branch,
+            version.timestamp.bitPattern == row.timestamp.bitPattern,
+            header.map({ $0.metadata == version.metadata }) ?? true
+        else { throw Store.isAnother(version.id) }
+    }
+
+    private static func isAnother(_ id: VersionID) -> StoreError {
+        StoreError(
+            .versionMismatch,
+            "Version \(id) is damaged here, and was not repaired: the one that came is another, for what is whole here of it is not the "
+                + "same there. Retrieve from where the version was made.",
+            versionID: id.description)
+    }
+
+    private struct Comparison {
+        /// All blobs of the record in order, with their sizes; none if the record cannot tell.
+        var blobs: [(id: BlobID, size: Int)] = []
+        /// The damaged or missing blobs, and the indexes of the changes with their bytes.
+        var damagedBlobs: [(BlobID, Int)] = []
+        /// Whether the header, the table or a value in the record is damaged.
+        var isRecordDamaged = false
+    }
+
+    /// Compares changes with what can be read of a record.
+    private func compare(_ sorted: [RecordChange], with place: RecordPlace, of id: VersionID) throws -> Comparison {
+        var result = Comparison(), i = 0
+        do {
+            try records.forEachChange(place) { entry, header in
+                guard i < sorted.count, header.id == id, Bytes.equal(sorted[i].id, entry.id) else { throw Store.isAnother(id) }
+                let change = sorted[i]
+                switch entry.kind {
+                case .insert, .update:
+                    guard change.kind == .insert || change.kind == .update, change.data.count == entry.size,
+                        entry.digest.map({ $0.elementsEqual(SHA256.digest(change.data)) }) ?? true
+                    else { throw Store.isAnother(id) }
+                    if let blob = entry.blob { result.blobs.append((blob, entry.size)) }
+                    do {
+                        try records.withValue(entry, in: place, of: id) { if !Bytes.equal($0, change.data) { throw Store.isAnother(id) } }
+                    } catch let error as StoreError where error.code.isDamage {
+                        if let blob = entry.blob { result.damagedBlobs.append((blob, i)) } else { result.isRecordDamaged = true }
+                    }
+                case .remove, .preserveRemoval:
+                    guard change.kind == .remove || change.kind == .preserveRemoval else { throw Store.isAnother(id) }
+                case .preserve:
+                    guard change.kind == .preserve, change.storedVersion == header.dependencies[entry.dependency] else {
+                        throw Store.isAnother(id)
+                    }
+                }
+                i += 1
+            }
+            guard i == sorted.count else { throw Store.isAnother(id) }
+        } catch let error as StoreError where error.code.isDamage {
+            // The table's content is unknown, so the whole record is rewritten.
+            result.isRecordDamaged = true
+            result.blobs = []
+        }
+        return result
+    }
+}

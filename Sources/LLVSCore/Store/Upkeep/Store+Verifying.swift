@@ -1,0 +1,312 @@
+/// The report of reading everything again.
+public struct VerifyReport: Sendable {
+    /// Versions that were read and are valid.
+    public var versions: UInt64 = 0
+    /// Values whose bytes were read and are valid.
+    public var values: UInt64 = 0
+    /// Versions whose ancestry is incomplete.
+    public var pending: UInt64 = 0
+    /// Versions that the id of a head vouches for: there is a path from the head to the version on which all ids are derived from the
+    /// versions' content, so none of them can have been replaced since the head was made.
+    public var vouched: UInt64 = 0
+    /// All other versions: their id, or one on each path to them, was given by a caller or another implementation, or their content is
+    /// damaged.
+    public var unvouched: UInt64 = 0
+    /// The places whose bytes differ from what was written, and what is lost with them.
+    public var damages: [StorageDamage] = []
+    /// Files that end in bytes that count as never written, or without a mark that they are complete, and that no process of this machine
+    /// is writing. A process was killed, another machine has not finished, or the file was truncated or damaged at its end.
+    public var unfinished: [StorageDamage] = []
+    /// Whether nothing is damaged.
+    public var isWhole: Bool { damages.isEmpty }
+    /// Whether nothing is damaged, and nothing can be missing either.
+    public var isComplete: Bool { damages.isEmpty && unfinished.isEmpty && pending == 0 }
+}
+
+extension Store {
+    /// Reads every record and every value, and compares the caches of the history and of maps with them.
+    package func verifyRecords(_ control: OperationControl) throws -> VerifyReport {
+        try reloadHistory(control)
+        var verification = Verification(caches: CacheVerification(rows: lock.withRead { caches.rows }))
+        // Without the commit lock, since the progress callback may use the store.
+        try storage.verify(control, found: { try verify($0, &verification, control) }, damage: { verification.met.append($0) })
+        try settle(&verification, control)
+        try countVouched(verification.whole, &verification.report, control.paced(.verifying, doing: "Verifying").look)
+        return verification.report
+    }
+
+    /// The results of a verification so far.
+    private struct Verification {
+        var report = VerifyReport()
+        /// A record may exist twice: after a compaction, a repair, or merging two copies.
+        var seen: Set<VersionID> = []
+        /// The versions with a completely valid record.
+        var whole: Set<VersionID> = []
+        /// The damages that the storage reported.
+        var met: [StorageDamage] = []
+        var caches: CacheVerification
+        var ancestry = KnownAncestry()
+    }
+
+    private func verify(_ record: ScannedRecord, _ verification: inout Verification, _ control: OperationControl) throws {
+        do {
+            let header = try records.header(record.place, prefix: record.prefix)
+            lock.withRead { verification.caches.met(header, in: dag) }
+            let before = verification.report.damages.count
+            let values = try verifyValues(record.place, &verification.report, &verification.ancestry, control)
+            if !verification.report.damages[before...].contains(where: { $0.lost != .nothing }) { verification.whole.insert(header.id) }
+            if verification.seen.insert(header.id).inserted {
+                verification.report.versions += 1
+                verification.report.values += values
+            }
+            try control.check(.verifying, Int(verification.report.versions), of: 0, doing: "Verifying")
+        } catch let error as StoreError where error.code.isOfOne {
+            verification.report.add(error, at: record.place, in: storage, lost: .version)
+        }
+    }
+
+    /// Reads the values of a record, and reports each damaged one. Returns the number of valid ones.
+    private func verifyValues(
+        _ place: RecordPlace, _ report: inout VerifyReport, _ ancestry: inout KnownAncestry, _ control: OperationControl
+    ) throws -> UInt64 {
+        var values: UInt64 = 0, unchecked = 0, sum: UInt64 = 0, strangers: Set<VersionID>?
+        let version = try records.header(place).version
+        var check = try ContentCheck(version, changeCount: records.header(place).changeCount)
+        try records.forEachChange(place) { entry, header in
+            if entry.kind == .preserve {
+                let none =
+                    try strangers ?? self.strangers(among: header, &ancestry, control.within(.verifying, Int(report.versions), of: 0))
+                strangers = none
+                try verifyPreserve(entry, header, place, strangers: none, &report)
+            }
+            guard entry.kind == .insert || entry.kind == .update else {
+                check?.add(entry.kind, entry.id, stored: entry.kind == .preserve ? header.dependencies[entry.dependency] : nil)
+                return
+            }
+            sum &+= UInt64(entry.size)
+            do {
+                try records.withValue(entry, in: place, of: header.id) { bytes in
+                    guard check != nil || entry.digest != nil else { return }
+                    let words = SHA256.words(bytes)
+                    try withUnsafeBytes(of: words) { found in
+                        if let digest = entry.digest, !digest.elementsEqual(found) {
+                            throw records.damaged(place, "tells a digest that its value does not have", version: header.id, value: entry.id)
+                        }
+                        check?.add(setting: entry.id, size: entry.size, digest: found)
+                    }
+                }
+                values += 1
+            } catch let error as StoreError where error.code.isOfOne {
+                report.add(
+                    error, at: place, in: storage, version: header.id, value: ValueID(unchecked: entry.id),
+                    blob: entry.blob == nil ? nil : error.path, lost: .value)
+                // Without all values, the digest cannot be computed.
+                check = nil
+            }
+            unchecked += entry.size
+            guard unchecked >= OperationControl.bytesPerCheck else { return }
+            unchecked = 0
+            try control.check(.verifying, Int(report.versions), of: 0, doing: "Verifying")
+        }
+        let (file, offset) = storage.location(place), id = version.id
+        if version.valueDataSize != sum {
+            report.damages.append(
+                StorageDamage(
+                    file: file, offset: offset,
+                    message:
+                        "Version \(id) says that it stored \(version.valueDataSize) bytes of values, and stored \(sum). "
+                        + "All of it can be read; whoever wrote the record wrote it wrong.",
+                    version: id, lost: .nothing))
+        }
+        if let found = check?.finish(), id.text != nil || settled(found, version) == .none {
+            report.damages.append(
+                StorageDamage(
+                    file: file, offset: offset,
+                    message:
+                        "What is recorded under the id of version \(id) is not what the id says: "
+                        + "somebody wrote another version under it, or changed it. The genuine version is not here.",
+                    version: id, lost: .version))
+        }
+        return values
+    }
+
+    /// Returns the versions that a record's preserves name and that are present, but none of its ancestors.
+    private func strangers(among header: RecordHeader, _ ancestry: inout KnownAncestry, _ control: OperationControl) throws -> Set<
+        VersionID
+    > {
+        let paced = control.paced(.verifying, doing: "Verifying")
+        let (predecessors, named) = lock.withRead {
+            (header.predecessors.compactMap { dag.ordinal(of: $0) }, header.dependencies.map { ($0, dag.ordinal(of: $0)) })
+        }
+        guard predecessors.count == header.predecessors.count else { return [] }
+        var strangers: Set<VersionID> = []
+        for case (let id, let ordinal?) in named {
+            try paced.step(0)
+            if try !ancestry.contains(ordinal, behind: predecessors, in: self, paced.look) { strangers.insert(id) }
+        }
+        return strangers
+    }
+
+    /// Reports a preserve that names a present version which stored no bytes under that id, or which is not an ancestor.
+    private func verifyPreserve(
+        _ entry: RecordTable.Entry, _ header: RecordHeader, _ place: RecordPlace, strangers: Set<VersionID>, _ report: inout VerifyReport
+    ) throws {
+        let stored = header.dependencies[entry.dependency]
+        guard let other = lock.withRead({ dag.ordinal(of: stored).map { dag.rows[Int($0)].place } }) else { return }
+        do {
+            let found = try records.findChange(other, entry.id)
+            if found?.kind == .insert || found?.kind == .update {
+                guard strangers.contains(stored) else { return }
+                let value = ValueID(unchecked: entry.id), (file, offset) = storage.location(place)
+                report.damages.append(
+                    StorageDamage(
+                        file: file, offset: offset,
+                        message:
+                            "Version \(header.id) preserves \"\(value)\" of version \(stored), which is not among its ancestors. "
+                            + "It can be read here, and "
+                            + "others refuse the version: whoever wrote the record wrote it wrong. Make a version of its values anew.",
+                        version: header.id, value: value, lost: .nothing))
+                return
+            }
+        } catch let error as StoreError where error.code.isOfOne { return } // That record is reported itself.
+        let value = ValueID(unchecked: entry.id), (file, offset) = storage.location(place)
+        report.damages.append(
+            StorageDamage(
+                file: file, offset: offset,
+                message:
+                    "Version \(header.id) preserves \"\(value)\" of version \(stored), which stored no such value: reading it fails. "
+                    + "Whoever wrote the record wrote it wrong; store the value anew.",
+                version: header.id, value: value, lost: .value))
+    }
+
+    /// Combines what the storage reported of its files, what the records showed of their values, and what was known before.
+    private func settle(_ verification: inout Verification, _ control: OperationControl) throws {
+        var report = verification.report
+        let paced = control.paced(.verifying, doing: "Verifying")
+        try nameVersions(in: &verification.met, paced.look)
+        // The damages of values by file, and the records whose values were all reported.
+        var values: [String: [Int]] = [:], known = 0, told: Set<RecordPlace> = []
+        for damage in verification.met {
+            try paced.step(0)
+            if damage.lost == .unfinished { report.unfinished.append(damage); continue }
+            while known < report.damages.count {
+                if report.damages[known].value != nil { values[report.damages[known].file, default: []].append(known) }
+                known += 1
+                Work.damages.count()
+            }
+            // A blob: the record that names it has determined the value.
+            if damage.version == nil, let named = values[damage.file], let first = named.first {
+                if damage.offset > 0, report.damages[first].offset == 0 {
+                    for i in named { report.damages[i].offset = damage.offset; Work.damages.count() }
+                }
+                continue
+            }
+            if damage.lost == .version || damage.lost == .value {
+                if let place = damage.place, told.contains(place) { continue }
+                if try addValues(of: damage, to: &report, control) {
+                    if let place = damage.place { told.insert(place) }
+                    continue
+                }
+            }
+            report.damages.append(damage)
+        }
+        let spots = Set(report.damages.map { Spot(file: $0.file, offset: $0.offset) })
+        lock.withRead {
+            report.pending = UInt64(pending.count)
+            report.damages += findings.damages.filter { !spots.contains(Spot(file: $0.file, offset: $0.offset)) }
+        }
+        for i in report.damages.indices {
+            try paced.step(0)
+            tellIfWaiting(&report.damages[i])
+        }
+        for i in report.damages.indices {
+            try paced.step(0)
+            guard report.damages[i].lost != .nothing, let version = report.damages[i].version else { continue }
+            if verification.whole.contains(version) {
+                report.damages[i].isRepaired()
+            } else if report.damages[i].causedBy == nil {
+                records.knownDamage.note(version)
+            }
+        }
+        // A record that cannot be identified may be of any version.
+        let isTold = report.unfinished.isEmpty && !report.damages.contains { $0.lost == .version && $0.version == nil }
+        try settleCaches(verification.caches, explained: isTold ? Set(report.damages.compactMap(\.version)) : nil, &report, paced)
+        verification.report = report
+    }
+
+    /// Returns the versions whose records the history places at damaged places.
+    private func nameVersions(in damages: inout [StorageDamage], _ look: () throws -> Void) rethrows {
+        let places = Set(damages.compactMap { $0.version == nil ? $0.place : nil })
+        guard !places.isEmpty else { return }
+        var found: [RecordPlace: VersionID] = [:]
+        try forEachLive(look) { ordinal, dag in
+            let place = dag.rows[Int(ordinal)].place
+            if places.contains(place) { found[place] = dag.id(ordinal) }
+        }
+        for i in damages.indices where damages[i].version == nil { damages[i].version = damages[i].place.flatMap { found[$0] } }
+    }
+
+    /// A version waits as long as the file of one of its values is missing.
+    private func tellIfWaiting(_ damage: inout StorageDamage) {
+        guard damage.lost == .value, let version = damage.version, lock.withRead({ pending.records[version] != nil }) else { return }
+        damage.lost = .version
+        damage.message += " Until then version \(version) waits, and so does all that builds on it."
+    }
+
+    private struct Spot: Hashable {
+        var file: String
+        var offset: UInt64
+    }
+
+    /// Handles damage of a record whose version is present all the same: it lost values. Returns false if that is not the case.
+    private func addValues(of damage: StorageDamage, to report: inout VerifyReport, _ control: OperationControl) throws -> Bool {
+        guard let version = damage.version, let place = lock.withRead({ dag.ordinal(of: version).map { dag.rows[Int($0)].place } }) else {
+            return false
+        }
+        // The version may be read from another record.
+        let (file, offset) = storage.location(place)
+        guard file == damage.file, damage.place.map({ $0 == place }) ?? (offset == damage.offset) else { return false }
+        let before = report.damages.count
+        do {
+            var ancestry = KnownAncestry()
+            let values = try verifyValues(place, &report, &ancestry, control)
+            if report.damages.count == before {
+                // All of its parts are valid. Only the checksum over them is damaged.
+                var harmless = damage
+                harmless.lost = .nothing
+                harmless.message += " Nothing is lost: all of the version can be read, and matches its checksums."
+                report.damages.append(harmless)
+            }
+            report.versions += 1
+            report.values += values
+            return true
+        } catch let error as StoreError where error.code.isOfOne {
+            // Not even its table is valid.
+            report.damages.removeLast(report.damages.count - before)
+            return false
+        }
+    }
+}
+
+extension VerifyReport {
+    /// - Parameter blob: the value's file, if it has its own.
+    fileprivate mutating func add(
+        _ error: StoreError, at place: RecordPlace, in storage: any Storage, version: VersionID? = nil, value: ValueID? = nil,
+        blob: String? = nil, lost: Loss
+    ) {
+        let (file, offset) = blob.map { ($0, 0) } ?? storage.location(place)
+        let named = error.versionID.flatMap { try? VersionID($0) }
+        var damage = StorageDamage(
+            file: file, offset: offset, message: error.message, version: version ?? named, value: value, lost: lost)
+        if value != nil, let named, named != version { damage.causedBy = named }
+        damages.append(damage)
+    }
+}
+
+extension StorageDamage {
+    /// Marks the damage as harmless: the version has another, valid record.
+    mutating func isRepaired() {
+        lost = .nothing
+        message += " Nothing is lost: another record of the version is whole, and is the one that is read."
+    }
+}

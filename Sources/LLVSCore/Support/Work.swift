@@ -1,0 +1,44 @@
+#if DEBUG
+import CLLVSShims
+#endif
+
+/// Counts what this thread does, in debug builds, so that tests can check the cost of an operation on any machine. (`MapWork` counts the
+/// nodes of maps.)
+package enum Work: UInt32 {
+    /// Pages of change tables that were checked.
+    case pages = 2
+    /// Versions that were visited on a walk through the history.
+    case versions = 3
+    /// Blobs that were looked up.
+    case blobs = 4
+    /// Steps of loops that call a control.
+    case looks = 5
+    /// Damages that were compared so that each is reported once.
+    case damages = 6
+    /// Values that were compared, to see whether states are equal, or how to merge them.
+    case comparisons = 7
+    /// Values that were merged inside.
+    case merges = 8
+    /// Lookups whether the map of a version is in memory.
+    case mapLooks = 9
+    /// Versions that were walked for a value, since no index covers them yet.
+    case unindexed = 10
+    /// Bytes of names that were compared beyond the first difference, to sort members.
+    case names = 11
+    /// Values that were read to find the places of conflicts in them.
+    case documents = 12
+    /// Values that were looked up at a version, to undo saves.
+    case undoneValues = 13
+
+    #if DEBUG
+    package func count(_ more: Int = 1) { _ = llvs_shim_thread_count(rawValue, UInt64(truncatingIfNeeded: more)) }
+    /// Returns how many the body caused.
+    func counting(_ body: () throws -> Void) rethrows -> Int {
+        let before = llvs_shim_thread_count(rawValue, 0)
+        try body()
+        return Int(truncatingIfNeeded: llvs_shim_thread_count(rawValue, 0) &- before)
+    }
+    #else
+    @inline(__always) func count(_ more: @autoclosure () -> Int = 1) {}
+    #endif
+}

@@ -1,0 +1,114 @@
+/// Creates exchanges with places that are named by URL.
+extension Exchange {
+    /// The credentials for a server.
+    public typealias Credentials = HTTPCredentials
+
+    /// Options that are not part of an exchange's URL.
+    public struct URLOptions: Sendable {
+        /// For a folder: what a power cut may take of what was sent.
+        public var durability = Durability.full
+        /// Whether the place must exist. If not, it is created.
+        public var mustExist = false
+        /// The layout of the place, if the URL does not have one (`?layout=packed`).
+        public var layout = Layout.automatic
+        /// The keys for encryption at the place; nil for none. With keys, the layout is packed.
+        public var keys: RemoteKeys?
+        /// The name of this device for people who inspect the writers of a place in packs (`RemoteStatus`): 1 to 128 bytes without
+        /// control characters and direction marks. Every reader of the place can read it. Nil for no name.
+        public var deviceName: String?
+        /// How to connect to a server.
+        package var http = HTTPSettings()
+
+        /// Options for a durable folder, which is created if it does not exist, or a server without credentials.
+        public init() {}
+
+        /// For a server: the user, in S3 the access key. It is never part of the URL, and in no message.
+        public var user: String? {
+            get { http.credentials.user }
+            set { http.credentials.user = newValue }
+        }
+        /// The password of `user`, in S3 the secret key.
+        public var password: String? {
+            get { http.credentials.password }
+            set { http.credentials.password = newValue }
+        }
+        /// For a server: a bearer token, instead of a user; in S3 the session token, in addition to the keys.
+        public var token: String? {
+            get { http.credentials.token }
+            set { http.credentials.token = newValue }
+        }
+
+        /// Returns the credentials, instead of the three properties above, so that they can stay in a key store. It is called before the
+        /// first request, and once more if its credentials were refused (`again`). It gets the address, and is called on the thread of
+        /// the exchange's call, which fails with its error. Empty credentials mean that there are none, and the exchange continues
+        /// without.
+        public var askForCredentials: (@Sendable (_ place: String, _ again: Bool) throws -> Credentials)? {
+            get { http.askForCredentials }
+            set { http.askForCredentials = newValue }
+        }
+        /// For a cloud drive: the path of a file with OAuth tokens. If they are refused, they are renewed in the file
+        /// (docs/cloud-drives.md).
+        public var tokenFile: String?
+        /// Instead of `tokenFile`: the host stores the tokens, and the library renews them there.
+        public var tokens: HostTokens?
+        /// Returns the keeper of the tokens, if there is one.
+        var keeper: (any TokenKeeper)? { tokenFile.map { TokenFile($0) } ?? tokens.map { HostTokenKeeper(host: $0) } }
+        /// The path of a file with trusted certificate authorities (PEM), instead of the system's.
+        public var certificateAuthorities: String? {
+            get { http.certificateAuthorities }
+            set { http.certificateAuthorities = newValue }
+        }
+        /// For SFTP: the path of the user's private key, which `password` decrypts if needed. Without a key and a password, those of the
+        /// ssh-agent are tried.
+        public var keyFile: String? {
+            get { http.keyFile }
+            set { http.keyFile = newValue }
+        }
+        /// For SFTP: the path of the file with the keys of trusted hosts, instead of ~/.ssh/known_hosts.
+        public var knownHosts: String? {
+            get { http.knownHosts }
+            set { http.knownHosts = newValue }
+        }
+        /// The URL of a proxy; nil for that of the environment (https_proxy, http_proxy, no_proxy), and none for this machine.
+        public var proxy: String? {
+            get { http.proxy }
+            set { http.proxy = newValue }
+        }
+        /// Seconds without a byte after which a transfer fails, rounded to whole seconds, from one second to a day.
+        public var timeout: Double {
+            get { Double(http.stall) }
+            set { http.stall = newValue > 1 ? Int(min(newValue, 86_400).rounded(.up)) : 1 }
+        }
+
+        /// - Throws: `.invalidArgument` for credentials that are given twice, or contain characters that would end a request's line.
+        package func check() throws {
+            try http.check()
+            if let deviceName, DeviceName.text(Array(deviceName.utf8)) == nil {
+                throw StoreError(
+                    .invalidArgument,
+                    "The name of a device has 1 to \(DeviceName.limit) bytes, and no control characters or marks of direction.")
+            }
+            guard let tokenFile else { return }
+            guard tokens == nil else {
+                throw StoreError(.invalidArgument, "Both a token_file and a callback for tokens are given. Give one of them.")
+            }
+            guard !tokenFile.isEmpty, !tokenFile.utf8.contains(0) else {
+                throw StoreError(.invalidArgument, "Who opened the exchange gave a token_file that is no path. Give one.")
+            }
+        }
+    }
+
+    /// Creates an exchange between a store and the place of a URL: `file:///path` is a folder, `memory:name` an area of this process,
+    /// `https+webdav://host/path` and `sftp://host/path` are folders on a server; `s3:` is for buckets, `gdrive:` for Google Drive
+    /// (docs/sync.md).
+    /// - Parameters:
+    ///   - store: the store on this side, which the caller owns.
+    ///   - url: the place. A path is absolute and percent-encoded; credentials are in `place`.
+    ///   - place: what is not part of the URL.
+    ///   - options: the options of the exchange.
+    /// - Throws: `.invalidArgument` if it is not a URL of its scheme, `.unsupported` for an unknown scheme, and for a folder `.notFound`,
+    ///   `.notADirectory`, `.permission`. A server is not contacted before the first call.
+    public convenience init(store: Store, url: String, place: URLOptions = URLOptions(), options: Options = Options()) throws {
+        try self.init(store: store, transport: ExchangeURL.transport(url, place, apartFrom: store.path), options: options)
+    }
+}
