@@ -1,8 +1,8 @@
+import LLVS
 import LLVSAsync
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
 
 /// The async forms of calls do what the others do, on threads of their own, and end when their task is cancelled.
 @Suite struct AsyncCallTests {

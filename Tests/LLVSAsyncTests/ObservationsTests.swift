@@ -1,8 +1,8 @@
+import LLVS
 import LLVSAsync
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
 
 #if canImport(Glibc)
 import Glibc

@@ -340,9 +340,8 @@ final class RulesHistory {
     /// What is only picked: the newest edit stands, since no merge makes a value newer than its edits.
     private func checkRecency(_ document: RulesDocument, _ known: [(VersionID, Edit)], _ device: Int) throws {
         func newest(_ edits: [(VersionID, Edit)]) throws -> (VersionID, Edit)? {
-            try edits.map { (try stores[device].version($0.0)?.timestamp ?? 0, $0) }.max { a, b in
-                a.0 != b.0 ? a.0 < b.0 : a.1.0.description < b.1.0.description
-            }?.1
+            let timed: [(time: Double, edit: (VersionID, Edit))] = try edits.map { (try stores[device].version($0.0)?.timestamp ?? 0, $0) }
+            return timed.max { a, b in a.time != b.time ? a.time < b.time : a.edit.0.description < b.edit.0.description }?.edit
         }
         let version = current[device], all = try newest(known.filter { $0.1.member != nil })
         let set = try newest(known.filter { $0.1.last != nil })?.1.last ?? 0

@@ -73,7 +73,7 @@ package struct ByteReader {
 /// Appends in the forms that `ByteReader` reads.
 package struct ByteWriter {
     package var bytes: [UInt8] = []
-    package init() {}
+    package init(bytes: [UInt8] = []) { self.bytes = bytes }
 
     @inline(__always)
     package mutating func integer<T: FixedWidthInteger>(_ value: T) {

@@ -216,7 +216,7 @@ public struct DocumentMerge {
     }
 
     /// Calls with the parsed result of a merge, or with nil if the merge removed the value.
-    private func withMade<R>(_ result: [UInt8]?, _ kind: MergeRule.Kind, _ body: (DocumentValues?) throws -> R) throws -> R {
+    private func withMade<R>(_ result: [UInt8]?, _ kind: SchemaRule.Kind, _ body: (DocumentValues?) throws -> R) throws -> R {
         guard let result else { return try body(nil) }
         return try result.withUnsafeBytes { try body(DocumentValues([read($0, as: kind)], work: work)) }
     }
@@ -224,7 +224,7 @@ public struct DocumentMerge {
     /// Returns records, in the order of their paths, of the places where both sides hold different values that were contested before.
     /// Also returns their places in the result, if they are in it.
     private func contestedRecords(
-        _ contested: ContestedValues, _ inputs: [ValueRef], _ result: [UInt8]?, _ kind: MergeRule.Kind, _ merge: DocumentMergeRun,
+        _ contested: ContestedValues, _ inputs: [ValueRef], _ result: [UInt8]?, _ kind: SchemaRule.Kind, _ merge: DocumentMergeRun,
         _ budget: inout ConflictRecordBudget
     ) throws -> [(record: ConflictRecord, place: [UInt8]?)] {
         try withMade(result, kind) { made in
@@ -273,7 +273,7 @@ public struct DocumentMerge {
         return MergedValue(bytes: Array(bytes), source: same(bytes, newer) ? .newer : taken.1, records: ConflictRecords())
     }
 
-    private func read(_ bytes: UnsafeRawBufferPointer, as kind: MergeRule.Kind, like other: JSONTree? = nil) throws -> JSONText {
+    private func read(_ bytes: UnsafeRawBufferPointer, as kind: SchemaRule.Kind, like other: JSONTree? = nil) throws -> JSONText {
         switch kind {
         case .bytes: break
         case .text:
@@ -288,7 +288,7 @@ public struct DocumentMerge {
     }
 
     private func write(
-        _ result: ValueRef, _ kind: MergeRule.Kind, _ values: DocumentValues, _ newer: UnsafeRawBufferPointer?,
+        _ result: ValueRef, _ kind: SchemaRule.Kind, _ values: DocumentValues, _ newer: UnsafeRawBufferPointer?,
         _ older: UnsafeRawBufferPointer?, limit: Int
     ) throws -> ([UInt8]?, MergedValue.Source) {
         if result.isAbsent { return (nil, .absent) }

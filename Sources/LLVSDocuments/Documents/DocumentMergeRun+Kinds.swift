@@ -2,7 +2,7 @@
 extension DocumentMergeRun {
     // MARK: Picks
 
-    func pick(_ inputs: RecordDraft.Inputs, _ rule: MergeRule, _ place: Place, as given: ConflictRecord.Kind? = nil) throws -> ValueRef {
+    func pick(_ inputs: RecordDraft.Inputs, _ rule: SchemaRule, _ place: Place, as given: ConflictRecord.Kind? = nil) throws -> ValueRef {
         let (x, y) = (inputs.x, inputs.y)
         let p = values.kind(x), q = values.kind(y)
         var kind = given ?? (p == q ? .pick : .type)
@@ -36,7 +36,7 @@ extension DocumentMergeRun {
     /// Returns the side that was made from the value of the other side, if the merges of virtual bases chose between values here. If one
     /// side holds one of those values and the other side holds none, the first left its value alone and the second changed it. So the
     /// second wins.
-    private func madeOfTheOther(_ inputs: RecordDraft.Inputs, _ rule: MergeRule, _ place: Place) throws -> ValueRef? {
+    private func madeOfTheOther(_ inputs: RecordDraft.Inputs, _ rule: SchemaRule, _ place: Place) throws -> ValueRef? {
         guard !contested.isEmpty, !saves, rule.pick == .newer || rule.pick == .older,
             let known = contested.places[try ContestedValues.steps(keep(place), self, nil)]
         else { return nil }
@@ -80,7 +80,7 @@ extension DocumentMergeRun {
 
     /// Restarts a counter that one side removed: the result is the counter's start plus what the other side added since. Returns nil if
     /// the value is not such a counter.
-    func begunAnew(_ inputs: RecordDraft.Inputs, _ rule: MergeRule, _ place: Place) throws -> ValueRef? {
+    func begunAnew(_ inputs: RecordDraft.Inputs, _ rule: SchemaRule, _ place: Place) throws -> ValueRef? {
         let there = inputs.x.isAbsent ? inputs.y : inputs.x
         guard rule.kind == .counter, !rule.deletes, !saves, !swaps, values.isKind(there, .number), values.isKind(inputs.o, .number),
             let sum = JSONDecimal.sum(decimal(there), rule.from, decimal(inputs.o).negated)
@@ -95,7 +95,7 @@ extension DocumentMergeRun {
 
     /// Records that a counter is out of its bounds.
     private func report(
-        _ sum: JSONDecimal, _ result: ValueRef, _ inputs: RecordDraft.Inputs, _ rule: MergeRule, _ place: Place
+        _ sum: JSONDecimal, _ result: ValueRef, _ inputs: RecordDraft.Inputs, _ rule: SchemaRule, _ place: Place
     ) throws {
         if rule.min.map({ JSONDecimal.compare(sum, $0) < 0 }) ?? false || rule.max.map({ JSONDecimal.compare(sum, $0) > 0 }) ?? false {
             try record(.bound, inputs, result, place)
@@ -103,7 +103,7 @@ extension DocumentMergeRun {
     }
 
     /// - Parameter inputs: the newer side is present. If the base or the older side is absent, it counts as the rule's start.
-    func counter(_ inputs: RecordDraft.Inputs, _ rule: MergeRule, _ place: Place) throws -> ValueRef {
+    func counter(_ inputs: RecordDraft.Inputs, _ rule: SchemaRule, _ place: Place) throws -> ValueRef {
         let (o, x, y) = (inputs.o, inputs.x, inputs.y)
         func counts(_ ref: ValueRef) -> Bool { ref.isAbsent || values.isKind(ref, .number) }
         guard values.isKind(x, .number), counts(y), counts(o) else {
@@ -125,7 +125,7 @@ extension DocumentMergeRun {
         return result
     }
 
-    func text(_ inputs: RecordDraft.Inputs, _ rule: MergeRule, _ place: Place) throws -> ValueRef {
+    func text(_ inputs: RecordDraft.Inputs, _ rule: SchemaRule, _ place: Place) throws -> ValueRef {
         let base = values.isKind(inputs.o, .string) ? values.text(inputs.o) : UnsafeRawBufferPointer(start: nil, count: 0)
         let merged: TextMerge.Merged
         do {

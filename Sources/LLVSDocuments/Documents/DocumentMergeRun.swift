@@ -31,7 +31,7 @@ final class DocumentMergeRun {
     /// The steps that remain for comparing the texts and lists of the value.
     var textSteps = TextAlignment.stepLimit
 
-    private static let auto = MergeRule()
+    private static let auto = SchemaRule()
     /// If more moves of a list's elements are to be reported, one record of the list covers all.
     private static let mostMoves = 64
 
@@ -231,7 +231,7 @@ final class DocumentMergeRun {
         return try ShortLists.areRows(o, x, y, values) ? pick(inputs, Self.auto, place) : nil
     }
 
-    private func rule(_ state: Int) -> MergeRule {
+    private func rule(_ state: Int) -> SchemaRule {
         guard let index = rules.rule(state) else { return Self.auto }
         return rules.rules.rules[index]
     }
@@ -273,7 +273,7 @@ final class DocumentMergeRun {
 
     /// Decides by the lines of the core (docs/merging-values.md), in their order.
     private func lines(
-        _ o: ValueRef, _ x: ValueRef, _ y: ValueRef, _ state: Int, _ rule: MergeRule, _ place: Place, isNew: Bool
+        _ o: ValueRef, _ x: ValueRef, _ y: ValueRef, _ state: Int, _ rule: SchemaRule, _ place: Place, isNew: Bool
     ) throws -> ValueRef? {
         if try values.same(x, o) { return y }
         if try values.same(y, o), !savesObjects(x, y, rule) { return x }
@@ -283,7 +283,7 @@ final class DocumentMergeRun {
 
     /// Decides from the fourth line of the core on: all three values differ.
     private func merged(
-        _ o: ValueRef, _ x: ValueRef, _ y: ValueRef, _ state: Int, _ rule: MergeRule, _ place: Place, isNew: Bool
+        _ o: ValueRef, _ x: ValueRef, _ y: ValueRef, _ state: Int, _ rule: SchemaRule, _ place: Place, isNew: Bool
     ) throws -> ValueRef? {
         let inputs = RecordDraft.Inputs(o: o, x: x, y: y, state: state)
         // (If the undone edit created the counter, only what others added since remains.)
@@ -334,7 +334,7 @@ final class DocumentMergeRun {
 
     /// Returns whether to descend into two objects although only one side changed its object. A save retains the spelling of unchanged
     /// numbers in them.
-    private func savesObjects(_ x: ValueRef, _ y: ValueRef, _ rule: MergeRule) -> Bool {
+    private func savesObjects(_ x: ValueRef, _ y: ValueRef, _ rule: SchemaRule) -> Bool {
         saves && (rule.kind == .auto || rule.kind == .register) && values.isKind(x, .object) && values.isKind(y, .object)
     }
 
@@ -346,13 +346,13 @@ final class DocumentMergeRun {
     }
 
     /// Returns whether an absent counter counts as its start: in an object that the base has, or as the whole value.
-    private func isCounterThatBegan(_ rule: MergeRule, _ place: Place) -> Bool {
+    private func isCounterThatBegan(_ rule: SchemaRule, _ place: Place) -> Bool {
         guard rule.kind == .counter else { return false }
         return place.frame.map { $0.isObject && values.isKind($0.inputs.o, .object) } ?? true
     }
 
     /// Returns whether merging two values over an empty base would add them up, though one was made from the other.
-    private func wouldAddUp(_ x: ValueRef, _ y: ValueRef, _ rule: MergeRule) throws -> Bool {
+    private func wouldAddUp(_ x: ValueRef, _ y: ValueRef, _ rule: SchemaRule) throws -> Bool {
         switch (rule.kind, values.kind(x), values.kind(y)) {
         case (.counter, let p, let q): return p != .raw && q != .raw
         case (.text, .string, .string): return true
@@ -374,7 +374,7 @@ final class DocumentMergeRun {
     // MARK: Undone values that were changed since
 
     /// Returns whether both values are objects and the rules have counters below.
-    private func givesBack(_ o: ValueRef, _ x: ValueRef, _ state: Int, _ rule: MergeRule) -> Bool {
+    private func givesBack(_ o: ValueRef, _ x: ValueRef, _ state: Int, _ rule: SchemaRule) -> Bool {
         rules.counts(state) && rule.kind == .auto && values.isKind(o, .object) && values.isKind(x, .object)
     }
 
@@ -398,7 +398,7 @@ final class DocumentMergeRun {
     }
 
     /// Decides if one side removed what the other changed.
-    func removed(_ inputs: RecordDraft.Inputs, _ rule: MergeRule, _ place: Place) throws -> ValueRef {
+    func removed(_ inputs: RecordDraft.Inputs, _ rule: SchemaRule, _ place: Place) throws -> ValueRef {
         let result = saves ? inputs.x : rule.deletes ? .absent : inputs.x.isAbsent ? inputs.y : inputs.x
         try record(.deleteEdit, inputs, result, place)
         return result

@@ -99,7 +99,7 @@ private struct MergeSchemaReader {
         guard SchemaShape.isPatterns(node, in: tree) else {
             return ValueRules(text, [([], try rule(node, prefix, [], pointer, atTop: true))])
         }
-        var patterns: Set<[PatternSegment]> = [], rules: [(pattern: [PatternSegment], rule: MergeRule)] = [], forms: ValueForms?
+        var patterns: Set<[PatternSegment]> = [], rules: [(pattern: [PatternSegment], rule: SchemaRule)] = [], forms: ValueForms?
         for value in tree.children(of: node) {
             let pattern = Array(tree.name(of: value)), at = below(pointer, value)
             if SchemaShape.isForms(value, in: tree) { forms = try self.forms(value, at); continue }
@@ -177,8 +177,8 @@ private struct MergeSchemaReader {
         return path
     }
 
-    private func rule(_ node: UInt32, _ prefix: [UInt8], _ pattern: [UInt8], _ pointer: [UInt8], atTop: Bool) throws -> MergeRule {
-        let rule = MergeRule()
+    private func rule(_ node: UInt32, _ prefix: [UInt8], _ pattern: [UInt8], _ pointer: [UInt8], atTop: Bool) throws -> SchemaRule {
+        let rule = SchemaRule()
         rule.prefix = prefix
         rule.pattern = pattern
         switch tree.kind(node) {
@@ -196,15 +196,15 @@ private struct MergeSchemaReader {
         return rule
     }
 
-    private func checkPlace(_ rule: MergeRule, _ pointer: [UInt8], _ atTop: Bool) throws {
+    private func checkPlace(_ rule: SchemaRule, _ pointer: [UInt8], _ atTop: Bool) throws {
         guard rule.kind != .bytes || atTop else {
             throw InvalidRules(pointer, "\"bytes\" is for whole values alone, under the pattern \"\"")
         }
     }
 
-    private func read(_ value: UInt32, into rule: MergeRule, _ pointer: [UInt8]) throws {
+    private func read(_ value: UInt32, into rule: SchemaRule, _ pointer: [UInt8]) throws {
         let name = string(tree.nameNode(of: value))
-        func only(_ kinds: [MergeRule.Kind]) throws {
+        func only(_ kinds: [SchemaRule.Kind]) throws {
             guard kinds.contains(rule.kind) else {
                 throw InvalidRules(pointer, "\"\(name)\" is for rules of the kind \(kinds.map(\.rawValue).joined(separator: " or "))")
             }
@@ -234,7 +234,7 @@ private struct MergeSchemaReader {
         case "identity": rule.identity = try pointers(value, pointer)
         case "unit":
             try only([.text])
-            rule.unit = MergeRule.Unit(rawValue: try oneOf(value, MergeRule.Unit.allCases.map(\.rawValue), pointer)) ?? .word
+            rule.unit = SchemaRule.Unit(rawValue: try oneOf(value, SchemaRule.Unit.allCases.map(\.rawValue), pointer)) ?? .word
         default:
             let known = Self.members.map { "\"\($0)\"" }.joined(separator: ", ")
             throw InvalidRules(pointer, "a rule has no member of that name, but \(known)")
@@ -243,8 +243,8 @@ private struct MergeSchemaReader {
 
     // MARK: Parts
 
-    private func choice(_ node: UInt32, _ pointer: [UInt8]) throws -> MergeRule.Kind {
-        MergeRule.Kind(rawValue: try oneOf(node, MergeRule.Kind.allCases.map(\.rawValue), pointer)) ?? .auto
+    private func choice(_ node: UInt32, _ pointer: [UInt8]) throws -> SchemaRule.Kind {
+        SchemaRule.Kind(rawValue: try oneOf(node, SchemaRule.Kind.allCases.map(\.rawValue), pointer)) ?? .auto
     }
 
     private func oneOf(_ node: UInt32, _ names: [String], _ pointer: [UInt8]) throws -> String {
@@ -260,7 +260,7 @@ private struct MergeSchemaReader {
         return tree.decimal(node)
     }
 
-    private func pick(_ node: UInt32, _ pointer: [UInt8]) throws -> MergeRule.Pick {
+    private func pick(_ node: UInt32, _ pointer: [UInt8]) throws -> SchemaRule.Pick {
         if tree.kind(node) == .object {
             let values = tree.children(of: node)
             guard values.count == 1, let value = values.first, ["max", "min"].contains(string(tree.nameNode(of: value))) else {

@@ -158,10 +158,10 @@ package enum SchemaRegistration {
     }
 }
 
-extension MergeRule {
+extension SchemaRule {
     /// Returns whether values are merged the same by both. `text` and `other` are the texts of the two rules.
-    func meansSame(as rule: MergeRule, absent text: JSONText?, _ other: JSONText?) -> Bool {
-        func stand(_ rule: MergeRule, _ text: JSONText?) -> [UInt8]? {
+    func meansSame(as rule: SchemaRule, absent text: JSONText?, _ other: JSONText?) -> Bool {
+        func stand(_ rule: SchemaRule, _ text: JSONText?) -> [UInt8]? {
             guard let node = rule.absent, let text else { return nil }
             return try? CanonicalWriter.bytes(
                 of: ValueRef(tree: 0, node: node), in: DocumentValues([text], work: DocumentControl()), normalises: true)

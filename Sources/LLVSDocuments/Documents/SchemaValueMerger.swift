@@ -41,13 +41,13 @@ public enum SchemaValueMerger {
         let parts = try [newer, older].map { try $0.map(mapped) ?? [] }
         let inside = parts[0].intersection(parts[1])
         let ids = PatternSegment.name(Array("ids".utf8))
-        func rule(_ kind: MergeRule.Kind) -> MergeRule {
-            let rule = MergeRule()
+        func rule(_ kind: SchemaRule.Kind) -> SchemaRule {
+            let rule = SchemaRule()
             rule.kind = kind
             rule.isBuiltIn = true
             return rule
         }
-        var rules: [(pattern: [PatternSegment], rule: MergeRule)] = [([.any, .any], rule(.register))]
+        var rules: [(pattern: [PatternSegment], rule: SchemaRule)] = [([.any, .any], rule(.register))]
         for prefix in inside {
             rules.append(([ids, .name(prefix)], rule(.auto)))
             rules.append(([ids, .name(prefix), .any], rule(.register)))

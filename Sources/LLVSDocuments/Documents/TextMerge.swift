@@ -26,7 +26,7 @@ struct TextMerge {
     ///   - undoes: lines that the newer side only removed stay removed, whatever the older side has there.
     ///   - steps: how many comparing may still take.
     static func merge(
-        _ o: UnsafeRawBufferPointer, _ x: UnsafeRawBufferPointer, _ y: UnsafeRawBufferPointer, unit: MergeRule.Unit, newerWins: Bool,
+        _ o: UnsafeRawBufferPointer, _ x: UnsafeRawBufferPointer, _ y: UnsafeRawBufferPointer, unit: SchemaRule.Unit, newerWins: Bool,
         undoes: Bool = false, steps: inout Int, work: DocumentControl
     ) throws -> Merged {
         let style = LineEnds.merged(LineEnds(o), LineEnds(x), LineEnds(y), newerWins: newerWins)
@@ -45,7 +45,7 @@ struct TextMerge {
     }
 
     private static func lines(
-        _ texts: [UnsafeRawBufferPointer], _ unit: MergeRule.Unit, _ newerWins: Bool, _ undoes: Bool, _ steps: inout Int,
+        _ texts: [UnsafeRawBufferPointer], _ unit: SchemaRule.Unit, _ newerWins: Bool, _ undoes: Bool, _ steps: inout Int,
         _ work: DocumentControl
     ) throws -> Merged {
         var merge = try TextMerge(texts, unit, newerWins, undoes, steps, work)
@@ -75,7 +75,7 @@ struct TextMerge {
     }
 
     private let texts: [UnsafeRawBufferPointer]
-    private let unit: MergeRule.Unit
+    private let unit: SchemaRule.Unit
     private let newerWins: Bool, undoes: Bool
     private let work: DocumentControl
     private let tokens: TextTokens
@@ -98,7 +98,7 @@ struct TextMerge {
     private var marks: [UInt8] = []
 
     private init(
-        _ texts: [UnsafeRawBufferPointer], _ unit: MergeRule.Unit, _ newerWins: Bool, _ undoes: Bool, _ steps: Int,
+        _ texts: [UnsafeRawBufferPointer], _ unit: SchemaRule.Unit, _ newerWins: Bool, _ undoes: Bool, _ steps: Int,
         _ work: DocumentControl
     ) throws {
         (self.texts, self.unit, self.newerWins, self.undoes) = (texts, unit, newerWins, undoes)

@@ -1,6 +1,7 @@
+import LLVS
 import Testing
 
-@testable import LLVS
+@testable import LLVSCloud
 
 /// Files of one name: the oldest is the one that all devices take, whatever a feed tells later.
 @Suite("Cloud: files of one name") struct CloudDirectoryTests {

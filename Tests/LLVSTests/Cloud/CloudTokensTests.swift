@@ -1,7 +1,9 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCloud
+@testable import LLVSExchange
 
 @Suite struct CloudTokensTests {
     /// A program that hangs while it holds the lock must not hold up all others for ever.

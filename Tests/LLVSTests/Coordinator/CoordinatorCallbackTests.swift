@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSUpkeep
 
 /// Tests what callbacks of a coordinator may do, and its snapshot policy in unusual states.
 @Suite struct CoordinatorCallbackTests {

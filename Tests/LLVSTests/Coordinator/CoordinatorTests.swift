@@ -1,7 +1,7 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
 
 @Suite struct CoordinatorTests {
     static func change(_ key: String, _ text: String) throws -> [Value.Change] { [.insert(try id(key), data: bytes(text))] }

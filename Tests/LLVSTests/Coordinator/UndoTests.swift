@@ -1,7 +1,9 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCoordinator
+@testable import LLVSCore
 
 /// Undo and redo by device, across restarts; rules that an app brings along; compare and set.
 @Suite("Undo, rules and compare-and-set of a coordinator") struct UndoTests {

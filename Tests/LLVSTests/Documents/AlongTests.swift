@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSDocuments
 
 /// Reading a text along another one gives the same as reading it alone.
 @Suite("Reading along another text") struct AlongTests {

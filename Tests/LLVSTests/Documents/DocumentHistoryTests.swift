@@ -1,7 +1,7 @@
 import Foundation
+import LLVS
 import Testing
 
-@testable import LLVS
 
 /// Tests/Vectors/documents/histories.json, which the model of merging inside values gave: what merges of several versions come to, where
 /// who is newer, several bases, and what a merge keeps the reference of matter.

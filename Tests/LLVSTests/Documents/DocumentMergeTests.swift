@@ -1,7 +1,7 @@
 import Glibc
+import LLVS
 import Testing
 
-@testable import LLVS
 
 /// Tests of merging inside values that vectors do not cover: small stacks, cancellation, worst cases, saving, invalid rules.
 @Suite("Merging inside values") struct DocumentMergeTests {

@@ -1,8 +1,9 @@
 import Foundation
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSDocuments
 
 /// Tests/Vectors/documents/vectors.json, which the model of merging inside values gave: the same bytes, records and digests.
 @Suite("Vectors of merging inside values") struct DocumentVectorTests {

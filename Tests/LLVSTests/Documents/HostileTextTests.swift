@@ -1,6 +1,7 @@
+import LLVS
 import Testing
 
-@testable import LLVS
+@testable import LLVSDocuments
 
 /// Texts made to defeat the comparison: what they take is counted in steps, which are the same on all machines.
 @Suite("Texts made to defeat the comparison") struct HostileTextTests {

@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSDocuments
 
 /// Parts of texts, found without a tree, are those that the tree has; and what is no JSON to one is none to the other.
 @Suite("Parts of JSON") struct JSONPartsTests {

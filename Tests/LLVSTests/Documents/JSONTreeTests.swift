@@ -1,6 +1,7 @@
+import LLVS
 import Testing
 
-@testable import LLVS
+@testable import LLVSDocuments
 
 /// Tests which JSON is mergeable, numbers, and canonical output.
 @Suite("JSON that can be merged") struct JSONTreeTests {

@@ -1,6 +1,7 @@
+import LLVS
 import Testing
 
-@testable import LLVS
+@testable import LLVSDocuments
 
 /// Lists of plain values with equal elements: which steps comparing them takes, what comes of limits, and how long it takes.
 @Suite("Merging lists by place") struct ListPlaceTests {

@@ -1,7 +1,9 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
+@testable import LLVSDocuments
 
 /// Putting members into the order of their names.
 @Suite("The order of members") struct MemberOrderTests {

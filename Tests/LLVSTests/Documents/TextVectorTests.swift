@@ -1,8 +1,9 @@
 import Foundation
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSDocuments
 
 /// Tests/Vectors/documents/texts.json: the examples of texts and lists of plain values, and how they are read where there is a choice.
 @Suite("Vectors of merging texts and lists of plain values") struct TextVectorTests {

@@ -1,6 +1,8 @@
+import LLVS
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
+@testable import LLVSDocuments
 
 /// Hashes of values and ids are spread, whatever an attacker chooses.
 @Suite struct ValueDigestTests {

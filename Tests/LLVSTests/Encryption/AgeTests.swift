@@ -1,8 +1,9 @@
 import Foundation
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSExchange
 
 /// Files of age: read and written as the tool of that name does.
 @Suite("Encryption: files of age") struct AgeTests {
@@ -43,7 +44,7 @@ import Testing
             let key: AgeReader.Key = one.passphrase.isEmpty ? .identities([identity]) : .passphrase(try Secret(one.passphrase))
             var found = "ok"
             do {
-                #expect(hex(LLVS.SHA256.digest(try open(bytes, key))) == one.plain, "\(one.name)")
+                #expect(hex(LLVSCore.SHA256.digest(try open(bytes, key))) == one.plain, "\(one.name)")
             } catch let fault as AgeFault { found = name(fault.kind) }
             #expect(found == one.expect, "\(one.name)")
             // The usual run asks the program about every fourth file: each is a process.
@@ -53,7 +54,7 @@ import Testing
                 ? try AgeTools.open(bytes, identity, in: folder.path)
                 : one.age == "ok" ? try AgeTools.open(bytes, passphrase: one.passphrase, in: folder.path) : nil
             #expect((tool != nil) == (one.age == "ok"), "\(one.name)")
-            if let tool { #expect(hex(LLVS.SHA256.digest(tool)) == one.plain, "\(one.name)") }
+            if let tool { #expect(hex(LLVSCore.SHA256.digest(tool)) == one.plain, "\(one.name)") }
         }
     }
 
@@ -246,6 +247,6 @@ import Testing
     }
 }
 
-extension LLVS.SHA256 {
+extension LLVSCore.SHA256 {
     static func digest(_ bytes: [UInt8]) -> [UInt8] { bytes.withUnsafeBytes { digest($0) } }
 }

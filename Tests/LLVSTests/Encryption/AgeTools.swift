@@ -1,7 +1,8 @@
 import Foundation
+import LLVS
 import Testing
 
-@testable import LLVS
+@testable import LLVSExchange
 
 /// Debian's `age` beside the engine, and what else tests of encryption share.
 enum AgeTools {

@@ -1,9 +1,10 @@
 import CLLVSShims
 import Foundation
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSExchange
 
 /// The vectors of C2SP for files of age (CCTV), which are no part of this project: `LLVS_CONFORMANCE` names the folder of public test
 /// inputs, else it is `shared/conformance` beside the checkout.
@@ -105,7 +106,7 @@ enum AgeVectors {
                 }
                 opened += 1
                 let plain = try #require(atOnce.plain, "\(one.name)")
-                #expect(one.values("payload") == [hex(LLVS.SHA256.digest(plain))], "\(one.name)")
+                #expect(one.values("payload") == [hex(LLVSCore.SHA256.digest(plain))], "\(one.name)")
                 #expect(asItComes.plain == plain, "\(one.name)")
             }
         }

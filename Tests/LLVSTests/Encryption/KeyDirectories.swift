@@ -1,6 +1,7 @@
 import Foundation
+import LLVS
 
-@testable import LLVS
+@testable import LLVSExchange
 
 /// Files with keys in memory, with what a place may do wrong.
 final class MemoryKeyDirectory: KeyDirectory {

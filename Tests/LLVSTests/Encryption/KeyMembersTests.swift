@@ -1,8 +1,9 @@
 import Foundation
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSExchange
 
 /// Members that come and go, and keys that compete.
 @Suite("Encryption: members and epochs") struct KeyMembersTests {

@@ -1,8 +1,9 @@
 import Foundation
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSExchange
 
 /// Packs as they lie at encrypted remotes.
 @Suite("Encryption: packs") struct PackCipherTests {
@@ -29,7 +30,7 @@ import Testing
         let folder = TemporaryDirectory(), (keys, _) = try keys(), cipher = PackCipher(keys, crypto)
         for size in [1, 1_000, 400_000] {
             let made = try part(size), sealed = try cipher.seal(made), bytes = sealed.bytes
-            #expect(sealed.name.id == PackID(LLVS.SHA256.digest(bytes)) && sealed.name.id != made.name.id && sealed.size == bytes.count)
+            #expect(sealed.name.id == PackID(LLVSCore.SHA256.digest(bytes)) && sealed.name.id != made.name.id && sealed.size == bytes.count)
             #expect(try cipher.seal(made).name.id != sealed.name.id)
             let (name, plain, epoch) = try cipher.open(sealed.name, bytes)
             #expect(epoch.number == 1 && plain == made.bytes && name == made.name)
@@ -74,7 +75,7 @@ import Testing
             bad[i] ^= 0x10
             #expect(throws: PackFault.self, "\(i)") { try cipher.open(name, bad) }
             // With a name that fits.
-            name.id = try #require(PackID(LLVS.SHA256.digest(bad)))
+            name.id = try #require(PackID(LLVSCore.SHA256.digest(bad)))
             do {
                 _ = try cipher.open(name, bad)
                 Issue.record("byte \(i)")
@@ -84,7 +85,7 @@ import Testing
         }
         for end in stride(from: 0, to: good.count, by: sample(usual: 5, deep: 1)) {
             var name = sealed.name
-            name.id = try #require(PackID(LLVS.SHA256.digest(Array(good[..<end]))))
+            name.id = try #require(PackID(LLVSCore.SHA256.digest(Array(good[..<end]))))
             #expect(throws: PackFault.self, "\(end)") { try cipher.open(name, Array(good[..<end])) }
         }
     }
@@ -94,7 +95,7 @@ import Testing
         let place = MemoryKeyDirectory(), (keys, member) = try keys(place), cipher = PackCipher(keys, crypto), made = try part(40)
         func named(_ bytes: [UInt8]) -> PackName {
             var name = made.name
-            name.id = PackID(LLVS.SHA256.digest(bytes))!
+            name.id = PackID(LLVSCore.SHA256.digest(bytes))!
             return name
         }
         func fault(_ bytes: [UInt8]) -> PackFault.Kind? {

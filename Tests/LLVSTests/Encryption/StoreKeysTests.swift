@@ -1,8 +1,9 @@
 import Foundation
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSExchange
 
 /// Keys of encrypted remotes: made, opened, changed, and by whom they can be.
 @Suite("Encryption: keys") struct StoreKeysTests {

@@ -1,8 +1,9 @@
 import CLLVSShims
 import Glibc
+import LLVS
 import Testing
 
-@testable import LLVS
+@testable import LLVSExchange
 
 /// Exchanges notice new files although they only read folders that can have changed.
 @Suite struct ExchangeListingTests {

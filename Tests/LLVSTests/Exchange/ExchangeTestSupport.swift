@@ -1,7 +1,8 @@
 import Glibc
+import LLVS
 import Testing
 
-@testable import LLVS
+@testable import LLVSExchange
 
 /// A new directory, which is removed with its contents when the object is released.
 final class TemporaryFolder: Sendable {

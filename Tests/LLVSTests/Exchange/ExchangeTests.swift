@@ -1,6 +1,7 @@
+import LLVS
 import Testing
 
-@testable import LLVS
+@testable import LLVSExchange
 
 @Suite struct ExchangeTests {
     private func folder(_ temporary: TemporaryFolder) throws -> FolderTransport {

@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSExchange
 
 /// Single files at a place over a network: what cannot be taken is tried again in turn, and what is new does not wait for it.
 @Suite("Single files: retries") struct FarRetryTests {

@@ -4,9 +4,12 @@ import Glibc
 #elseif canImport(Darwin)
 import Darwin
 #endif
+import LLVS
 import LLVSTestSupport
 import Testing
-@testable import LLVS
+@testable import LLVSCore
+@testable import LLVSExchange
+@testable import LLVSMerge
 
 /// Counts the steps that other devices can cause: twice the input causes about twice as many steps, never four times.
 @Suite struct HostileCostTests {

@@ -1,6 +1,8 @@
+import LLVS
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
+@testable import LLVSExchange
 
 /// Tests the memory of a place with single files: docs/exchanges.md, "Which store a place belongs to".
 @Suite("Exchange: known places") struct KnownPlaceTests {

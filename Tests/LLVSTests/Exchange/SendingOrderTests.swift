@@ -1,6 +1,7 @@
+import LLVS
 import Testing
 
-@testable import LLVS
+@testable import LLVSExchange
 
 /// In which order the files of a version get their names in a folder.
 @Suite struct SendingOrderTests {

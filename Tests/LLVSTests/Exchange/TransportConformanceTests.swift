@@ -1,7 +1,7 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
 
 /// All transports do what every transport must, and the suite finds those that do not.
 @Suite struct TransportConformanceTests {

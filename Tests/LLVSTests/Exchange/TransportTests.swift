@@ -1,8 +1,9 @@
 import Glibc
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSExchange
 
 @Suite struct TransportTests {
     private func folder(_ path: String) throws -> FolderTransport {

@@ -1,7 +1,7 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
 
 @Suite struct Base64Tests {
     private func decode(_ text: String) -> [UInt8]? { Array(text.utf8).withUnsafeBytes(Base64.decode) }

@@ -1,9 +1,10 @@
 import Foundation
+import LLVS
 import LLVSTestSupport
 import LLVSTesting
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// Ids that follow from what versions hold: docs/format.md, "Ids of versions".
 @Suite struct ContentIDTests {

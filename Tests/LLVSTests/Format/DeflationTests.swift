@@ -1,8 +1,10 @@
 import CLLVSShims
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
+@testable import LLVSUpkeep
 
 /// Tests which values are deflated, and which look incompressible.
 @Suite struct DeflationTests {

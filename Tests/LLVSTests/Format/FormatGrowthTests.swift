@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// Tests data of newer versions of the library: ignorable data is skipped; critical data only makes its record or frame unreadable, and is
 /// preserved.

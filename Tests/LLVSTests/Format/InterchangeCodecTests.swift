@@ -1,7 +1,7 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
 
 @Suite struct InterchangeCodecTests {
     let id: VersionID

@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 @Suite struct JSONReaderTests {
     private func accepts(_ bytes: [UInt8]) -> Bool {

@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// Records that are made piece by piece are those that are made as a whole.
 @Suite struct RecordEncoderTests {

@@ -1,9 +1,9 @@
 import CLLVSShims
 import Foundation
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
 
 /// Values as differences: Tests/Vectors/differences.json, and what is made is what comes back.
 struct ValueDifferenceTests {

@@ -1,7 +1,7 @@
 import Foundation
+import LLVS
 import Testing
 
-@testable import LLVS
 
 /// The vectors in Tests/Vectors (see the README there), made from the reference model in Tests/Python.
 @Suite("Vectors") struct VectorTests {

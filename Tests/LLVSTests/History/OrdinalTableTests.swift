@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// Ids that others choose do not fall into one place of the table in which versions are found.
 @Suite struct OrdinalTableTests {

@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// Compares lookups in the past, for versions without maps in memory, with the maps.
 @Suite struct PastTests {

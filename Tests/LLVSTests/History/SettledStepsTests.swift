@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// Folding heads that are merges themselves: which steps differ in merges only is told at once, and as two walks would tell it.
 @Suite struct SettledStepsTests {

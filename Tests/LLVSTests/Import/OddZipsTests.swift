@@ -1,8 +1,10 @@
 import Foundation
 import Glibc
+import LLVS
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
+@testable import LLVSUpkeep
 
 /// The odd zips of libzip, which are no part of this project: `LLVS_CONFORMANCE` names the folder of public test inputs, else it is
 /// `shared/conformance` beside the checkout.

@@ -1,7 +1,8 @@
 import Glibc
+import LLVS
 import Testing
 
-@testable import LLVS
+@testable import LLVSExchange
 
 @Suite struct StoreImporterTests {
     private let directory = InterchangeVectors.path + "/store"

@@ -1,8 +1,11 @@
 import CLLVSShims
 import Glibc
+import LLVS
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
+@testable import LLVSExchange
+@testable import LLVSUpkeep
 
 /// Zips of other programs are read by the Python tests; here is what no program writes.
 @Suite struct ZipArchiveTests {

@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSMerge
 
 @Suite struct IndexFileTests {
     private let directory = TemporaryDirectory()

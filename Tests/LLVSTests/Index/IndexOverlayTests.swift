@@ -1,7 +1,9 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
+@testable import LLVSMerge
 
 /// A tree with changes beside it has the entries of the tree into which they were put.
 @Suite struct IndexOverlayTests {

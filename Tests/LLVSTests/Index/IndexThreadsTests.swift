@@ -1,7 +1,7 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
 
 /// Indexes that several threads make and ask, each shared among further threads, while versions are saved: each answers for its version.
 /// What is read and written at once, ThreadSanitizer sees here (`scripts/sanitize threads`).

@@ -1,8 +1,9 @@
+import LLVS
 import LLVSTestSupport
 import LLVSTesting
 import Testing
 
-@testable import LLVS
+@testable import LLVSMerge
 
 /// Indexes whose keys a callback gives.
 @Suite struct IndexCallbackTests {

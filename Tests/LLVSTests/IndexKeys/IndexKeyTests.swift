@@ -1,8 +1,9 @@
 import Foundation
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSDocuments
 
 /// Tests/Vectors/index-keys.json, which the model in Tests/Python/keys gave: definitions, keys, and what is no key.
 @Suite("Keys of indexes") struct IndexKeyTests {

@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSDocuments
 
 /// One pass through a document gives the same as its tree, or reports that it is not sure.
 @Suite("Documents in one pass") struct IndexScanTests {

@@ -1,6 +1,7 @@
+import LLVS
 import Testing
 
-@testable import LLVS
+@testable import LLVSLive
 
 /// Which connections a listener reads: docs/live-protocol.md, section 6.
 @Suite("Live: admission") struct AdmissionTests {

@@ -1,6 +1,7 @@
+import LLVS
 import Testing
 
-@testable import LLVS
+@testable import LLVSLive
 
 /// Tests which link was asked for which versions: docs/live-protocol.md, "NEWS".
 @Suite("Live: versions that were asked for") struct AskedVersionsTests {

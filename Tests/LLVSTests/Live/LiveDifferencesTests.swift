@@ -1,7 +1,9 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSExchange
+@testable import LLVSLive
 
 /// Values that are differences, sent over a link: docs/live-protocol.md, "DATA".
 @Suite("Live: differences") struct LiveDifferencesTests {

@@ -1,7 +1,8 @@
 import Foundation
+import LLVS
 import Testing
 
-@testable import LLVS
+@testable import LLVSLive
 
 @Suite("Live: sockets") struct LiveSocketTests {
     /// The advice in an error depends on the failure.

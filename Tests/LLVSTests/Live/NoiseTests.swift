@@ -1,7 +1,8 @@
 import Foundation
+import LLVS
 import Testing
 
-@testable import LLVS
+@testable import LLVSLive
 
 /// The handshake of direct connections against the published vectors of its pattern.
 @Suite("Live: the handshake") struct NoiseTests {

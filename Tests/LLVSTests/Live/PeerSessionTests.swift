@@ -1,9 +1,12 @@
 import Foundation
+import LLVS
 import LLVSTestSupport
 import LLVSTesting
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
+@testable import LLVSExchange
+@testable import LLVSLive
 
 /// Two sessions whose bytes are carried in memory: docs/live-protocol.md.
 @Suite("Live: sessions") struct PeerSessionTests {

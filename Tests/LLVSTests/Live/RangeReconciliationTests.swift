@@ -1,7 +1,9 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
+@testable import LLVSLive
 
 /// Two sides that compare ranges: docs/live-protocol.md, section 4.
 @Suite("Live: ranges") struct RangeReconciliationTests {

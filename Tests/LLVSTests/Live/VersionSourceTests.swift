@@ -1,7 +1,9 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
+@testable import LLVSLive
 
 /// Tests what one side of a direct connection reads for the other: docs/live-protocol.md, "WANT and BLOB".
 @Suite("Live: large values") struct VersionSourceTests {

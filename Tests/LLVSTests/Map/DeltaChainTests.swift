@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// Lines of versions that have no maps of their own.
 @Suite struct DeltaChainTests {

@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// Maps that lie in a persisted map, beside those in memory.
 @Suite struct FlatMapTests {

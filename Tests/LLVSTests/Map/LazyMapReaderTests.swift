@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// Reads single ids from an unchecked persisted map.
 @Suite struct LazyMapReaderTests {

@@ -1,7 +1,8 @@
 #if DEBUG
+import LLVS
 import LLVSTestSupport
 import Testing
-@testable import LLVS
+@testable import LLVSCore
 
 /// How many nodes of maps operations read and make: they are what grows with the number of values, if anything does.
 /// The numbers depend on the ids alone, so a change of the map that makes them larger is seen on any machine.

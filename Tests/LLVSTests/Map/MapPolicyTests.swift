@@ -1,6 +1,7 @@
+import LLVS
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// The decisions between lookups, deltas and maps as a table, which shows the effect of a change of the policy.
 @Suite struct MapPolicyTests {

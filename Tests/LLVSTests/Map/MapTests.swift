@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// The map against a sorted array, on key sets that stress its shape.
 @Suite struct MapTests {

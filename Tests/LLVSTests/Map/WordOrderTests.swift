@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// Putting things in order by eight bytes of each.
 @Suite struct WordOrderTests {

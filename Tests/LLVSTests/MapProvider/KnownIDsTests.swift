@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// Large versions saved one upon the other: what is new is told without a map.
 @Suite struct KnownIDsTests {

@@ -1,6 +1,8 @@
+import LLVS
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
+@testable import LLVSMerge
 
 /// Conflicts before a merge, of a merge, those that are open, and deciding them; taking back and picking versions.
 @Suite("Conflicts, and taking back") struct ConflictTests {

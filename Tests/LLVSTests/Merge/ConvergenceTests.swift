@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSMerge
 
 /// Replicas that save, exchange and merge end with the same heads, of equal states, whatever their arbiters and
 /// metadata, within two rounds of exchange and merge after the last save.

@@ -1,6 +1,6 @@
+import LLVS
 import Testing
 
-@testable import LLVS
 
 /// The combined contents of two common ancestors of a criss-cross.
 @Suite struct CrissCrossTests {

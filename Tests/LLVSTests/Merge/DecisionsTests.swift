@@ -1,6 +1,6 @@
+import LLVS
 import Testing
 
-@testable import LLVS
 
 /// Tests decisions of the host's arbiters, change by change.
 @Suite struct DecisionsTests {

@@ -1,7 +1,9 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
+@testable import LLVSMerge
 
 /// Heads that stand for one state, the note of the current version, and what calls of a coordinator tell.
 @Suite struct EqualStatesTests {

@@ -1,6 +1,6 @@
+import LLVS
 import Testing
 
-@testable import LLVS
 
 /// The table of forks, row by row, and what stands in for the ancestor where several disagree.
 @Suite struct ForkTests {

@@ -1,7 +1,9 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
+@testable import LLVSMerge
 
 /// Folding many heads gives what merging them one by one gives, and looks at the history once.
 @Suite struct ManyHeadsTests {

@@ -1,7 +1,9 @@
 #if DEBUG
+import LLVS
 import LLVSTestSupport
 import Testing
-@testable import LLVS
+@testable import LLVSCore
+@testable import LLVSMerge
 
 /// What large merges, folds of many heads and the bytes of changes cost, in pages of tables that are read and versions that
 /// are walked over: each page and each version a few times at most, whatever their number.

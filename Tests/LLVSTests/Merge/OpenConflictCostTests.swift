@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// Open conflicts of long histories: which versions came of a merge is found in one pass over them.
 @Suite("Open conflicts of long histories") struct OpenConflictCostTests {

@@ -1,6 +1,7 @@
+import LLVS
 import Testing
 
-@testable import LLVS
+@testable import LLVSMerge
 
 /// Merging stores by rules: counters, bases that disagree, recency, the rules' own merge, ranks of answers.
 @Suite("Merging by rules") struct RulesMergeTests {

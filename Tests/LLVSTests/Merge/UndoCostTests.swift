@@ -1,7 +1,9 @@
 #if DEBUG
+import LLVS
 import LLVSTestSupport
 import Testing
-@testable import LLVS
+@testable import LLVSCoordinator
+@testable import LLVSCore
 
 /// What undos cost, of the device itself and forged, by the number of versions and values: in versions that are visited and values that are
 /// merged inside.

@@ -1,7 +1,7 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
 
 /// The empty root is an empty state that can be read and compared in every store.
 @Suite struct EmptyRootTests {

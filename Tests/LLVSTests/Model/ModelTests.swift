@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 @Suite struct ModelTests {
     @Test func versionIDsAreUpperCaseUUIDsOrText() throws {

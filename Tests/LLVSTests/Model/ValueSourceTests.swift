@@ -1,8 +1,9 @@
 import Glibc
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// Values that are asked for piece by piece while a version is made.
 @Suite struct ValueSourceTests {

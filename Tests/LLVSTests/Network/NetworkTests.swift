@@ -1,6 +1,8 @@
+import LLVS
 import Testing
 
-@testable import LLVS
+@testable import LLVSExchange
+@testable import LLVSNetwork
 
 /// Tests the parts of exchanges over a network that need no server. Tests/Network has the rest.
 @Suite struct NetworkTests {

@@ -1,6 +1,7 @@
+import LLVS
 import Testing
 
-@testable import LLVS
+@testable import LLVSNetwork
 
 /// The rate of requests of an account if no rate of the service is given.
 @Suite struct PaceTests {

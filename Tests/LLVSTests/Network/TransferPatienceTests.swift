@@ -1,6 +1,7 @@
+import LLVS
 import Testing
 
-@testable import LLVS
+@testable import LLVSNetwork
 
 /// How long a slow transfer is waited for.
 @Suite struct TransferPatienceTests {

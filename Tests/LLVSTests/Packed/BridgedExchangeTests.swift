@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTesting
 import Testing
 
-@testable import LLVS
+@testable import LLVSExchange
 
 /// Single files beside packs: docs/pack-format.md, section 11.
 @Suite("Packed: bridged") struct BridgedExchangeTests {

@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSExchange
 
 /// Encrypted remotes, on a place in memory: docs/encryption.md.
 @Suite("Packed: encrypted") struct EncryptedExchangeTests {

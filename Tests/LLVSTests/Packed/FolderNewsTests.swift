@@ -1,8 +1,10 @@
 import Glibc
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
+@testable import LLVSExchange
 
 /// Which changes of a folder in packs are news, and that they are reported.
 @Suite struct FolderNewsTests {

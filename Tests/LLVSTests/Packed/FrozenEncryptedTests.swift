@@ -1,8 +1,9 @@
 import Foundation
+import LLVS
 import LLVSTesting
 import Testing
 
-@testable import LLVS
+@testable import LLVSExchange
 
 /// An encrypted remote as it was written once: `Tests/Vectors/packs/encrypted.json`. Who cannot open it any more has changed the format.
 @Suite("Packed: an encrypted remote of before") struct FrozenEncryptedTests {

@@ -1,6 +1,7 @@
+import LLVS
 import LLVSTesting
 
-@testable import LLVS
+@testable import LLVSExchange
 
 /// Files in memory that several devices reach: listings that are behind, uploads that are torn, answers that are lost.
 final class MemoryPlace: @unchecked Sendable {

@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTesting
 import Testing
 
-@testable import LLVS
+@testable import LLVSExchange
 
 /// Tests adopting packs of absent writers: docs/pack-format.md, section 8.
 @Suite("Packed: adopting") struct PackedAdoptingTests {

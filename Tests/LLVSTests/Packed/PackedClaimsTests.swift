@@ -1,6 +1,7 @@
+import LLVS
 import Testing
 
-@testable import LLVS
+@testable import LLVSExchange
 
 /// Packs of somebody else whose indexes list what is not in them: docs/pack-format.md, section 7. He knows the versions, their identities
 /// and their records' sizes.

@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTesting
 import Testing
 
-@testable import LLVS
+@testable import LLVSExchange
 
 /// Pitfall 7 of the design: a clock that was ahead and is put right. What was to wait waits no longer than it ever would have.
 @Suite("Packed: clocks") struct PackedClockTests {

@@ -1,8 +1,9 @@
+import LLVS
 import LLVSTestSupport
 import LLVSTesting
 import Testing
 
-@testable import LLVS
+@testable import LLVSExchange
 
 /// Counts requests and bytes of reading: five writers, each of which sent four versions at a time.
 @Suite("Packed: costs") struct PackedCostTests {

@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTesting
 import Testing
 
-@testable import LLVS
+@testable import LLVSExchange
 
 /// Sends that are cancelled before a pack is there get on all the same (the design's section 4.4).
 @Suite("Packed: deadlines") struct PackedDeadlineTests {

@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSExchange
 
 /// Values of packs as differences, through devices that send, merge packs and read parts of them: docs/pack-format.md, "Values as
 /// differences".

@@ -1,6 +1,7 @@
+import LLVS
 import Testing
 
-@testable import LLVS
+@testable import LLVSExchange
 
 /// Tests digests that a service reports: docs/pack-format.md, sections 6 and 9.
 @Suite("Packed: digests of services") struct PackedDigestTests {

@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSExchange
 
 /// The packed layout over remote files, on a place in memory: docs/pack-format.md, sections 5 to 10.
 @Suite("Packed: exchanges") struct PackedExchangeTests {

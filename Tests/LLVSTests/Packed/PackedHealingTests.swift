@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTesting
 import Testing
 
-@testable import LLVS
+@testable import LLVSExchange
 
 /// Pitfall 29 of the design: many devices notice the same loss at the same time, and one of them sends it again.
 @Suite("Packed: healing") struct PackedHealingTests {

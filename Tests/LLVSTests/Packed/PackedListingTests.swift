@@ -1,6 +1,7 @@
+import LLVS
 import Testing
 
-@testable import LLVS
+@testable import LLVSExchange
 
 /// Listings that are behind, and sizes in them: nothing is concluded from them that a look at the file itself denies.
 @Suite("Packed: listings") struct PackedListingTests {

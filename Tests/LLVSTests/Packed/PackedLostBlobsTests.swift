@@ -1,8 +1,9 @@
+import LLVS
 import LLVSTestSupport
 import LLVSTesting
 import Testing
 
-@testable import LLVS
+@testable import LLVSExchange
 
 /// Devices that have lost or damaged large values of a place send them again.
 @Suite("Packed: lost large values") struct PackedLostBlobsTests {

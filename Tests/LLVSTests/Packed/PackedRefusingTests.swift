@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTesting
 import Testing
 
-@testable import LLVS
+@testable import LLVSExchange
 
 /// Places where nothing is left that a device knows: emptied ones (pitfall 27 of the design), and those of other stores. Nothing is taken
 /// from them, and nothing sent.

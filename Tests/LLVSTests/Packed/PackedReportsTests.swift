@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTesting
 import Testing
 
-@testable import LLVS
+@testable import LLVSExchange
 
 /// Tests reports about a remote, which change nothing: docs/pack-format.md, section 7.
 @Suite("Packed: reports") struct PackedReportsTests {

@@ -1,6 +1,7 @@
+import LLVS
 import Testing
 
-@testable import LLVS
+@testable import LLVSExchange
 
 /// Unusable files cost in proportion to their number, and usable ones are read first: docs/pack-format.md, section 7.
 @Suite("Packed: retries") struct PackedRetryTests {

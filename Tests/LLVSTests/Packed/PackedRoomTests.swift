@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTesting
 import Testing
 
-@testable import LLVS
+@testable import LLVSExchange
 
 /// Pitfall 26 of the design: places without room.
 @Suite("Packed: room") struct PackedRoomTests {

@@ -1,7 +1,7 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
 
 #if canImport(Glibc)
 import Glibc

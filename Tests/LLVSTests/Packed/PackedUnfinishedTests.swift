@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTesting
 import Testing
 
-@testable import LLVS
+@testable import LLVSExchange
 
 /// Packs that replace others and come to no end: what a device made itself goes all the same, and the next one is smaller.
 @Suite("Packed: merges that come to no end") struct PackedUnfinishedTests {

@@ -1,6 +1,8 @@
+import LLVS
 import LLVSTesting
 
-@testable import LLVS
+@testable import LLVSCore
+@testable import LLVSExchange
 
 /// Some devices, one place, and what must be true of them.
 final class PackedWorld {

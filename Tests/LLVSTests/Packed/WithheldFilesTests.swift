@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTesting
 import Testing
 
-@testable import LLVS
+@testable import LLVSExchange
 
 /// A service that does not give single files for some time: they are there all the same.
 @Suite("Packed: files that are withheld") struct WithheldFilesTests {

@@ -1,8 +1,9 @@
 import Foundation
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSExchange
 
 /// Files of the packed layout as docs/pack-format.md describes them, by the vectors in Tests/Vectors/packs.
 @Suite("Packs: the files") struct PackFormatTests {
@@ -81,7 +82,7 @@ import Testing
             #expect(pack.index.blocks.map { [$0.offset, $0.stored, $0.raw] } == expected.blocks, "\(vector.name)")
             #expect(pack.services.replaces.map(\.description).sorted() == expected.replaces.sorted(), "\(vector.name)")
             if let content = expected.content {
-                var hash = LLVS.SHA256()
+                var hash = LLVSCore.SHA256()
                 try pack.forEachBlock { hash.update($0) }
                 #expect(hex(hash.finish()) == content, "\(vector.name)")
             }
@@ -222,7 +223,7 @@ import Testing
             bytes[bit / 8] ^= 1 << UInt8(bit % 8)
             let forged = PackName(
                 kind: .base, writer: Self.writer, first: 1, last: 2,
-                id: try #require(PackID(bytes.withUnsafeBytes { LLVS.SHA256.digest($0) })))
+                id: try #require(PackID(bytes.withUnsafeBytes { LLVSCore.SHA256.digest($0) })))
             for name in [made.name, forged] {
                 #expect(throws: PackFault.self, "bit \(bit)") { try PackFile(name, bytes, stores: [Self.store]) }
             }
@@ -269,13 +270,13 @@ import Testing
                 bytes[Int.random(in: 0..<bytes.count - 160, using: &random)] = UInt8.random(in: 0...255, using: &random)
             }
             let at = Int(bytes.suffix(160).prefix(8).reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
-            var hash = LLVS.SHA256()
+            var hash = LLVSCore.SHA256()
             hash.update(Array(bytes[..<64]))
             hash.update(Array(bytes[at..<bytes.count - 160]))
             hash.update(Array(bytes[(bytes.count - 160)..<bytes.count - 88]))
             bytes.replaceSubrange((bytes.count - 88)..<bytes.count - 56, with: hash.finish())
             var name = made.name
-            name.id = try #require(PackID(bytes.withUnsafeBytes { LLVS.SHA256.digest($0) }))
+            name.id = try #require(PackID(bytes.withUnsafeBytes { LLVSCore.SHA256.digest($0) }))
             do { _ = try PackFile(name, bytes, stores: [Self.store]) } catch is PackFault {} catch {
                 Issue.record("\(Sample.hint(seed)), round \(round): \(error)")
             }

@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// The lock that readers share without writing to shared memory, and the blocks that are read under it.
 @Suite struct BlockCacheTests {

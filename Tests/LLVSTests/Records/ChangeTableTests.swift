@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// Looking ids up in the table of changes of a record.
 @Suite struct ChangeTableTests {

@@ -1,8 +1,10 @@
 import Glibc
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
+@testable import LLVSExchange
 
 /// Gives bytes so many at a time, and throws, when asked to, behind some.
 private final class Trickle: PieceReader, @unchecked Sendable {

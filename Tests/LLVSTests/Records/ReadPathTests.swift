@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// Reading values by way of what is in memory: the same bytes, and never other ones, whatever happens behind it.
 @Suite struct ReadPathTests {

@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSNetwork
 
 /// Exchanges with places that are named by URL, from Swift.
 @Suite struct ExchangeURLTests {

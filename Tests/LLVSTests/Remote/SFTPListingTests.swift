@@ -1,6 +1,7 @@
+import LLVS
 import Testing
 
-@testable import LLVS
+@testable import LLVSNetwork
 
 /// Tests listings of SFTP servers. Tests/Network/test_sftp.py uses a real one.
 @Suite struct SFTPListingTests {

@@ -1,6 +1,7 @@
+import LLVS
 import Testing
 
-@testable import LLVS
+@testable import LLVSExchange
 
 /// Single files at a server that are shorter than what was sent: uploads that were cut short and acknowledged.
 @Suite struct ShortFilesTests {

@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// Tests copying the whole parts of a damaged store to a new one. (Every damaged byte: Tests/Damage.)
 @Suite struct SalvageTests {

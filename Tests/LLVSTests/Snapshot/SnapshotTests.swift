@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSUpkeep
 
 @Suite struct SnapshotTests {
     private func exampleStore() throws -> Store {

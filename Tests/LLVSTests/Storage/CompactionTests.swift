@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// Compacting many small segments into few large ones changes nothing for readers, whenever it stops.
 @Suite struct CompactionTests {

@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// A host that closes the descriptors of the library: its own files get the numbers.
 @Suite struct LostDescriptorTests {

@@ -1,8 +1,9 @@
 import CSQLite
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// Each switch and limit of SQLite by itself, as SQLite tells of them. What is off by default is turned the other way first, since a
 /// host may do so as well (`sqlite3_auto_extension`, another build).

@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// The room that a segment has behind its frames while each of them is synced.
 @Suite struct SegmentRoomTests {

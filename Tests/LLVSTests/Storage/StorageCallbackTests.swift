@@ -1,7 +1,7 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
 
 /// A storage of the host's, over an array.
 @Suite struct StorageCallbackTests {

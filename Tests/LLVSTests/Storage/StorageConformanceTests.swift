@@ -1,7 +1,7 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
 
 /// All storages do what every storage must.
 @Suite struct StorageConformanceTests {

@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// Tests the file storage beyond the conformance suite: tails, damage, failing disks, foreign directories.
 @Suite struct StorageFileTests {

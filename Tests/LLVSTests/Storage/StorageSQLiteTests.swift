@@ -1,8 +1,9 @@
 import CSQLite
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// Tests the SQLite storage beyond the conformance suite.
 @Suite struct StorageSQLiteTests {

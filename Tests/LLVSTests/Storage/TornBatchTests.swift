@@ -1,8 +1,9 @@
+import LLVS
 import LLVSTestSupport
 import LLVSTesting
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// A batch that a power cut left at its full length, but without all of its bytes.
 @Suite struct TornBatchTests {

@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// Many values at once are what each of them is when it is fetched alone.
 @Suite struct BatchTests {

@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// Tests caches with right checksums and wrong contents, made by an attacker or by a defect.
 @Suite struct CacheVerificationTests {

@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// Saving values as differences: what is saved comes back, takes little room, and never fails because of what was saved before.
 @Suite struct DifferenceSavingTests {

@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// Stores in which values are differences, written record by record: all that reads gives the same bytes as of the store without any.
 @Suite struct DifferenceStoreTests {

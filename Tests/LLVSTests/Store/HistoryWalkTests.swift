@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// Walks through history with conditions, beside what looking at every version says.
 @Suite struct HistoryWalkTests {

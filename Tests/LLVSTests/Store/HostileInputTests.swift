@@ -1,8 +1,10 @@
 import Glibc
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
+@testable import LLVSUpkeep
 
 /// A record as a writer makes it that does not keep to the rules: the encoder itself checks nothing.
 /// - Parameter summing: it tells the right number of bytes of values.

@@ -4,9 +4,10 @@ import Glibc
 #elseif canImport(Darwin)
 import Darwin
 #endif
+import LLVS
 import LLVSTestSupport
 import Testing
-@testable import LLVS
+@testable import LLVSCore
 
 /// Counts the costs that a foreign or damaged store can cause, as `HostileCostTests` does.
 @Suite struct HostileStoreCostTests {

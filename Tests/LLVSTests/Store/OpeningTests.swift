@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// Opening looks at its control, wherever what is opened comes from.
 @Suite struct OpeningTests {

@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// Damage costs what it hits, whatever the size; and what records say of each other is looked at.
 @Suite struct PartialDamageTests {

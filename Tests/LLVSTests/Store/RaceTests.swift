@@ -1,8 +1,9 @@
+import LLVS
 import LLVSTestSupport
 import LLVSTesting
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// Things that happen at once, or in the middle of others: callbacks, failing syncs, other threads and handles.
 @Suite struct RaceTests {

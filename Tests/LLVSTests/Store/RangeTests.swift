@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// Parts of the state at a version: backwards, and what differs in them.
 @Suite struct RangeTests {

@@ -1,7 +1,9 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
+@testable import LLVSMerge
 
 /// Differences and merges from what versions recorded are those that the states give, whatever the records claim.
 @Suite struct RecordedDifferenceTests {

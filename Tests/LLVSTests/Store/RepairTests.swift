@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// A store with damage, which gets what it lost from another that has the same version.
 @Suite struct RepairTests {

@@ -1,8 +1,9 @@
+import LLVS
 import LLVSTestSupport
 import LLVSTesting
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// Tests what could undo a repair: caches, other handles, compactions, copies, hostile files.
 @Suite struct RepairedStoreTests {

@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// Rules of what a store means that no other suite holds the engine to.
 @Suite struct SemanticsTests {

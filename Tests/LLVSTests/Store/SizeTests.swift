@@ -1,8 +1,9 @@
+import LLVS
 import LLVSTestSupport
 import LLVSTesting
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// What takes space: sums agree with the bytes on the medium, and with a model of what was saved.
 @Suite struct SizeTests {

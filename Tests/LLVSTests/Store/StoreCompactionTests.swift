@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// Compaction as a store sees it: the same versions and values before and after, and caches that stay right.
 @Suite struct StoreCompactionTests {

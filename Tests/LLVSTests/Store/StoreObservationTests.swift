@@ -1,7 +1,7 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
 
 /// Hearing of versions that others add, and what else is asked of a store as a whole. (Tests/Python/test_observing.py does it with
 /// another process.)

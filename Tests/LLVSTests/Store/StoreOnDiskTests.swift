@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 func withTemporaryDirectory(_ body: (String) throws -> Void) throws {
     let directory = TemporaryDirectory()

@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 func id(_ text: String) throws -> ValueID { try ValueID(text) }
 func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }

@@ -1,7 +1,7 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
 
 /// Values that are read in parts: the same bytes as when they are read whole, checked, and not more of them than needed.
 @Suite struct ValueReaderTests {

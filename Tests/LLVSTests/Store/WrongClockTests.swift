@@ -1,7 +1,10 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCoordinator
+@testable import LLVSCore
+@testable import LLVSExchange
 
 /// When versions were made, where clocks are wrong. Times are seconds since 2001.
 @Suite struct WrongClockTests {

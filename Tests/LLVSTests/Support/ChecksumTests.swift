@@ -1,6 +1,6 @@
+import LLVS
 import Testing
 
-@testable import LLVS
 
 /// The checksum of frames, records and values: CRC-32C, whose code takes the last bytes of a size in other steps than the rest.
 @Suite struct ChecksumTests {

@@ -5,9 +5,12 @@ import Glibc
 import Darwin
 #endif
 import CSQLite
+import LLVS
 import LLVSTestSupport
 import Testing
-@testable import LLVS
+@testable import LLVSCore
+@testable import LLVSExchange
+@testable import LLVSUpkeep
 
 /// Every loop over versions, ids or names asks its control: as often as it goes round, so that a look that is taken out is missed.
 @Suite struct ControlTests {

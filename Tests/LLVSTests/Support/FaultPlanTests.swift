@@ -1,7 +1,7 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
 
 @Suite struct FaultPlanTests {
     private func store(_ plan: FaultPlan) throws -> Store {

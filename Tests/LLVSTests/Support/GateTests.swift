@@ -1,8 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import LLVSTesting
 import Testing
 
-@testable import LLVS
 
 @Suite("Waiting for others can be given up") struct GateTests {
     let directory = TemporaryDirectory()

@@ -1,6 +1,7 @@
+import LLVS
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 extension Store {
     /// The history of a store that no other thread uses meanwhile.

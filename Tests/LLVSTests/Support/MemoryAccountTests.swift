@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// All that is kept between calls stays within one budget.
 @Suite struct MemoryAccountTests {

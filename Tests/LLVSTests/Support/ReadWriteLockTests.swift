@@ -1,7 +1,8 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// Writers wait for readers, and objects that readers use without counting references live until they have left.
 @Suite struct ReadWriteLockTests {

@@ -1,7 +1,7 @@
+import LLVS
 import LLVSTesting
 import Testing
 
-@testable import LLVS
 
 @Suite struct SharedWorkTests {
     private struct Failed: Error, Equatable { let piece: Int }

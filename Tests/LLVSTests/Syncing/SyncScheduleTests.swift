@@ -1,6 +1,7 @@
+import LLVS
 import Testing
 
-@testable import LLVS
+@testable import LLVSCoordinator
 
 /// When rounds are due: hours in no time.
 @Suite struct SyncScheduleTests {

@@ -1,7 +1,10 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCoordinator
+@testable import LLVSCore
+@testable import LLVSExchange
 
 /// The thread of a syncer, and who waits for it.
 @Suite struct SyncerTests {

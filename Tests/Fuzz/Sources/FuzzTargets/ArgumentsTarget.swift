@@ -1,7 +1,7 @@
 import CLLVS
 import Glibc
+import LLVS
 
-@testable import LLVS
 
 /// Structs, lists and sizes handed in through the C functions, right and wrong.
 ///

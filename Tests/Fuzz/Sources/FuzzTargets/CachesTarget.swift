@@ -1,4 +1,5 @@
-@testable import LLVS
+import LLVS
+@testable import LLVSCore
 
 /// The caches: history index, flat map, patch of a flat map.
 ///

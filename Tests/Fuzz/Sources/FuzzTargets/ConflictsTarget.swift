@@ -1,4 +1,4 @@
-@testable import LLVS
+import LLVS
 
 /// A store with rules, two versions that changed one value, and an app that merges values: what a merge finds, what it makes, what is open
 /// after it, each way to decide that, adding rules, and taking back and picking either side. And a conflict that nobody told.

@@ -1,6 +1,7 @@
 import Glibc
+import LLVS
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// The rows of a store in SQLite; the database file itself is SQLite's own business.
 ///

@@ -1,6 +1,7 @@
 import CLLVSShims
+import LLVS
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// Values as differences: stored bytes that come from anywhere, and differences that are made.
 ///

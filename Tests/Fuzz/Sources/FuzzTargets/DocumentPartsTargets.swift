@@ -1,4 +1,5 @@
-@testable import LLVS
+import LLVS
+@testable import LLVSDocuments
 
 /// The reader of JSON alone, and along another text.
 ///
@@ -149,7 +150,7 @@ enum TextTarget {
 
     private static func merge(_ how: UInt8, _ o: [UInt8], _ x: [UInt8], _ y: [UInt8]) -> TextMerge.Merged {
         var steps = TextAlignment.stepLimit
-        let unit: MergeRule.Unit = how & 1 == 1 ? .line : .word
+        let unit: SchemaRule.Unit = how & 1 == 1 ? .line : .word
         do {
             return try o.withUnsafeBytes { o in
                 try x.withUnsafeBytes { x in

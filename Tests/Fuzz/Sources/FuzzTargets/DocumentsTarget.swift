@@ -1,4 +1,5 @@
-@testable import LLVS
+import LLVS
+@testable import LLVSDocuments
 
 /// Merging inside values: the reader of JSON, the rules, and the merge of lists, sets, texts and counters.
 ///

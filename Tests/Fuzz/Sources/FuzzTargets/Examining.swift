@@ -1,4 +1,4 @@
-@testable import LLVS
+import LLVS
 
 /// Asks a store, whatever it was made from, for everything that it has.
 enum Examining {

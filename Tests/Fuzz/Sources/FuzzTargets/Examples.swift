@@ -1,4 +1,4 @@
-@testable import LLVS
+import LLVS
 
 /// Small real histories, from which the seeds are made: the same each time.
 enum Examples {

@@ -1,6 +1,7 @@
 import Glibc
+import LLVS
 
-@testable import LLVS
+@testable import LLVSExchange
 
 /// The files of an exchange folder, and of a store of the other implementation: their names and what is in them.
 ///

@@ -1,4 +1,7 @@
-@testable import LLVS
+import LLVS
+@testable import LLVSCore
+@testable import LLVSExchange
+@testable import LLVSUpkeep
 
 /// Versions whose ids follow from what they hold, one of which was changed: by way of a folder, and by way of a snapshot.
 ///

@@ -1,4 +1,7 @@
-@testable import LLVS
+import LLVS
+@testable import LLVSCore
+@testable import LLVSDocuments
+@testable import LLVSMerge
 
 /// What finding values reads: definitions and declarations of indexes, definitions of projections, and files of indexes.
 ///

@@ -1,4 +1,5 @@
-@testable import LLVS
+import LLVS
+@testable import LLVSUpkeep
 
 /// Documents of the interchange layout: versions, changes, manifests, nodes of foreign stores.
 ///

@@ -1,4 +1,5 @@
-@testable import LLVS
+import LLVS
+@testable import LLVSExchange
 
 /// Files with keys, and encrypted files: what lies at an encrypted remote, or is handed in by a host.
 ///

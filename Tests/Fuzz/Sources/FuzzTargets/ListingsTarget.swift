@@ -1,4 +1,5 @@
-@testable import LLVS
+import LLVS
+@testable import LLVSNetwork
 
 /// What servers answer to the question which files there are: XML of WebDAV and of S3, lines over SFTP.
 ///

@@ -1,4 +1,6 @@
-@testable import LLVS
+import LLVS
+@testable import LLVSCore
+@testable import LLVSLive
 
 /// One side of a direct connection, as the other side speaks to it.
 ///

@@ -1,4 +1,5 @@
-@testable import LLVS
+import LLVS
+@testable import LLVSCore
 
 /// The note in which a coordinator keeps where it is: two slots in a file of the store's caches.
 ///

@@ -1,4 +1,6 @@
-@testable import LLVS
+import LLVS
+@testable import LLVSCore
+@testable import LLVSExchange
 
 /// A stream of packs, as a host hands it in.
 ///
@@ -99,7 +101,7 @@ enum PacksTarget {
         let trailer = file.count - PackFormat.trailerSize
         let at = file[trailer..<trailer + 8].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         guard at <= UInt64(trailer) else { return file }
-        var hash = LLVS.SHA256()
+        var hash = LLVSCore.SHA256()
         hash.update(Array(file[..<PackFormat.headerSize]))
         hash.update(Array(file[Int(at)..<trailer]))
         hash.update(Array(file[trailer..<trailer + 72]))
@@ -110,7 +112,7 @@ enum PacksTarget {
     private static func framed(_ files: [[UInt8]]) -> [UInt8] {
         var stream = PackStream.start(storeID), sum = PackStreamSum()
         for file in files {
-            let id = file.withUnsafeBytes { PackID(LLVS.SHA256.digest($0)) } ?? .zero
+            let id = file.withUnsafeBytes { PackID(LLVSCore.SHA256.digest($0)) } ?? .zero
             stream += PackStream.frame(file.count > 9 && file[9] == PackKind.blob.rawValue ? 3 : 1, file.count, id) + file
             sum.add(id)
         }
@@ -138,7 +140,7 @@ enum PacksTarget {
         }
         let made = try pack.finish()
         let value = [UInt8](repeating: 7, count: 3_000)
-        let digest = value.withUnsafeBytes { PackID(LLVS.SHA256.digest($0)) } ?? .zero
+        let digest = value.withUnsafeBytes { PackID(LLVSCore.SHA256.digest($0)) } ?? .zero
         let part = try value.withUnsafeBytes {
             try PackWriter.blobPart(store: storeID, salt: salt, writer: writer, digest: digest, part: 0, $0)
         }

@@ -1,4 +1,5 @@
-@testable import LLVS
+import LLVS
+@testable import LLVSCore
 
 /// Version records, as a storage of the host's hands them back.
 ///

@@ -1,4 +1,5 @@
-@testable import LLVS
+import LLVS
+@testable import LLVSExchange
 
 /// What a store keeps in mind of a packed remote, as it lies among its caches, and exchanges that go on from it.
 ///

@@ -1,4 +1,5 @@
-@testable import LLVS
+import LLVS
+@testable import LLVSCore
 
 /// Puts the right checksums where a decoder looks for them: else all that a fuzzer changes would be refused for them alone,
 /// and what lies behind would never be tried. Who makes a hostile file does the same.

@@ -1,4 +1,6 @@
-@testable import LLVS
+import LLVS
+@testable import LLVSCore
+@testable import LLVSUpkeep
 
 /// A snapshot: its manifest and its chunks.
 ///

@@ -1,6 +1,7 @@
 import Glibc
+import LLVS
 
-@testable import LLVS
+@testable import LLVSCore
 
 /// The files of a store directory: marker, segments, blobs, caches.
 ///

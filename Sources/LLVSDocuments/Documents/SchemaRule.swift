@@ -1,5 +1,5 @@
 /// One rule for values. Immutable after parsing.
-package final class MergeRule: @unchecked Sendable {
+package final class SchemaRule: @unchecked Sendable {
     // Sendable: it is filled while the rules are parsed and does not change after that.
     package enum Kind: String, CaseIterable { case auto, register, counter, set, list, tuple, text, bytes }
     enum Unit: String, CaseIterable { case word, line }
@@ -30,8 +30,8 @@ package final class MergeRule: @unchecked Sendable {
     var isBuiltIn = false
 
     /// The rule for the member that has the form's number: the larger number wins.
-    static let ofForm: MergeRule = {
-        let rule = MergeRule()
+    static let ofForm: SchemaRule = {
+        let rule = SchemaRule()
         rule.pick = .extreme(greatest: true, pointer: [])
         rule.isBuiltIn = true
         return rule
@@ -83,7 +83,7 @@ package final class ValueRules: @unchecked Sendable {
     let text: JSONText?
     /// How the forms of the values follow each other, if the rules say so.
     package let forms: ValueForms?
-    private(set) var rules: [MergeRule] = []
+    private(set) var rules: [SchemaRule] = []
     fileprivate private(set) var nodes = [Node()]
 
     /// Rules that merge everything by `auto`.
@@ -91,13 +91,13 @@ package final class ValueRules: @unchecked Sendable {
 
     /// Rules that merge each value as a whole, as bytes.
     package static let bytes: ValueRules = {
-        let rule = MergeRule()
+        let rule = SchemaRule()
         rule.kind = .bytes
         rule.isBuiltIn = true
         return ValueRules(nil, [([], rule)])
     }()
 
-    init(_ text: JSONText?, _ rules: [(pattern: [PatternSegment], rule: MergeRule)], forms: ValueForms? = nil) {
+    init(_ text: JSONText?, _ rules: [(pattern: [PatternSegment], rule: SchemaRule)], forms: ValueForms? = nil) {
         self.text = text
         self.forms = forms
         for (pattern, rule) in rules { add(pattern, rule) }
@@ -107,7 +107,7 @@ package final class ValueRules: @unchecked Sendable {
     }
 
     /// The rule for the whole value.
-    package var top: MergeRule? { nodes[0].rule.map { rules[$0] } }
+    package var top: SchemaRule? { nodes[0].rule.map { rules[$0] } }
 
     /// Whether merging equal sides may result in another value: the rules have a counter.
     package var hasCounter: Bool { nodes[0].counts }
@@ -118,7 +118,7 @@ package final class ValueRules: @unchecked Sendable {
         return rules.contains { $0.kind == .counter && $0.prefix == named.prefix && $0.pattern == named.pattern }
     }
 
-    private func add(_ pattern: [PatternSegment], _ rule: MergeRule) {
+    private func add(_ pattern: [PatternSegment], _ rule: SchemaRule) {
         var at = 0
         if rule.kind == .counter { nodes[0].counts = true }
         for segment in pattern {
