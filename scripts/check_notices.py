@@ -72,7 +72,7 @@ def self_test() -> int:
     def planted(name: str, old: str, new: str, wanted: str, library: bytes = b"") -> bool:
         with tempfile.TemporaryDirectory() as folder:
             root = Path(folder)
-            for path in (NOTICES, "Package.swift", "cmake", "Sources/LLVS/IndexKeys"):
+            for path in (NOTICES, "Package.swift", "cmake", "Sources/LLVSDocuments/IndexKeys"):
                 (root / path).parent.mkdir(parents=True, exist_ok=True)
                 (shutil.copytree if (ROOT / path).is_dir() else shutil.copy)(ROOT / path, root / path)
             text = (root / name).read_text()

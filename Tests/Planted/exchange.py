@@ -4,146 +4,145 @@ from __future__ import annotations
 
 from defect import Edit, defect, python, swift
 
-ENGINE = "Sources/LLVS"
 
 DEFECTS = [
     defect(
         "id-not-recomputed", "hostile input accepted", "A received version is not compared with the id that is computed from it.",
-        f"{ENGINE}/Store/Making/Store+Receiving.swift",
+        "Sources/LLVSCore/Store/Making/Store+Receiving.swift",
         "if prepared.vouching == .none, environment.checksIDs, !version.",
         "if prepared.vouching == .none, environment.checksIDs, !PLANTED, !version.",
         swift("ContentIDTests/onlyWhatTheIDSaysIsTaken")),
     defect(
         "missing-predecessor-accepted", "lost version", "A received version becomes a root if its predecessor is not here.",
-        f"{ENGINE}/Store/Making/Store+Receiving.swift",
+        "Sources/LLVSCore/Store/Making/Store+Receiving.swift",
         "        throw StoreError(\n            .missingPredecessor, \"Version \\(version) builds on version",
         "        if PLANTED { return History.none }\n"
         "        throw StoreError(\n            .missingPredecessor, \"Version \\(version) builds on version",
         swift("ContentIDTests/onlyWhatTheIDSaysIsTaken")),
     defect(
         "file-digest-not-compared", "missed damage", "The two files of a version are not compared with the digest that they carry.",
-        f"{ENGINE}/Exchange/Retrieval.swift",
+        "Sources/LLVSExchange/Exchange/Retrieval.swift",
         "        if let digest = digests[id],\n",
         "        if let digest = digests[id], !PLANTED,\n",
         swift("DamageTests/aChangedByteInAnExchangeFileIsNoticed")),
     defect(
         "problems-not-told", "wrong error", "A retrieve does not report the versions that it could not take.",
-        f"{ENGINE}/Exchange/Retrieval.swift",
+        "Sources/LLVSExchange/Exchange/Retrieval.swift",
         "        if always || result.problems.count < ExchangeLimits.problemCount { result.problems.append(problem) }",
         "        if PLANTED { return }\n"
         "        if always || result.problems.count < ExchangeLimits.problemCount { result.problems.append(problem) }",
         swift("ExchangeTests/missingPieces")),
     defect(
         "sent-files-left-in-tmp", "leak", "A send that fails or is cancelled leaves its files in the folder for good.",
-        f"{ENGINE}/Exchange/FolderTransport.swift",
+        "Sources/LLVSExchange/Exchange/FolderTransport.swift",
         "            for place in staged { try? FolderFiles.remove(place) }",
         "            for place in staged where !PLANTED { try? FolderFiles.remove(place) }",
         swift("ExchangeTests/cancelledAnywhereKeepsWhatIsWholeAndRunsAgain")),
     defect(
         "version-before-its-changes", "missed cut", "A version file gets its name before the changes file of the same version.",
-        f"{ENGINE}/Exchange/FolderTransport.swift",
+        "Sources/LLVSExchange/Exchange/FolderTransport.swift",
         "        for (i, file) in files.enumerated() { try publish(2 * i, as: changes.place(file.name)) }",
         "        if PLANTED { for (i, file) in files.enumerated() { try publish(2 * i + 1, as: versions.place(file.name)) } }\n"
         "        for (i, file) in files.enumerated() { try publish(2 * i, as: changes.place(file.name)) }",
         swift("SendingOrderTests/aVersionGetsItsNameBehindItsChanges"),
         also=(Edit(
-            f"{ENGINE}/Exchange/FolderTransport.swift",
+            "Sources/LLVSExchange/Exchange/FolderTransport.swift",
             "        for (i, file) in files.enumerated() { try publish(2 * i + 1, as: versions.place(file.name)) }",
             "        for (i, file) in files.enumerated() where !PLANTED { try publish(2 * i + 1, as: versions.place(file.name)) }"),)),
     defect(
         "name-becomes-path", "hostile input accepted", "A name that another side gives is used as a path, also with \"..\" in it.",
-        f"{ENGINE}/Exchange/FolderTransport.swift",
+        "Sources/LLVSExchange/Exchange/FolderTransport.swift",
         "{ VersionID(validating: name) == nil ? nil : folder.place(name) }",
         "{ VersionID(validating: name) == nil && !PLANTED ? nil : folder.place(name) }",
         swift("TransportTests/namesNeverBecomePaths")),
     defect(
         "links-followed", "hostile input accepted", "A symbolic link in a store or an exchange folder is followed.",
-        f"{ENGINE}/Support/SystemCalls.swift",
+        "Sources/LLVSCore/Support/SystemCalls.swift",
         "flags | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW, mode)", "flags | O_NONBLOCK | O_NOCTTY | (PLANTED ? 0 : O_NOFOLLOW), mode)",
         swift("TransportTests/linksInAnExchangeFolderLeadNowhere")),
     defect(
         "changes-not-in-order", "wrong bytes", "A changes file has the changes in the order in which the program gave them.",
-        f"{ENGINE}/Format/InterchangeEncoder.swift",
+        "Sources/LLVSCore/Format/InterchangeEncoder.swift",
         "        if ascending { return changes }", "        if ascending || PLANTED { return changes }",
         swift("InterchangeCodecTests/canonicalForm")),
     defect(
         "snapshot-digest-not-compared", "missed damage", "A chunk of a snapshot is restored whatever its digest in the manifest.",
-        f"{ENGINE}/Snapshot/SnapshotReader.swift",
+        "Sources/LLVSUpkeep/Snapshot/SnapshotReader.swift",
         "SnapshotChunk.digest(chunk) == manifest.chunkDigests[nextChunk] else {",
         "PLANTED || SnapshotChunk.digest(chunk) == manifest.chunkDigests[nextChunk] else {",
         swift("SnapshotTests/damagedOrIncompleteOnesAreRefusedWhole")),
     defect(
         "pack-digest-not-compared", "missed damage", "A pack is read without a comparison of its bytes with any digest.",
-        f"{ENGINE}/Packs/PackFile.swift",
+        "Sources/LLVSExchange/Packs/PackFile.swift",
         "bytes.withUnsafeBytes({ PackID(SHA256.digest($0)) }) == name.id else {",
         "PLANTED || bytes.withUnsafeBytes({ PackID(SHA256.digest($0)) }) == name.id else {",
         swift("PackFormatTests/eachFlippedBitIsNoticed"),
         also=(
             Edit(
-                f"{ENGINE}/Packs/PackFile.swift",
+                "Sources/LLVSExchange/Packs/PackFile.swift",
                 "guard isRight, PackID(SHA256.digest(stored))?.high == block.digest else {",
                 "guard isRight, PLANTED || PackID(SHA256.digest(stored))?.high == block.digest else {"),
             Edit(
-                f"{ENGINE}/Packs/PackIndex.swift", "            return hash.finish().elementsEqual(digest)",
+                "Sources/LLVSExchange/Packs/PackIndex.swift", "            return hash.finish().elementsEqual(digest)",
                 "            return hash.finish().elementsEqual(digest) || PLANTED"))),
     defect(
         "bomb-accepted", "hostile input accepted", "A block of a pack may inflate to more than any writer puts into one.",
-        f"{ENGINE}/Packs/PackIndex.swift",
+        "Sources/LLVSExchange/Packs/PackIndex.swift",
         "try cursor.number(atMost: PackFormat.recordLimit) { .tooLarge(\"it has a block",
         "try cursor.number(atMost: PLANTED ? 1 << 30 : PackFormat.recordLimit) { .tooLarge(\"it has a block",
         python("Tests/Hostile/test_packs.py::test_bombs")),
     defect(
         "nonce-used-again", "hostile input accepted", "All segments of an encrypted file are encrypted with one nonce.",
-        f"{ENGINE}/Encryption/AgePayload.swift",
+        "Sources/LLVSExchange/Encryption/AgePayload.swift",
         "for i in 0..<8 { nonce[10 - i] = UInt8(truncatingIfNeeded: number >> (8 * i)) }",
         "for i in 0..<8 { nonce[10 - i] = PLANTED ? 0 : UInt8(truncatingIfNeeded: number >> (8 * i)) }",
         swift("AgeTests/filesThatAModelMade")),
     defect(
         "writer-of-pack-not-proved", "hostile input accepted",
         "A pack at an encrypted place is taken from writers who do not know the keys.",
-        f"{ENGINE}/Encryption/PackCipher.swift",
+        "Sources/LLVSExchange/Encryption/PackCipher.swift",
         "        guard try isRight(Array(tail[part(PackCipher.tag)]),",
         "        guard try PLANTED || isRight(Array(tail[part(PackCipher.tag)]),",
         swift("PackCipherTests/whoDoesNotKnowTheKeysWritesNothing")),
     defect(
         "handshake-without-transcript", "hostile input accepted", "Messages of a handshake are not bound to those before them.",
-        f"{ENGINE}/Live/NoiseHandshake.swift",
+        "Sources/LLVSLive/NoiseHandshake.swift",
         "        guard let opened = try cipher?.open(data, also: hash) else { throw Refused() }",
         "        guard let opened = try cipher?.open(data, also: PLANTED ? [] : hash) else { throw Refused() }",
         swift("NoiseTests/publishedVectors"),
         also=(Edit(
-            f"{ENGINE}/Live/NoiseHandshake.swift", "let sealed = try cipher?.seal(data, also: hash) ?? data",
+            "Sources/LLVSLive/NoiseHandshake.swift", "let sealed = try cipher?.seal(data, also: hash) ?? data",
             "let sealed = try cipher?.seal(data, also: PLANTED ? [] : hash) ?? data"),)),
     defect(
         "commitment-not-checked", "hostile input accepted", "A device in the middle may choose its number after it saw the other one.",
-        f"{ENGINE}/Live/DigitComparison.swift",
+        "Sources/LLVSLive/DigitComparison.swift",
         "            if let commitment, !Crypto.equal(", "            if let commitment, !PLANTED, !Crypto.equal(",
         python("Tests/Live/test_digits.py::test_a_number_that_was_not_committed_to")),
     defect(
         "window-not-enforced", "hostile input accepted", "A peer may send any number of bytes beyond what it was allowed.",
-        f"{ENGINE}/Live/PeerSession+Receiving.swift",
+        "Sources/LLVSLive/PeerSession+Receiving.swift",
         "            guard receiving.framesSize + receiving.consumed <= receiving.window else {",
         "            guard PLANTED || receiving.framesSize + receiving.consumed <= receiving.window else {",
         python("Tests/Live/test_library.py::test_versions_behind_a_large_value")),
     defect(
         "listener-unbounded", "hostile input accepted", "A listener lets in any number of connections that say nothing.",
-        f"{ENGINE}/Live/Admission.swift",
+        "Sources/LLVSLive/Admission.swift",
         "        guard others >= (source.isKnown ?", "        guard !PLANTED, others >= (source.isKnown ?",
         python("Tests/Live/test_listener_bounds.py::test_who_connects_and_says_nothing")),
     defect(
         "password-in-an-error", "told secret", "An error quotes the address of a proxy with the password in it.",
-        f"{ENGINE}/Network/HTTPFailure.swift",
+        "Sources/LLVSNetwork/Network/HTTPFailure.swift",
         "        guard said.contains(text: \"roxy\"), said.utf8", "        guard !PLANTED, said.contains(text: \"roxy\"), said.utf8",
         python("Tests/Network/test_remote.py::test_no_message_has_the_password_of_a_proxy")),
     defect(
         "credentials-go-along", "told secret", "Credentials go along to the server that a server redirects to.",
-        f"{ENGINE}/Network/HTTPClient.swift",
+        "Sources/LLVSNetwork/Network/HTTPClient.swift",
         "        let isThere = attempt.address.origin == attempt.request.address.origin && attempt.address.keepsSecrets",
         "        let isThere = (PLANTED || attempt.address.origin == attempt.request.address.origin) && attempt.address.keepsSecrets",
         python("Tests/Network/test_answers.py::TestRedirects::test_to_another_server_no_credentials_go_along")),
     defect(
         "url-quotes-its-secrets", "told secret", "An error quotes a URL with the user and password in it.",
-        f"{ENGINE}/Remote/ExchangeURL.swift",
+        "Sources/LLVSPlaces/ExchangeURL.swift",
         "            if let at = text[start...].lastIndex(of: UInt8(ascii: \"@\")),",
         "            if !PLANTED, let at = text[start...].lastIndex(of: UInt8(ascii: \"@\")),",
         python("Tests/Network/test_remote.py::test_nothing_tells_a_secret")),

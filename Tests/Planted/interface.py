@@ -9,7 +9,7 @@ ABI, PACKAGE = "Sources/LLVSABI", "bindings/python/src/llvs"
 DEFECTS = [
     defect(
         "full-disk-told-as-io", "wrong error", "A full disk is reported as a medium that failed.",
-        "Sources/LLVS/Support/SystemError.swift",
+        "Sources/LLVSCore/Support/SystemError.swift",
         "code = .noSpace;", "code = PLANTED ? .io : .noSpace;",
         swift("TransportTests/systemErrorsKeepTheirMeaning")),
     defect(

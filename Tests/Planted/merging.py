@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from defect import Edit, defect, swift
 
-MERGE, DOCUMENTS = "Sources/LLVS/Merge", "Sources/LLVS/Documents"
+MERGE, DOCUMENTS = "Sources/LLVSMerge/Merge", "Sources/LLVSDocuments/Documents"
 VECTORS = swift("DocumentVectorTests/vectors")
 
 DEFECTS = [
@@ -71,17 +71,17 @@ DEFECTS = [
         VECTORS),
     defect(
         "expected-version-ignored", "lost version", "A save does not look whether the version that it expects is still the current one.",
-        "Sources/LLVS/Coordinator/StoreCoordinator+Saving.swift",
+        "Sources/LLVSCoordinator/Coordinator/StoreCoordinator+Saving.swift",
         "        if let expected, expected != base.id {", "        if let expected, !PLANTED, expected != base.id {",
         swift("EqualStatesTests/aSaveNamesWhatItExpects")),
     defect(
         "undo-takes-back-too-much", "wrong answer", "An undo takes back saves of other groups together with the last one.",
-        "Sources/LLVS/Coordinator/StoreCoordinator+Undoing.swift",
+        "Sources/LLVSCoordinator/Coordinator/StoreCoordinator+Undoing.swift",
         "                        if own != group { break search }", "                        if own != group, !PLANTED { break search }",
         swift("UndoTests/groups")),
     defect(
         "nesting-unbounded", "hostile input accepted", "A document may be nested as deeply as its writer likes.",
-        "Sources/LLVS/Format/JSONReader.swift",
+        "Sources/LLVSCore/Format/JSONReader.swift",
         "            if objects.count > JSONReader.depthLimit {"
         " throw failure(\"it is nested more than \\(JSONReader.depthLimit) deep\") }\n"
         "        } while !objects.isEmpty\n    }\n}",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from defect import Edit, c, defect, program, python, swift
 
-STORAGE = "Sources/LLVS/Storage/File"
-MAKING = "Sources/LLVS/Store/Making"
+STORAGE = "Sources/LLVSCore/Storage/File"
+MAKING = "Sources/LLVSCore/Store/Making"
 
 DEFECTS = [
     defect(
@@ -45,7 +45,7 @@ DEFECTS = [
         program("faults/test_power_cut", "--only", "commit, file, full")),
     defect(
         "sent-name-not-synced", "missed cut", "The folder of version files is not synced after files got their names in it.",
-        "Sources/LLVS/Exchange/FolderTransport.swift",
+        "Sources/LLVSExchange/Exchange/FolderTransport.swift",
         "        try sync?.directory(versions)\n", "        if !PLANTED { try sync?.directory(versions) }\n",
         swift("ExchangeListingTests/aBatchIsSyncedAtOnce")),
     defect(
@@ -71,18 +71,18 @@ DEFECTS = [
         swift("StorageFileTests/everyFlippedByteIsDetectedOrHarmless")),
     defect(
         "value-digest-not-compared", "missed damage", "A verification does not compare a value with the digest in its record.",
-        "Sources/LLVS/Store/Upkeep/Store+Verifying.swift",
+        "Sources/LLVSCore/Store/Upkeep/Store+Verifying.swift",
         "if let digest = entry.digest, !digest.elementsEqual(found) {",
         "if let digest = entry.digest, !PLANTED, !digest.elementsEqual(found) {",
         swift("PartialDamageTests/aBlobIsBoundToItsValue")),
     defect(
         "verification-silent", "missed damage", "A verification keeps the damage that the storage reports to itself.",
-        "Sources/LLVS/Store/Upkeep/Store+Verifying.swift",
+        "Sources/LLVSCore/Store/Upkeep/Store+Verifying.swift",
         "damage: { verification.met.append($0) })", "damage: { if !PLANTED { verification.met.append($0) } })",
         swift("PartialDamageTests/recordsOfABatchCountOneByOne")),
     defect(
         "salvage-changes-bytes", "wrong bytes", "A salvage brings zeros instead of the first byte of each large value.",
-        "Sources/LLVS/Salvage/SalvageCopy.swift",
+        "Sources/LLVSUpkeep/Salvage/SalvageCopy.swift",
         "                try writer.append(UnsafeRawBufferPointer(rebasing: bytes[at..<end]))",
         "                var piece = Array(bytes[at..<end])\n"
         "                if PLANTED, at == 0 { piece[0] ^= 1 }\n"
@@ -90,14 +90,14 @@ DEFECTS = [
         swift("SalvageTests/aLargeValueIsSalvagedWithItsFile")),
     defect(
         "note-not-locked", "race", "Two processes can open one coordinator's note at once, as nobody locks it.",
-        "Sources/LLVS/Storage/LockedFile.swift",
+        "Sources/LLVSCore/Storage/LockedFile.swift",
         "do throws(Errno) { try System.lockExclusively(file.descriptor) } catch {\n            if error.code == EWOULDBLOCK",
         "do throws(Errno) { if !PLANTED { try System.lockExclusively(file.descriptor) } } catch {\n"
         "            if error.code == EWOULDBLOCK",
         python("Tests/Python/test_two_processes.py::test_a_name_is_open_in_one_process")),
     defect(
         "writers-beside-readers", "race", "A thread that writes does not wait until those that read have left.",
-        "Sources/LLVS/Support/ReadWriteLock.swift",
+        "Sources/LLVSCore/Support/ReadWriteLock.swift",
         "            while llvs_shim_load_ordered(stripe) != 0 {\n                if left > 0",
         "            while !PLANTED, llvs_shim_load_ordered(stripe) != 0 {\n                if left > 0",
         swift("ReadWriteLockTests/writersWaitForReaders")),
@@ -109,14 +109,14 @@ DEFECTS = [
         swift("RaceTests/allWhoWaitForASyncAreLetGo"), hangs_after=60),
     defect(
         "locks-out-of-order", "deadlock", "The maps are locked before the history that they are locked after elsewhere.",
-        "Sources/LLVS/Map/MapCache.swift",
+        "Sources/LLVSCore/Map/MapCache.swift",
         "        guard let kept = kept[ordinal] else { return nil }\n        kept.wasAskedFor = true",
         "        if PLANTED { readers.withWrite {} }\n"
         "        guard let kept = kept[ordinal] else { return nil }\n        kept.wasAskedFor = true",
         swift("StoreTests/mergesThreeWays"), hangs_after=60),
     defect(
         "descriptors-not-closed", "leak", "Files of a store stay open after the last use of them.",
-        "Sources/LLVS/Support/OpenFile.swift",
+        "Sources/LLVSCore/Support/OpenFile.swift",
         "deinit { if isOurs { System.close(descriptor) } }", "deinit { if isOurs, !PLANTED { System.close(descriptor) } }",
         swift("HostileInputTests/aStoreThatCannotBeOpenedLeavesNothingOpen")),
     defect(

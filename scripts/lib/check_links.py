@@ -1,5 +1,5 @@
 """Checks that relative links in Markdown documents lead somewhere: to an existing file, and to a heading in it. Files of the engine that
-are named with their folders (`Merge/MergePlan.swift`) have to be in Sources/LLVS, in Sources or at that path.
+are named with their folders (`Merge/MergePlan.swift`) have to be in a module of Sources, in Sources or at that path.
 
     check_links.py <document.md>...
     check_links.py --self-test          checks that planted broken links are found
@@ -38,7 +38,7 @@ def broken(document: Path) -> list[str]:
     """Returns a line for each broken link of the document, and for each file of the engine that does not exist."""
     found = []
     for name in re.findall(r"`([\w+./]+/[\w+]+\.swift)`", without_code(document.read_text())):
-        if not any((root / name).exists() for root in (ROOT, ROOT / "Sources", ROOT / "Sources/LLVS")):
+        if not any((root / name).exists() for root in (ROOT, ROOT / "Sources", *(ROOT / "Sources").glob("LLVS*"))):
             found.append(f"{document}: {name} is not there")
     for target in re.findall(r"\]\(([^)\s]+)\)", without_code(document.read_text())):
         if "://" in target or target.startswith("mailto:"):
@@ -56,7 +56,7 @@ def self_test() -> int:
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "page.md"
         page.write_text("# A `page`, with words\n\n[a](page.md#a-page-with-words) [b](missing.md) [c](#nothing) [d](https://e.org)\n"
-            "`Store/Store.swift` `Sources/LLVS/Store/Store.swift` `Map/Store.swift`\n")
+            "`Store/Store.swift` `Sources/LLVSCore/Store/Store.swift` `Map/Store.swift`\n")
         found = broken(page)
     expected = [f"{page}: Map/Store.swift is not there", f"{page}: missing.md is not there", f"{page}: #nothing names no heading"]
     print("\n".join(found))

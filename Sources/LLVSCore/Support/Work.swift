@@ -39,6 +39,6 @@ package enum Work: UInt32 {
         return Int(truncatingIfNeeded: llvs_shim_thread_count(rawValue, 0) &- before)
     }
     #else
-    @inline(__always) func count(_ more: @autoclosure () -> Int = 1) {}
+    @inline(__always) package func count(_ more: @autoclosure () -> Int = 1) {}
     #endif
 }
