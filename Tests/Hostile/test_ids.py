@@ -356,7 +356,7 @@ def test_a_snapshot_with_a_forged_version_and_the_genuine_one(folder: Path, wher
     # Other duplicates are refused, as a whole.
     with llvs.Store(storage="memory") as store:
         for twice in (genuine, on_it):
-            with pytest.raises(llvs.SnapshotError, match="is there twice"):
+            with pytest.raises(llvs.SnapshotError, match="occurs twice"):
                 store.restore_snapshot(snapshot(folder / "third", genuine, on_it, twice))
             assert ids(store) == set()
 

@@ -100,10 +100,10 @@ def test_what_is_implemented_is_opened_and_all_else_is_refused() -> None:
             about = f"{vector.name}: {error}"
             if vector.is_hybrid:
                 kind = "hybrid"
-                assert isinstance(error, llvs.InvalidArgumentError) and "no identity of age" in str(error), about
+                assert isinstance(error, llvs.InvalidArgumentError) and "not an identity of age" in str(error), about
             elif vector.is_armored:
                 kind = "armour"
-                assert error.code == ErrorCode.FOREIGN_FILE and "no file of age" in str(error), about
+                assert error.code == ErrorCode.FOREIGN_FILE and "not a file of age" in str(error), about
             elif vector.has_cheap_passphrase and vector.expect in ("success", "no match"):
                 kind = "work factor"
                 assert error.code == ErrorCode.TOO_LARGE and "work factor 10" in str(error), about

@@ -41,8 +41,8 @@ extension StoreError {
     static func gone(_ doing: String, _ store: String, path: String) -> StoreError {
         StoreError(
             .notFound,
-            "\(doing) \(store) failed: \(path) was deleted, moved or replaced while the store was open, and nobody would find what is "
-                + "written. Close the store, put back what was there where it can be had, and open the store again.",
+            "\(doing) \(store) failed: \(path) was deleted, moved or replaced while the store was open, so what is "
+                + "written now would be lost. Close the store, restore the former file or directory if you can, and open the store again.",
             path: path)
     }
 }
