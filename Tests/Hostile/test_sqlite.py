@@ -50,7 +50,7 @@ def test_a_journal_deletes_nothing(tmp_path: Path, database: Path) -> None:
     victim, journal = tmp_path / "precious", Path(f"{database}-journal")
     victim.write_bytes(b"irreplaceable")
     journal.write_bytes(hot_journal(database, victim))
-    refuses(database, "store.db-journal lies beside it.*move that file away")
+    refuses(database, "store.db-journal is beside it.*move the file away")
     # A salvage reads the pages, and does without SQLite.
     llvs.Store.salvage(database, tmp_path / "salvaged", storage="sqlite")
     opens(tmp_path / "salvaged", "file")
@@ -179,14 +179,14 @@ def test_files_beside_it_that_others_may_cut(database: Path, suffix: str) -> Non
     file = Path(f"{database}{suffix}")
     file.touch()
     file.chmod(0o666)
-    refuses(database, "may be written by others", llvs.ErrorCode.PERMISSION)
+    refuses(database, "may be written by users", llvs.ErrorCode.PERMISSION)
     file.chmod(0o600)
     opens(database)
     file.touch(mode=0o600)
     if os.geteuid() == 0:
         # Only root can give files away.
         os.chown(file, 12_345, 12_345)
-        refuses(database, "may be written by others", llvs.ErrorCode.PERMISSION)
+        refuses(database, "may be written by users", llvs.ErrorCode.PERMISSION)
 
 
 @pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
@@ -344,9 +344,9 @@ def test_nothing_takes_the_locks_of_an_open_database(tmp_path: Path) -> None:
         (tmp_path / "link.db").symlink_to(path)
         with pytest.raises(llvs.Error, match="is open in this process"):
             llvs.Store.salvage(tmp_path / "link.db", other, storage="sqlite")
-        with pytest.raises(llvs.Error, match="is an SQLite database, of a form that is not known"):
+        with pytest.raises(llvs.Error, match="is an SQLite database, of an unknown form"):
             store.import_store(path.parent)
-        with pytest.raises(llvs.Error, match="is an SQLite database, of a form that is not known"):
+        with pytest.raises(llvs.Error, match="is an SQLite database, of an unknown form"):
             store.import_store(path)
         # In the places of what an import reads.
         for place in ("values/zone.sqlite", "maps/__llvs_values/zone.sqlite", "versions/AB/C.json"):

@@ -40,7 +40,7 @@ public protocol Storage: AnyObject, Sendable {
     func scan(_ control: PacedControl, _ found: (ScannedRecord) throws -> Void) throws
 
     /// Returns how far `scan` has come, for `resume` in a later process: opaque bytes, to be stored as a cache. Nil if the storage cannot
-    /// tell.
+    /// report that.
     func scanMark() -> [UInt8]?
     /// Continues from a mark, before the first scan, so that `scan` reports only later records. Returns this process's segment number for
     /// each segment in the earlier process's places. Returns nil, and does not continue, if not everything that the mark covers exists.
@@ -297,7 +297,7 @@ public enum Durability: UInt32, Sendable {
     case normal = 2
 }
 
-/// Tells whether blobs may have arrived: see `Storage.blobMark`.
+/// Changes when blobs may have arrived: see `Storage.blobMark`.
 public struct BlobMark: Equatable, Sendable {
     let inode: UInt64, modified: Int64, changed: Int64
     init(inode: UInt64 = 0, modified: Int64 = 0, changed: Int64 = 0) {

@@ -26,7 +26,7 @@ extension FileStorage {
         guard trigger != .request else {
             throw StoreError(
                 .busy,
-                "Compacting \(description) was asked for from within the progress callback of a compaction of it. "
+                "Compacting \(description) was requested within the progress callback of a compaction of it. "
                     + "Do it after that has returned."
             )
         }
@@ -272,12 +272,12 @@ extension FileStorage {
         guard inputs.count == head.direct.count, SegmentCompaction.id(of: inputs) == head.id else {
             Log.write(
                 .warning,
-                "The segment \(directory.segments)/\(name) is damaged. Those that were compacted into it and are still there are kept. "
+                "The segment \(directory.segments)/\(name) is damaged. The segments that were compacted into it stay if they still exist. "
                     + "Verify the store."
             )
             return
         }
-        Log.write(.warning, "The segment \(directory.segments)/\(name) is damaged. It is made again of those that were compacted into it.")
+        Log.write(.warning, "The segment \(directory.segments)/\(name) is damaged. It is rebuilt from the compacted ones.")
         try write(inputs, compaction, &report)
     }
 

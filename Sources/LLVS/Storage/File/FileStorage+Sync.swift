@@ -61,7 +61,7 @@ extension FileStorage {
         } catch let error as StoreError {
             throw StoreError(
                 .unknownOutcome,
-                "\(error.message) Whether what was added to \(description) last is stored, and would survive a power cut, is not known. "
+                "\(error.message) It is not known whether the last additions to \(description) are stored and would survive a power cut. "
                     + "Making the same version again under its id is harmless.",
                 path: error.path ?? directory.path, systemCode: error.systemCode)
         }
