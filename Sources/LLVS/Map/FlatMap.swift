@@ -30,7 +30,7 @@ final class FlatMap: @unchecked Sendable {
     /// Separate `slots`, if they are not in the file: in memory, or in a file of their own.
     private let ownSlots: UnsafeMutablePointer<MapEntry>?
     private let slotsFile: OpenCache?
-    /// The map that owns the nodes, if the slots differ.
+    /// The map that owns the nodes, if it is another one.
     let original: FlatMap?
 
     /// Nil if the bytes are invalid. `versionLimit`: storing versions are below it. O(size).
