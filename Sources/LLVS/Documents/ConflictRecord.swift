@@ -132,7 +132,7 @@ public struct ConflictRecord: Sendable, Equatable {
             return try CanonicalWriter.bytes(of: ValueRef(tree: 0, node: 0), in: DocumentValues([text], work: work), normalises: true)
         }
         guard let written else {
-            throw StoreError(.invalidArgument, "A conflict names its place as a JSON array; give the conflict as it was told.")
+            throw StoreError(.invalidArgument, "A conflict names its place as a JSON array; pass the conflict as it was reported.")
         }
         return ConflictRecord(kind: kind, path: written, base: base, newer: newer, older: older, result: result, rule: rule)
     }

@@ -69,7 +69,7 @@ extension DocumentMergeRun {
                     .invalidArgument,
                     "The value merger's answer for \(String(decoding: path, as: UTF8.self)) of "
                         + "\"\(String(decoding: asked.id, as: UTF8.self))\" is not one JSON text. "
-                        + "Answer with one, remove the place, or pass.",
+                        + "Answer with one, remove the place, or leave it to the merge.",
                     valueID: ValueID(unchecked: asked.id))
             }
             return ValueRef(tree: values.add(text), node: JSONTree.containerSize)

@@ -47,7 +47,7 @@ extension Store {
         do { try reloadHistory() } catch {
             if (error as? StoreError)?.code == .closed { return false }
             // Readers and writers get the error. It may be gone at the next check.
-            Log.write(.debug, "Looking for new versions in \(description) failed: \(error)")
+            Log.write(.debug, "Checking for new versions in \(description) failed: \(error)")
         }
         return true
     }

@@ -13,7 +13,7 @@ struct ChainChanges {
         /// Whether an earlier version stored the bytes, which the change names.
         var isPreserved: Bool
 
-        /// Whether a value was present before, and the change made a difference; nil if the records do not tell.
+        /// Whether a value was present before, and the change made a difference; nil if the records do not show it.
         var toldBefore: Bool? {
             // A preserved value may be the one that was present before.
             isPreserved || before == .unknown ? nil : before == .present

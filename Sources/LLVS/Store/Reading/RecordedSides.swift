@@ -8,7 +8,7 @@ struct Difference {
     var afterFingerprint: UInt32?
 }
 
-/// What two versions recorded since their chains of first predecessors met. Only that is read, and maps only if a record does not tell
+/// What two versions recorded since their chains of first predecessors met. Only that is read. Maps are read only if a record does not show
 /// what it replaced.
 final class RecordedSides {
     private let store: Store

@@ -2,7 +2,7 @@
 public struct SizeQuery: Sendable {
     /// Only values whose ids have this prefix; empty for everything that is on the medium.
     public var prefix: [UInt8]
-    /// How many parts of an id that end in "/" a group by prefix has, counted behind `prefix`. `eachID` makes a group of each id.
+    /// How many parts of an id that end in "/" a group by prefix has, counted after `prefix`. `eachID` makes a group of each id.
     public var depth: Int
     /// The most groups by prefix, and the most by version, the largest ones. The others are combined in one group.
     public var limit: Int
@@ -41,7 +41,7 @@ public struct SizeReport: Sendable {
         case blob
         /// Caches, which can be built again.
         case cache
-        /// All else: frames, room that is reserved, records that are there twice, pending versions, pages of a database.
+        /// Everything else: frames, reserved room, records that are stored twice, pending versions, pages of a database.
         case other
         /// The name of its row.
         public var name: String {
