@@ -132,8 +132,8 @@ struct HTTPResponse {
         let encodings = (header("content-encoding") ?? "").lowercased().split { $0 == "," || $0 == " " }
         // Amazon's own name for bodies that were sent in signed pieces: they are stored without it.
         if let one = encodings.first(where: { $0 != "identity" && $0 != "aws-chunked" }) {
-            return "the server compresses its answer (\(one.prefix(32))), which nobody asked for. Let whoever runs it, or the proxy in "
-                + "front of it, switch that off for this place"
+            return "the server compresses its answer (\(one.prefix(32))), which was not requested. Let its operator, or that of the "
+                + "proxy in front of it, switch that off for this place"
         }
         let type = (header("content-type") ?? "").lowercased()
         guard type.hasPrefix("text/html") || type.hasPrefix("application/xhtml"), case .bytes(let bytes) = body else { return nil }
@@ -243,7 +243,7 @@ package struct HTTPSettings: Sendable {
             throw StoreError(
                 .invalidArgument, "Both credentials (user, password or token) and a callback for them are given. Give one of them.")
         }
-        let who = "Who opened the exchange"
+        let who = "The opener of the exchange"
         try credentials.check(who)
         let files = [("ca_file", certificateAuthorities), ("key_file", keyFile), ("known_hosts", knownHosts)]
         for (name, text) in files + [("proxy", proxy)] { try HTTPSettings.check(text, name, who) }
