@@ -189,7 +189,7 @@ def test_the_sides_of_a_counter_outside_of_its_bounds_are_no_alternatives() -> N
     for side in ("newer", "older"):
         # Also where the record says that a side is what stands.
         for given in (conflict, conflict._replace(newer=b"7", older=b"7")):
-            with pytest.raises(llvs.InvalidArgumentError, match="saving the number"):
+            with pytest.raises(llvs.InvalidArgumentError, match="saving the wanted number"):
                 fork.store.choose(given, side, at=merged)
     chosen = fork.store.choose(conflict, "result", at=merged)
     assert fork.value("d/1", chosen) == {"m": 7} and not fork.store.open_conflicts(chosen)

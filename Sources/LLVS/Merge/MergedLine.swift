@@ -104,7 +104,7 @@ extension Store {
             let header = try records.header(place)
             named = try header.dependencies.map { id in
                 guard let version = lock.withRead({ dag.ordinalIncludingStaged(of: id) }) else {
-                    throw records.damaged(place, "names a version that is not here", version: header.id)
+                    throw records.damaged(place, "names a version that is not in the store", version: header.id)
                 }
                 return version
             }
