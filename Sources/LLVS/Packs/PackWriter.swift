@@ -95,7 +95,7 @@ struct PackWriter {
         head.bytes.append(type)
         let size = head.bytes.count + payload.count
         guard size <= PackFormat.recordLimit else {
-            throw StoreError(.internal, "A record of \(size) bytes was to go into a pack, where one has \(PackFormat.recordLimit) at most.")
+            throw StoreError(.internal, "A record of \(size) bytes was to go into a pack, which takes at most \(PackFormat.recordLimit).")
         }
         if !raw.isEmpty, raw.count + size > PackFormat.blockLimit { try finishBlock() }
         let offset = raw.count
