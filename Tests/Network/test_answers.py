@@ -378,7 +378,7 @@ class TestLists:
         own = "<D:response><D:href>/dav/notes/versions/</D:href><D:status>HTTP/1.1 507 Insufficient Storage</D:status></D:response>"
         listed = filled.listing("/dav/notes/versions").replace(b"</D:multistatus>", own.encode() + b"</D:multistatus>")
         self.answer(filled, listed)
-        with pytest.raises(llvs.TransportError, match="is not whole.* 507"):
+        with pytest.raises(llvs.TransportError, match="is incomplete.* 507"):
             call(store, filled)
 
     def test_a_status_that_is_none_of_webdav(self, filled: DavServer, new_store: Any) -> None:

@@ -140,7 +140,7 @@ def test_a_list_of_other_objects_is_an_error(faulty: Any, store: llvs.Store) -> 
     object = b"<Contents><Key>else/where</Key><Size>1</Size></Contents>"
     listed = b"<ListBucketResult><IsTruncated>false</IsTruncated>" + object + b"</ListBucketResult>"
     faulty.fault = lambda environ: ("200 OK", listed) if environ["REQUEST_METHOD"] == "GET" else None
-    with llvs.Exchange(store, place(faulty)) as way, pytest.raises(llvs.TransportError, match="not asked for"):
+    with llvs.Exchange(store, place(faulty)) as way, pytest.raises(llvs.TransportError, match="not requested"):
         way.retrieve()
 
 

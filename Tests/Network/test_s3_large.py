@@ -221,7 +221,7 @@ def test_a_service_that_never_ends_an_upload(faulty: Any, new_store: Any) -> Non
     faulty.fault = lambda environ: (
         ("200 OK", b"<Error><Code>InternalError</Code></Error>")
         if environ["REQUEST_METHOD"] == "POST" and "uploadId=" in environ["RAW_URI"] else None)  # fmt: skip
-    with llvs.Exchange(store, place(faulty)) as way, pytest.raises(llvs.TransportError, match="does not put the parts together"):
+    with llvs.Exchange(store, place(faulty)) as way, pytest.raises(llvs.TransportError, match="does not combine the parts"):
         way.send()
     faulty.fault = None
     exchange(store, faulty)
