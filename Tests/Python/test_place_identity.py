@@ -121,7 +121,7 @@ def test_a_place_that_is_filled_anew_is_known_to_the_others(tmp_path: Path, plac
     join(tmp_path, "ann", place)
     with llvs.Coordinator(tmp_path / "laptop", exchange=place) as laptop:
         told = laptop.sync().problems
-        assert set(laptop) == {"ann", "laptop"} and all("filled anew" in str(problem.reason) for problem in told)
+        assert set(laptop) == {"ann", "laptop"} and all("refilled by" in str(problem.reason) for problem in told)
 
 
 def test_what_an_application_ships_proves_nothing(tmp_path: Path, place: str) -> None:

@@ -81,7 +81,7 @@ package protocol TellingTransport: ExchangeTransport {
     var remoteStatus: RemoteStatus? { get }
     /// Returns the account whose place it is, as far as known without a request; nil if the address implies it.
     func knownAccount() throws -> String?
-    /// Returns what the notes of a store call the place.
+    /// Returns the name of the place in the notes of a store.
     func notedPlace(in store: Store) throws -> String
 }
 extension RemoteTransport: TellingTransport { package var remoteStatus: RemoteStatus? { nil } }
@@ -100,8 +100,8 @@ extension Exchange {
         return RemoteStatus(state)
     }
 
-    /// Sends the remaining versions, then tells the other devices that the place moves elsewhere: from then on their exchanges here report
-    /// it as a problem (`.placeMoved`). Changes and removes nothing else.
+    /// Sends the remaining versions, then announces to the other devices that the place moves elsewhere: from then on their exchanges here
+    /// report it as a problem (`.placeMoved`). Changes and removes nothing else.
     /// - Parameters:
     ///   - address: the new place, for people and programs: 1 to 1,024 bytes, without control characters. No secrets: all readers of the
     ///     place can read it.

@@ -90,7 +90,7 @@ import Testing
         try a.exchangeOnce()
         try b.save("more")
         try b.exchangeOnce()
-        let told = try c.exchange.retrieve().problems.filter { $0.error.code == .rolledBack && $0.error.message.contains("filled anew") }
+        let told = try c.exchange.retrieve().problems.filter { $0.error.code == .rolledBack && $0.error.message.contains("refilled by") }
         #expect(told.count == 1, "\(told)")
     }
 
