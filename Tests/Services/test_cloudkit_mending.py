@@ -101,7 +101,7 @@ def test_one_that_is_damaged_all_the_time(container: Container, store: llvs.Stor
     mended.meanwhile = {number: mended.damaged for number in range(100)}
     sent = send(container, store)
     assert not sent.sent and [each.name for each in sent.problems] == [mended.version.id]
-    assert "others write it all the time" in sent.problems[0].reason and mended.tries == ["update"] * 5
+    assert "other devices write it all the time" in sent.problems[0].reason and mended.tries == ["update"] * 5
     mended.meanwhile.clear()
     assert send(container, store).sent == (mended.version.id,)
     container.service.stale = 0

@@ -29,7 +29,7 @@ def test_a_token_that_was_revoked(pcloud: Cloud, store: llvs.Store) -> None:
     with llvs.Exchange(store, pcloud.place()) as way:
         way.retrieve()
         pcloud.service.expire_tokens()
-        with pytest.raises(llvs.PermissionDeniedError, match="Sign in again.*want region=eu"):
+        with pytest.raises(llvs.PermissionDeniedError, match="Sign in again.*need region=eu"):
             way.retrieve()
         pcloud.sign_in(refresh_token=None)
         way.retrieve()
@@ -38,7 +38,7 @@ def test_a_token_that_was_revoked(pcloud: Cloud, store: llvs.Store) -> None:
 def test_regions(tmp_path: Path, store: llvs.Store) -> None:
     for region in ("us", "eu"):
         llvs.Exchange(store, llvs.Remote(f"pcloud:///notes?region={region}", token="x")).close()
-    with pytest.raises(llvs.InvalidArgumentError, match="region is none of eu, us"):
+    with pytest.raises(llvs.InvalidArgumentError, match="region is not one of eu, us"):
         llvs.Exchange(store, llvs.Remote("pcloud:///notes?region=moon", token="x"))
     with pytest.raises(llvs.InvalidArgumentError):
         llvs.Exchange(store, llvs.Remote("box:///notes?region=eu", token="x"))

@@ -85,7 +85,7 @@ def test_regions_of_pcloud(api: str, tmp_path: Path, store: llvs.Store, new_stor
         assert ids(second) == ids(store)
         exchange(new_store(), place("&region=" + ("eu" if api == "eapi.pcloud.com" else "us")))
         with llvs.Exchange(second, place("&region=" + ("us" if api == "eapi.pcloud.com" else "eu"))) as way:
-            with pytest.raises(llvs.PermissionDeniedError, match="want region=eu"):
+            with pytest.raises(llvs.PermissionDeniedError, match="need region=eu"):
                 way.retrieve()
         # Another host than those of pCloud gets no token.
         found = json.loads(tokens.read_text())

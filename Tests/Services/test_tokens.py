@@ -233,7 +233,7 @@ def test_a_token_that_cannot_be_kept_is_not_used(drive: Cloud, store: llvs.Store
         return found
 
     monkeypatch.setattr(drive.service, "answer", answer)
-    with llvs.Exchange(store, drive.place()) as way, pytest.raises(llvs.Error, match="Keeping the new token"):
+    with llvs.Exchange(store, drive.place()) as way, pytest.raises(llvs.Error, match="Storing the new token"):
         way.retrieve()
     new = [token for token in drive.service.accounts.access if drive.service.accounts.access[token]]
     assert seen and not [each for each in seen if any(token in each for token in new)]
