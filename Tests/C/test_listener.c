@@ -128,7 +128,7 @@ static void strangers_get_no_answer(void **context) {
     OK(llvs_listener_offer(listener, a, pairing(FIRST), &error));
     for (i = 0; i < 5; i++) {
         assert_int_equal(connect_to(b, listener, NOBODYS, &peer), LLVS_OK);
-        refused(peer, "does not know this pairing", "pair the two anew");
+        refused(peer, "does not know this pairing", "pair the two again");
         llvs_peer_free(peer);
     }
     /* From there nobody is looked at for a minute, whatever the pairing: that is no refusal. */

@@ -263,26 +263,26 @@ def data_of(row: bytes, ordinal: int = 0, codec: int = 0, size: int = -1) -> byt
 #: And what the other side says of each.
 FRAMES = {
     "a billion heads": (live_peer.HAVE, have_of(10**9, 10**9, []), "there are 1000000000 heads"),
-    "more heads than versions": (live_peer.HAVE, have_of(5, 1, []), "is not as one is"),
+    "more heads than versions": (live_peer.HAVE, have_of(5, 1, []), "has another form"),
     "too many ids": (live_peer.HAVE, have_of(300, 300, [b"\0" + os.urandom(16) for _ in range(300)]), "lists 300 ids"),
     "a list that is not due": (live_peer.LIST, struct.pack("<BHI", 0, 0, 0), "LIST is not due"),
     "a list that is too long": (live_peer.LIST, struct.pack("<BHI", 0, 0, 2**32 - 1), "a list has 4294967295 hashes"),
     "a whole list that is too long": (
         live_peer.LIST, struct.pack("<BHI", 0, 0, 70_000) + b"".join(struct.pack(">Q", n) for n in range(70_000)), "has 70000 hashes"),
-    "a list in no order": (live_peer.LIST, struct.pack("<BHI", 0, 0, 2) + struct.pack(">QQ", 2, 1), "is not as one is"),
+    "a list in no order": (live_peer.LIST, struct.pack("<BHI", 0, 0, 2) + struct.pack(">QQ", 2, 1), "has another form"),
     "a bitmap that is too long": (live_peer.LIST, struct.pack("<BH", 0, 60_000) + bytes(7_500) + bytes(4), "a bitmap has 60000 bits"),
     "a bomb": (live_peer.DATA, data_of(b"x", codec=1, size=1 << 30), "inflates to 1073741824 bytes"),
     "a bomb within bounds": (live_peer.DATA, data_of(zlib.compress(bytes(1 << 26), wbits=-15), codec=1, size=1 << 26), "has no id"),
     "another size": (live_peer.DATA, data_of(zlib.compress(bytes(100), wbits=-15), codec=1, size=99), "does not inflate to what it says"),
     "an unknown codec": (live_peer.DATA, data_of(b"x", codec=9), "has the codec 9"),
     "a version of 1 GiB": (live_peer.DATA, data_of(live_peer.varint(1 << 30)), "a version has 1073741824 bytes"),
-    "a size that is none": (live_peer.DATA, data_of(b"\xff" * 11), "the size of a version is none"),
+    "a size that is none": (live_peer.DATA, data_of(b"\xff" * 11), "the size of a version is not valid"),
     "a version that is none": (live_peer.DATA, data_of(live_peer.varint(50) + bytes(50)), ""),
     "a version that ends before its id": (live_peer.DATA, data_of(live_peer.varint(20) + bytes(20)), "has no id"),
     "a version of another form": (live_peer.DATA, data_of(live_peer.varint(60) + b"\x01" + bytes(59)), "has no id"),
-    "a value nobody asked for": (live_peer.BLOB, bytes(40) + b"x", "was not asked for"),
-    "17 MiB of a value": (live_peer.WANT, bytes(40) + struct.pack("<I", 17 << 20), "17825792 bytes of a value are asked for"),
-    "a value behind its end": (live_peer.WANT, bytes(32) + struct.pack("<QI", 2**64 - 1, 5), "behind its end"),
+    "a value nobody asked for": (live_peer.BLOB, bytes(40) + b"x", "was not requested"),
+    "17 MiB of a value": (live_peer.WANT, bytes(40) + struct.pack("<I", 17 << 20), "17825792 bytes of a value are requested"),
+    "a value behind its end": (live_peer.WANT, bytes(32) + struct.pack("<QI", 2**64 - 1, 5), "beyond its end"),
     "1 TiB of credit": (live_peer.CREDIT, struct.pack("<Q", 1 << 40), "it allows more than a window"),
     "an acknowledgement of nothing": (live_peer.ACK, struct.pack("<QQ", 1, 1 << 40), "acknowledged that was not sent"),
     "news of too many versions": (
@@ -290,11 +290,11 @@ FRAMES = {
     "too many versions that are asked for": (
         live_peer.ASK, struct.pack("<H", 1_025) + b"".join(b"\0" + os.urandom(16) for _ in range(1_025)), "type 17 lists 1025 ids"),
     "ranges that are not due": (live_peer.RANGES, b"\x01\x00\x00", "RANGES is not due"),
-    "no ranges": (live_peer.RANGES, bytes(2), "is not as one is"),
+    "no ranges": (live_peer.RANGES, bytes(2), "has another form"),
     "5,000 ranges": (live_peer.RANGES, struct.pack("<H", 5_000), "5000 ranges"),
     "a range that lists too much": (live_peer.RANGES, b"\x01\x00\x02\x41\x00" + bytes(65 * 8), "a range lists 65 hashes"),
     "a critical type": (99, b"", "a frame has the type 99"),
-    "a short frame": (live_peer.HAVE, b"x", "is not as one is"),
+    "a short frame": (live_peer.HAVE, b"x", "has another form"),
     "a second hello": (live_peer.HELLO, struct.pack("<HH", 1, 1) + bytes(2) + bytes(16) + bytes(8) + bytes(24) + bytes(4)
                        + struct.pack("<Q", 1 << 20), "a second beginning"),
     "a window of 1 KiB": (live_peer.HELLO, struct.pack("<HH", 1, 1) + bytes(2) + bytes(16) + bytes(8) + bytes(24) + bytes(4)
@@ -397,7 +397,7 @@ def test_versions_behind_a_large_value(store: llvs.Store, lie: str) -> None:
             elif kind == live_peer.ERROR:
                 super().handle(kind, payload)
 
-    attack(store, Liar(True, PAIRING), why="more than it was allowed" if lie == "more behind it" else "was not asked for")
+    attack(store, Liar(True, PAIRING), why="more than it was allowed" if lie == "more behind it" else "was not requested")
 
 
 def test_a_frame_that_is_too_large(store: llvs.Store) -> None:

@@ -216,8 +216,8 @@ def test_what_is_not_known_there_is_refused_and_told():
                 assert peer.wait(GUARD)
             for refused, match in (
                 ({"invitation": code}, "does not know the invitation.*Ask for a new one"),
-                ({"pairing": llvs.make_pairing()}, "does not know this pairing.*pair the two anew"),
-                ({"compare": True}, "compares digits with nobody now"),
+                ({"pairing": llvs.make_pairing()}, "does not know this pairing.*pair the two again"),
+                ({"compare": True}, "does not compare digits now"),
             ):
                 with llvs.connect(other, listener.address, **refused) as peer, pytest.raises(llvs.EncryptionError, match=match):
                     peer.wait(GUARD)
