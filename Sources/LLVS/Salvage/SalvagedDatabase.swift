@@ -238,9 +238,9 @@ extension StorageDamage {
         StorageDamage(
             file: path + "-wal", offset: offset,
             message:
-                "The database's log goes on behind what can be read of it: who wrote it was killed, or it is damaged. "
-                + "Whether versions are lost cannot be told from it. If they are, a salvage, a copy of the file, or an exchange with "
-                + "a store that has them may bring them back; before the store is written to.",
+                "The database's log continues after its readable part: its writer was killed, or it is damaged. "
+                + "The log does not show whether versions are lost. If they are, a salvage, a copy of the file, or an exchange with "
+                + "a store that has them may restore them, before the store is written to.",
             lost: .unfinished)
     }
     static func rows(_ path: String, _ from: Int64, _ to: Int64) -> StorageDamage {
@@ -248,7 +248,7 @@ extension StorageDamage {
             file: path, offset: UInt64(clamping: from),
             message:
                 "\(from == to ? "Row \(from)" : "Rows \(from) to \(to)") of the database are missing: "
-                + "versions that cannot be named any more are lost. An exchange with a store that has them brings them back."
+                + "versions that can no longer be named are lost. An exchange with a store that has them restores them."
         )
     }
 }

@@ -132,7 +132,7 @@ import Testing
                 try salvaged.contents(made.version) == ["x": "1", "y": "1", "z": "3"] && salvaged.contents(a.id) == ["x": "1", "y": "1"])
             #expect(try salvaged.version(made.version)?.predecessors == [a.id])
             #expect(
-                report.damages.contains { $0.version == c.id && $0.lost == .nothing && $0.message.contains("stands on version \(a.id)") })
+                report.damages.contains { $0.version == c.id && $0.lost == .nothing && $0.message.contains("is based on version \(a.id)") })
             try salvaged.close()
         }
     }
