@@ -259,7 +259,7 @@ def test_wrong_answers(new_store: Callable[[], llvs.Store]) -> None:
             return self.files.get(name)
 
     places: defaultdict[int, dict[str, bytes]] = defaultdict(dict)
-    with pytest.raises(llvs.testing.ConformanceError, match="Give what was asked for"):
+    with pytest.raises(llvs.testing.ConformanceError, match="Return all of them"):
         llvs.testing.check_files(lambda place: More(places[place]), only="parts of files")
     with pytest.raises(llvs.InvalidArgumentError, match="name"):
         llvs.Exchange(store, Shelf({}, name=""))
@@ -310,7 +310,7 @@ def test_keys(new_store: Callable[[], llvs.Store]) -> None:
         def send(self, files: Any) -> None:
             pass
 
-    with pytest.raises(llvs.InvalidArgumentError, match="single versions in clear"):
+    with pytest.raises(llvs.InvalidArgumentError, match="single versions unencrypted"):
         llvs.Exchange(store, llvs.Remote(Single(), passphrase="x"))
     with pytest.raises(TypeError, match="RemoteFiles"):
         llvs.Remote(7)  # type: ignore[arg-type]
