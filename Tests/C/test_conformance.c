@@ -227,7 +227,7 @@ static void broken_storages_are_caught(void **state) {
         { "mixes up caches", "caches are kept, replaced and deleted" },
         { "keeps caches for ever", "caches are kept, replaced and deleted" },
         { "keeps what it refuses", "an append that fails leaves nothing" },
-        { "forgets errors of syncs", "a sync that fails says so" },
+        { "forgets errors of syncs", "a failed sync is an error" },
         { "does not sync", "what was synced survives a power cut" },
     };
     size_t i;
@@ -481,17 +481,17 @@ static void broken_transports_are_caught(void **state) {
     static const char *const table[][2] = {
         { "lists what is absent", "what was sent is listed, and nothing else" },
         { "lists one page only", "many files are listed and fetched" },
-        { "takes snapshots for versions", "snapshot files are no versions" },
-        { "calls whole files unusable", "files that are whole are not called unusable" },
+        { "takes snapshots for versions", "snapshot files are not listed as versions" },
+        { "calls whole files unusable", "complete files are not reported as unusable" },
         { "answers others' bytes", "each name gets its own files" },
-        { "truncates large files", "large files are carried whole" },
-        { "fails where a file is absent", "files that are absent are answered as absent" },
+        { "truncates large files", "large files are complete" },
+        { "fails where a file is absent", "missing files are reported as missing" },
         { "keeps what was there first", "files that are sent again are replaced" },
-        { "ends files at a NUL", "odd bytes are carried as they are" },
-        { "publishes the version first", "whoever lists a version can fetch both its files" },
-        { "says that an unreachable place is empty", "a place that cannot be reached is an error" },
+        { "ends files at a NUL", "unusual bytes are sent unchanged" },
+        { "publishes the version first", "both files of a listed version can be fetched" },
+        { "says that an unreachable place is empty", "an unreachable place is an error" },
         { "keeps snapshots for ever", "snapshot files are kept, replaced and deleted" },
-        { "keeps news to itself", "news are told" },
+        { "keeps news to itself", "observers get news" },
     };
     size_t i;
     (void)state;

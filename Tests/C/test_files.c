@@ -115,17 +115,17 @@ static void broken_files_are_caught(void **state) {
     static const struct { const char *defect, *check; } all[] = {
         { "lists one page only", "many files are listed and read" },
         { "tells wrong sizes", "what was published is listed with its size, and nothing else" },
-        { "lists what is below", "directories are apart" },
+        { "lists what is below", "directories are separate" },
         { "ignores ranges", "parts of files are read" },
-        { "cuts large files short", "large files are carried whole" },
-        { "fails where a file is absent", "files that are absent are answered as absent" },
-        { "shows files while they are written", "whoever lists a file can read all of it" },
-        { "replaces what is to stay", "a file that is there stays unless it is to be replaced" },
-        { "says that it published what was there", "of two that publish one name at once one wins, whole" },
+        { "cuts large files short", "large files are complete" },
+        { "fails where a file is absent", "missing files are reported as missing" },
+        { "shows files while they are written", "a listed file can be read completely" },
+        { "replaces what is to stay", "an existing file is replaced only on request" },
+        { "says that it published what was there", "if two handles publish one name at once, one of them wins" },
         { "ends files at a NUL", "files come back byte for byte" },
         { "keeps what is deleted", "deleted files are gone, and no others" },
         { "fails where nothing is to be deleted", "a new place is empty" },
-        { "says that an unreachable place is empty", "a place that cannot be reached is an error" },
+        { "says that an unreachable place is empty", "an unreachable place is an error" },
     };
     size_t i, j;
     (void)state;

@@ -494,9 +494,9 @@ def test_an_answer_that_is_cut_short(faulty: Any) -> None:
     assert llvs.testing.check_files(lambda number: plan.transport(place(faulty)), only=DELETING)
 
 
-CHECKS = ["a new place is empty", "all version ids can be names", "odd bytes are carried as they are", "large files are carried whole",
-          "two that send at once lose nothing", "cancelling leaves whole files only", "snapshot files are kept, replaced and deleted",
-          "files that are sent again are replaced"]  # fmt: skip
+CHECKS = ["a new place is empty", "all version ids can be names", "unusual bytes are sent unchanged", "large files are complete",
+          "two transports that send at once lose nothing", "cancelling leaves only complete files",
+          "snapshot files are kept, replaced and deleted", "files that are sent again are replaced"]  # fmt: skip
 
 
 @pytest.mark.parametrize("check", CHECKS)

@@ -48,9 +48,9 @@ def exchange(store: llvs.Store, where: llvs.Remote) -> llvs.ExchangeResult:
 MANY = "many files are listed and fetched"
 CHECKS = [check for check in llvs.testing.transport_checks() if check != MANY]
 #: Single files by what the server itself does; all else of the layout is in test_conformance.py, and of files in test_files.py.
-USUAL = ["a new place is empty", "all version ids can be names", "odd bytes are carried as they are", "large files are carried whole",
-         "two that send at once lose nothing", "cancelling leaves whole files only", "snapshot files are kept, replaced and deleted",
-         "files that are sent again are replaced"]  # fmt: skip
+USUAL = ["a new place is empty", "all version ids can be names", "unusual bytes are sent unchanged", "large files are complete",
+         "two transports that send at once lose nothing", "cancelling leaves only complete files",
+         "snapshot files are kept, replaced and deleted", "files that are sent again are replaced"]  # fmt: skip
 
 
 @pytest.mark.parametrize("check", usually(CHECKS, *USUAL))

@@ -124,9 +124,9 @@ def test_a_coordinator(container: Container, tmp_path: Path, layout: str) -> Non
 
 #: Records that are not those of versions: names with a leading _, files of any bytes or size, files that are cut short, and snapshots of
 #: any name; and cases that take 10,000 requests.
-OTHERS = {"all version ids can be names", "odd bytes are carried as they are", "large files are carried whole",
-          "files that are whole are not called unusable", "snapshot files are kept, replaced and deleted",
-          "snapshot files are no versions", "many files are listed and fetched"}  # fmt: skip
+OTHERS = {"all version ids can be names", "unusual bytes are sent unchanged", "large files are complete",
+          "complete files are not reported as unusable", "snapshot files are kept, replaced and deleted",
+          "snapshot files are not listed as versions", "many files are listed and fetched"}  # fmt: skip
 
 
 @pytest.mark.in_turn("database", "check")

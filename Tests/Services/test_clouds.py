@@ -162,8 +162,9 @@ def test_snapshots(cloud: Cloud, store: llvs.Store, new_store: Any) -> None:
 MANY = "many files are listed and fetched"
 #: By what the service itself does. All else of the layout is the same code for all: each check is made at one of them.
 OF_THE_SERVICE = [
-    "a new place is empty", "all version ids can be names", "odd bytes are carried as they are", "large files are carried whole",
-    "two that send at once lose nothing", "snapshot files are kept, replaced and deleted", "files that are sent again are replaced",
+    "a new place is empty", "all version ids can be names", "unusual bytes are sent unchanged", "large files are complete",
+    "two transports that send at once lose nothing", "snapshot files are kept, replaced and deleted",
+    "files that are sent again are replaced",
 ]
 assert set(OF_THE_SERVICE) <= set(llvs.testing.transport_checks())
 
