@@ -26,7 +26,7 @@ package final class SFTPFiles: RemoteFiles, @unchecked Sendable {
     }
 
     /// - Parameters:
-    ///   - rest: of the URL, behind "sftp:". A path that begins with `/~/` is one below the user's own folder.
+    ///   - place: the URL behind "sftp:", divided. A path that begins with `/~/` is one below the user's own folder.
     ///   - mustExist: whether a missing folder is an error. Otherwise it is created.
     package init(_ place: Place, settings: HTTPSettings, mustExist: Bool) {
         base = place.address
