@@ -24,7 +24,7 @@ final class HostFilesHandle: TransportHandle, @unchecked Sendable {
     override func openFiles() -> any RemoteFiles { HostRemoteFiles(self) }
 }
 
-/// The exchange's side: calls back for one file at a time.
+/// Makes the callbacks of one exchange, for one file at a time.
 final class HostRemoteFiles: RemoteFiles, @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
     private let host: HostFilesHandle

@@ -86,7 +86,7 @@ final class HostTransportHandle: TransportHandle, @unchecked Sendable {
     override func notify() { for observation in lock.withLock({ observations }) { observation.observation?.signal() } }
 }
 
-/// The exchange's side: calls back one at a time, as the exchange does.
+/// Makes the callbacks of one exchange, one at a time.
 final class HostTransport: ExchangeTransport, @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
     private let host: HostTransportHandle

@@ -42,7 +42,7 @@ extension StoreCoordinator {
     /// Retrieves from, then sends to, each attached exchange in turn; the first failure is thrown after all have run.
     /// - Parameter progress: receives the counts of versions listed, received, added and sent.
     /// - Returns: the result of each exchange.
-    /// - Throws: the first failure of an exchange; what `exchangeAll` throws.
+    /// - Throws: the first failure of an exchange; the errors of `exchangeAll`.
     @discardableResult
     public func exchange(progress: ProgressCallback? = nil) async throws -> ExchangeOutcome {
         try await exchangeAll(progress: progress).get()
@@ -79,7 +79,7 @@ extension StoreCoordinator {
     ///   - metadata: of the new versions.
     ///   - progress: receives the progress of the exchanges and the merge.
     /// - Returns: the outcome.
-    /// - Throws: the first failure; what `syncAll` throws.
+    /// - Throws: the first failure; the errors of `syncAll`.
     @discardableResult
     public func sync(
         selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(),

@@ -96,8 +96,8 @@ extension ListAlignment {
         return places
     }
 
-    /// If both sides have new elements in a gap, and one side has all of the other's in their order, these are the same elements: gives the
-    /// older side's the keys of the newer side's.
+    /// If both sides have new elements in a gap, and one side has all of the other's in their order, these are the same elements: the
+    /// older side's elements get the keys of the newer side's.
     private func shareNew(_ newerClasses: [UInt32], _ olderClasses: [UInt32]) {
         var i = 0, j = 0
         guard var left = nextNew(newerKeys, &i), var right = nextNew(olderKeys, &j) else { return }

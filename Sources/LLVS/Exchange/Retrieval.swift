@@ -398,7 +398,7 @@ struct Retrieval {
         let missing = try versions[id]?.predecessors.first {
             try $0 != EmptyRoot.id && !done.contains($0) && !promised.contains($0) && !store.contains($0)
         }
-        // A version that the store has has its predecessors: a file that names others is not held back, but found to be another's.
+        // The store has the predecessors of each of its versions. If a file names others, it does not wait for them: it is a mismatch.
         return try missing.flatMap { try store.contains(id) ? nil : $0 }
     }
 

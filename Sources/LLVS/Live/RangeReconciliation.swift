@@ -35,8 +35,8 @@ struct VersionRange: Equatable {
     }
 }
 
-/// Finds out what two sides lack of each other's if a list would be too long: they compare sums over ranges, and divide ranges that
-/// differ. Reads the other side's ranges, and returns the answers.
+/// Determines which versions each of two sides lacks, if a list of all would be too long. The sides compare sums over ranges, and divide
+/// ranges that differ. Reads the other side's ranges, and returns the answers.
 struct RangeReconciliation {
     /// The number of parts into which a range is divided.
     private static let ways = 16

@@ -33,7 +33,7 @@ final class FlatMap: @unchecked Sendable {
     /// The map that owns the nodes, if it is another one.
     let original: FlatMap?
 
-    /// Nil if the bytes are invalid. `versionLimit`: storing versions are below it. O(size).
+    /// Returns nil if the bytes are invalid. `versionLimit`: the ordinals of storing versions must be below it. O(size).
     init?(_ file: FlatMapFile, versionLimit: Int) {
         guard let base = file.nodes.baseAddress, file.isSound(versionLimit: versionLimit) else { return nil }
         id = file.id

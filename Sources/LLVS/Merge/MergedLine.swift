@@ -41,7 +41,7 @@ final class MergedLine {
         return oldest == History.none || store.lock.withRead { store.dag.isNewer(oldest, base) }
     }
 
-    /// Adds the versions that lead to `first` on top, or restarts with it.
+    /// Adds the versions between the top and `first`, which becomes the top. If they do not lead to the top, restarts at `first`.
     private func go(to first: UInt32, in store: Store, _ control: PacedControl) throws {
         if first == top { return }
         let more = store.lock.withRead { () -> [UInt32]? in

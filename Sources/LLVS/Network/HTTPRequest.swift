@@ -137,7 +137,7 @@ struct HTTPResponse {
         }
         let type = (header("content-type") ?? "").lowercased()
         guard type.hasPrefix("text/html") || type.hasPrefix("application/xhtml"), case .bytes(let bytes) = body else { return nil }
-        // A server may call any file a page. None of ours begins like one.
+        // A server may declare any file to be a page. No file of this library begins like one.
         guard bytes.first(where: { $0 > 0x20 && ![0xEF, 0xBB, 0xBF].contains($0) }) == UInt8(ascii: "<") else { return nil }
         return "the server answers with a page in place of the file. Sign in to the network, and check the address"
     }

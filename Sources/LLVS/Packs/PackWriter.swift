@@ -69,7 +69,7 @@ struct PackWriter {
         versionIndexSize += (id.text.map { $0.utf8.count } ?? 16) + 1 + 15 + 8
     }
 
-    /// Adds what the pack states besides its versions, after all of them.
+    /// Adds the service records of the pack, after all of its versions.
     mutating func add(_ said: PackServices) throws {
         for (type, payload) in said.records {
             if type == PackRecordType.seen { seen = PackID(payload.withUnsafeBytes { SHA256.digest($0) }) ?? .zero }

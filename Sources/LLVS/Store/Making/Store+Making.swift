@@ -48,7 +48,7 @@ extension Store {
             isFirstSave = try predecessor == EmptyRoot.id && findOrdinal(predecessor) == nil
             if !isFirstSave { first = try requireOrdinal(predecessor, .unknownPredecessor, toBuildOn: true) }
         }
-        // For a few changes no map is built, except now and then.
+        // For a few changes a map is built only occasionally.
         let view = try first != History.none && sorted.count <= MapPolicy.longestDelta ? maps.view(toSave: sorted.count, on: first) : nil
         let (recorded, kept) = try effective(sorted, on: first, view)
         return try removingUnused(kept) {

@@ -14,7 +14,7 @@ public struct SizeQuery: Sendable {
     }
 }
 
-/// What takes space in a store: `Store.size`.
+/// A report of what takes space in a store: `Store.size`.
 ///
 /// A value counts where it is stored, once, however many versions show it. A value that is stored as a difference counts with the bytes of
 /// the difference. If several values are in one file, its bytes count once: for the first that prevails at a head, else for the first.
@@ -96,12 +96,12 @@ public struct SizeReport: Sendable {
 
     /// Versions whose changes were counted.
     public var versions: UInt64 = 0
-    /// Of these, versions whose tables of changes are damaged: what cannot be read of them counts as `record`.
+    /// Of these, versions whose tables of changes are damaged: their unreadable parts count as `record`.
     public var unread: UInt64 = 0
     /// Everything.
     public var total = Counts()
     /// By kind, then by prefix, by month and by version. Prefixes and versions are sorted by bytes, the largest first; months by time. The
-    /// kinds add up to the total, the prefixes to the kinds `value` and `blob`, and so do months and versions, with `record` added.
+    /// kinds add up to the total, the prefixes to the kinds `value` and `blob`, and months and versions to these and `record`.
     public var rows: [Row] = []
 }
 
