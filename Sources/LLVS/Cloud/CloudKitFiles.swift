@@ -366,7 +366,7 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
             case "LIMIT_EXCEEDED": published[i] = .refused(StoreError(.tooLarge, "CloudKit holds nothing of that size"))
             case let code:
                 let what = "Writing \(name) to \(description)"
-                let error = account.failure(record, what) ?? account.unusable(what, "says that the record is not there")
+                let error = account.failure(record, what) ?? account.unusable(what, "says that the record is missing")
                 guard account.isOfRecord(record) else { throw error }
                 published[i] = .refused(CloudKitFiles.ofOne(error))
                 if code == "ACCESS_DENIED", type == CloudKitFiles.create { denied = denied ?? error }

@@ -81,11 +81,11 @@ final class CloudTokens: Sendable {
         if response.isSuccess {
             guard let access = answer?["access_token"]?.string, !access.isEmpty else {
                 throw StoreError(
-                    .transport, "\(what) failed: \(request.address.shown) answers without one. Check the address, and the network.")
+                    .transport, "\(what) failed: \(request.address.shown) responds without a token. Check the address, and the network.")
             }
             let next = answer?["refresh_token"]?.string
             for text in [access, next ?? ""] where text.utf8.contains(where: { $0 <= 0x20 || $0 >= 0x7F }) {
-                throw StoreError(.transport, "\(what) failed: the answer of \(request.address.shown) is none. Check the address.")
+                throw StoreError(.transport, "\(what) failed: the response of \(request.address.shown) is not a token. Check the address.")
             }
             return (access, next)
         }

@@ -94,7 +94,7 @@ struct IndexWalk {
         guard definition.callback != nil else { return StoreError(.internal, "An index of \(store.description) holds an invalid entry.") }
         return StoreError(
             .invalidArgument,
-            "The callback of an index of \(store.description) gave a value other keys than before. Compute them from id and bytes alone.")
+            "The callback of an index of \(store.description) returned other keys for a value than before. Use only id and bytes.")
     }
 
     /// Returns the number of entries that match.

@@ -104,7 +104,7 @@ extension PeerSession {
             if saidGoodbye { status.phase = .ended }
         case .news(let ids):
             guard hello.features & LiveFrame.asks != 0 else { break }
-            guard receiving.news == nil else { throw LiveFault(.frame, "NEWS came before the last of it was answered") }
+            guard receiving.news == nil else { throw LiveFault(.frame, "NEWS came before the last one was answered") }
             receiving.news = (ids, Clock.steady())
             try answerNews()
         case .ask(let ids): try send(asked: ids)

@@ -47,7 +47,7 @@ extension PeerSession {
         urgent.append(bytes)
         // Include the overhead of an array, since most frames are short.
         urgentSize += bytes.count + 48
-        guard urgentSize <= PeerSession.urgentLimit else { throw LiveFault(.bound, "it asks, and does not read the answers") }
+        guard urgentSize <= PeerSession.urgentLimit else { throw LiveFault(.bound, "it sends requests, and does not read the responses") }
     }
 
     /// Called when the link is open and the other side is known.

@@ -461,7 +461,7 @@ public final class PeerSession: @unchecked Sendable {
             return (
                 StoreError(
                     .tooLarge,
-                    "This store has \(count) heads, of which it announces at most \(limit) to a device that it has not met lately. "
+                    "This store has \(count) heads, of which it announces at most \(limit) to a device with no recent link to it. "
                         + "Merge some of them; then connect again."),
                 .error(LiveFault.Code.bound.rawValue, "it has \(count) heads, which have to be merged there first")
             )

@@ -252,6 +252,6 @@ package struct HTTPSettings: Sendable {
     fileprivate static func check(_ text: String?, _ name: String, _ who: String) throws {
         guard let text, text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else { return }
         throw StoreError(
-            .invalidArgument, "\(who) gave a \(name) that holds a control character. Give it without line ends.")
+            .invalidArgument, "\(who) set a \(name) with a control character. Set it without line ends.")
     }
 }

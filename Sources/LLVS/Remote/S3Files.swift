@@ -74,7 +74,7 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
             let response = try client.perform(request, check)
             guard response.isSuccess else { throw S3Files.error(response, "Listing \(directory)/ in \(description)") }
             guard case .read(let reader) = response.body, let page = reader as? S3Listing else {
-                throw StoreError(.internal, "The body of an answer went elsewhere.")
+                throw StoreError(.internal, "The body of a response was not received.")
             }
             try page.finish()
             for (key, size, digest) in page.found {

@@ -33,7 +33,7 @@ final class S3Listing: XMLReader.Handler, HTTPBodyReader {
             next = nil
         } else if next == nil {
             throw StoreError(
-                .transport, "\(what) cannot be read: it goes further, but not said where. Check that the address is that of an S3 service.")
+                .transport, "\(what) cannot be read: it does not say where it continues. Check that the address is that of an S3 service.")
         }
     }
 

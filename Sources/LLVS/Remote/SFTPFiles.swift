@@ -107,9 +107,9 @@ package final class SFTPFiles: RemoteFiles, @unchecked Sendable {
         request.transfer.sink = .read { SFTPListing(what) }
         switch try client.perform(request, check) {
         case .success(.read(let reader)):
-            guard let listing = reader as? SFTPListing else { throw StoreError(.internal, "The body of an answer went elsewhere.") }
+            guard let listing = reader as? SFTPListing else { throw StoreError(.internal, "The body of a response was not received.") }
             return try listing.lines()
-        case .success: throw StoreError(.internal, "The body of an answer went elsewhere.")
+        case .success: throw StoreError(.internal, "The body of a response was not received.")
         case .failure(let failure) where failure.result == CURLE_REMOTE_FILE_NOT_FOUND: return nil
         case .failure(let failure): throw failure.error
         }
@@ -130,7 +130,7 @@ package final class SFTPFiles: RemoteFiles, @unchecked Sendable {
             switch outcome {
             case .success(.bytes(let bytes)): return .bytes(bytes, isWhole: file.range == nil)
             case .success(.file(let kept, let size)): return .large(TemporaryFileReader(kept, size: size))
-            case .success(.read): throw StoreError(.internal, "The body of an answer went elsewhere.")
+            case .success(.read): throw StoreError(.internal, "The body of a response was not received.")
             case .failure(let failure):
                 switch failure.result {
                 case CURLE_REMOTE_FILE_NOT_FOUND: return .missing

@@ -34,7 +34,7 @@ func callHost(
     throw StoreError(
         codes.contains(code) ? code : .user,
         status < 0
-            ? "\(what()) failed with status \(status) and gave no message."
+            ? "\(what()) failed with status \(status) and no message."
             : "\(what()) returned \(status), which is not a status of this callback; llvs.h lists them.")
 }
 

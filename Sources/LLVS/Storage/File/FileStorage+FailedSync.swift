@@ -106,7 +106,7 @@ extension BlobDirectory {
 
     /// Writes the same bytes to a new file of the same name.
     private func rewrite(_ blob: DirectoryEntry, size: UInt64) throws {
-        try posix("Writing anew", blob.path) { () throws(Errno) in
+        try posix("Rewriting", blob.path) { () throws(Errno) in
             let aside = try folder.place(".again-" + RandomName.random().hex + ".tmp")
             let source = try OpenFile(blob, O_RDONLY)
             let copy = try OpenFile(aside, O_WRONLY | O_CREAT | O_EXCL, mode: system.mode)

@@ -69,7 +69,7 @@ struct StoreDirectory: Sendable {
                 StorageDamage(
                     file: marker, offset: 0,
                     message:
-                        "The file llvs-store, which says that \(path) is a store, is missing. The versions are not affected. "
+                        "The file llvs-store, which marks \(path) as a store, is missing. The versions are not affected. "
                         + "Write it again with the two lines \"LLVS store\" and \"format 1\".",
                     lost: .nothing)
             ]
@@ -116,7 +116,7 @@ struct StoreDirectory: Sendable {
             StorageDamage(
                 file: marker, offset: 0,
                 message:
-                    "The file llvs-store, which says that \(path) is a store, is damaged. The versions are not affected. "
+                    "The file llvs-store, which marks \(path) as a store, is damaged. The versions are not affected. "
                     + "Write it again with the two lines \"LLVS store\" and \"format 1\".",
                 lost: .nothing)
         ]

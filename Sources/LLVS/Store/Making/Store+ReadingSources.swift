@@ -125,7 +125,7 @@ extension Store {
 
     private static func wrongSize(_ id: ValueID, _ told: Int, _ found: String) -> StoreError {
         StoreError(
-            .invalidArgument, "The value of \"\(id)\" was to have \(told) bytes and has \(found). Give its actual size, or none.",
+            .invalidArgument, "The given size of the value \"\(id)\" is \(told) bytes, but it has \(found). Give its actual size, or none.",
             valueID: id)
     }
 }
