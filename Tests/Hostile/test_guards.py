@@ -212,7 +212,7 @@ def removal(id: bytes) -> bytes:
             (*TWO, entry("v3", "v2", "v1", changes=(preserve(b"a", b"v4"),)), entry("v4", "v1")),
             "the version v3 preserves bytes of v4, which is not before it",
         ),
-        ((*TWO, entry("v1")), "the version v1 is there twice"),
+        ((*TWO, entry("v1")), "the version v1 occurs twice"),
         ((entry("v1"), entry("v2", "v1", changes=(removal(b"b"), removal(b"a")))), "the changes of the version v2 are not in order"),
         ((entry("v1"), entry("v2", "v1", changes=(INSERT, INSERT))), "the changes of the version v2 are not in order"),
         ((entry("v1"), entry("v2", "v1", changes=(b"\x06" + INSERT[1:],))), "a change of an unknown kind"),

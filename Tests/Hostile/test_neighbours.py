@@ -204,4 +204,4 @@ def test_what_waits_says_so(folder: Path) -> None:
     with llvs.Store(storage="memory") as store, llvs.Exchange(store, folder) as exchange:
         (problem,) = exchange.retrieve().problems
         assert problem.code == llvs.ErrorCode.MISSING_PREDECESSOR
-        assert problem.reason.startswith("The version m waits for its predecessor gone, which is neither here nor there yet.")
+        assert problem.reason.startswith("The version m waits for its predecessor gone, which is neither in the store nor there yet.")

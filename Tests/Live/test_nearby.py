@@ -355,7 +355,7 @@ except llvs.Error as error:
     "bad, calls, met",
     [
         ("nothing", 1, "1 1 True"), ("no memory", 1, "OutOfMemoryError"),
-        ("no client", 1, "UnsupportedError .* Look at avahi-daemon's log"), ("no group", 1, "1 1 True"), ("no browser", 1, "1 1 True"),
+        ("no client", 1, "UnsupportedError .* Check avahi-daemon's log"), ("no group", 1, "1 1 True"), ("no browser", 1, "1 1 True"),
         # Found, gone, and found again.
         ("a browser that fails", 3, "3 1 True"), ("a connection that fails", 1, "1 1 True"), ("names that are taken", 1, "1 1 True"),
         ("no other name", 1, "1 1 True"), ("a name that another has", 1, "1 1 True"), ("no names", 1, "1 1 True"),

@@ -158,7 +158,7 @@ def test_compaction_and_repair_are_told(tmp_path: Path, log: list[str]) -> None:
         exchange.send()
         report = store.compact()
         assert report.made == 1
-        assert told(log, rf"^INFO Compacted .*: {report.folded} files put together into 1 \({report.bytes_written} bytes\), 0 deleted")
+        assert told(log, rf"^INFO Compacted .*: {report.folded} files compacted into 1 \({report.bytes_written} bytes\), 0 deleted")
     for segment in (path / "segments").glob("*.seg"):
         content = bytearray(segment.read_bytes())
         for at in range(200, len(content), 150):

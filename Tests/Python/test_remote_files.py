@@ -97,7 +97,7 @@ def test_a_broken_one_is_caught() -> None:
             pass
 
     places: defaultdict[int, dict[str, bytes]] = defaultdict(dict)
-    with pytest.raises(llvs.testing.ConformanceError, match="deleted files are gone, and no others: a file that was deleted is read"):
+    with pytest.raises(llvs.testing.ConformanceError, match="deleted files are gone, and no others: a deleted file is read"):
         llvs.testing.check_files(lambda place: Forgetful(places[place]), only="deleted")
     with pytest.raises(llvs.testing.ConformanceError, match="no RemoteFiles"):
         llvs.testing.check_files(lambda place: llvs.Remote("memory:x"), only="deleted")  # type: ignore[arg-type, return-value]

@@ -385,7 +385,7 @@ def test_the_body_says_how_long_to_wait(container: Container, store: llvs.Store,
         wait[0], asked = 600, []
         for each in (way, other, way):
             before = len(service.requests)
-            with pytest.raises(llvs.BusyError, match="left alone for (59[0-9]|600) more seconds"):
+            with pytest.raises(llvs.BusyError, match="no requests for (59[0-9]|600) more seconds"):
                 each.retrieve()
             asked.append(len(service.requests) - before)
         assert asked == [1, 0, 0]
@@ -519,7 +519,7 @@ def test_hostile_answers(
     monkeypatch.setattr(container.service, "answer", inner)
     if b"retryAfter" in answer:
         # For a day at most, and by all of the account in this process.
-        with pytest.raises(llvs.BusyError, match="left alone for 8[0-9]{4} more"):
+        with pytest.raises(llvs.BusyError, match="no requests for 8[0-9]{4} more"):
             exchange(store, place)
         return
     second = new_store()

@@ -56,7 +56,7 @@ import Testing
         a.exchange.transport.restorationState = Array("new".utf8)
         try a.exchangeOnce()
         let told = try b.exchange.retrieve().problems.filter { $0.error.code == .rolledBack }
-        #expect(told.count == 1 && told[0].error.message.contains("filled anew"), "\(told)")
+        #expect(told.count == 1 && told[0].error.message.contains("refilled by"), "\(told)")
         // A device that comes for the first time has nothing to hear of that.
         let c = try PackedDevice(place)
         #expect(try codes(c) == [])

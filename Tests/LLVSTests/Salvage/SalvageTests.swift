@@ -149,7 +149,7 @@ import Testing
             let (report, salvaged) = try Self.salvage(kind, directory)
             let made = try #require(report.made.first)
             #expect(try made.original == b.id && !made.isComplete && salvaged.contents(made.version) == ["z": "3"])
-            #expect(report.damages.contains { $0.version == b.id && $0.lost == .nothing && $0.message.contains("stands on nothing") })
+            #expect(report.damages.contains { $0.version == b.id && $0.lost == .nothing && $0.message.contains("is based on none") })
             try salvaged.close()
         }
     }
