@@ -124,7 +124,7 @@ extension ListAlignment {
         }
     }
 
-    /// Returns the next new elements of a side that stand together, and the place in the base before which they stand.
+    /// Returns the next run of new elements of a side, and the place in the base before which it is.
     private func nextNew(_ sideKeys: [UInt32], _ at: inout Int) -> (gap: UInt32, range: Range<Int>)? {
         while at < sideKeys.count, sideKeys[at] < base.count { at += 1 }
         guard at < sideKeys.count else { return nil }

@@ -101,7 +101,7 @@ enum HistoryIndex {
                 branches.append(name)
             }
             guard let count = reader.count(atMost: reader.remaining) else { return nil }
-            // The index is decoded whole before the storage is told to resume after it.
+            // The whole index is decoded before the storage resumes after it.
             let history = History()
             do { try history.reserve(count) } catch { return nil }
             var end: UInt64 = 0, time: UInt64 = 0

@@ -245,7 +245,7 @@ public enum Loss: UInt32, Sendable {
     /// Bytes of a value. The version is present, and its other values can be read.
     case value = 2
     /// A file ends in bytes that count as never written, or without a mark that it is complete: its writer is still writing, or was
-    /// killed, or the file was truncated. The file does not tell whether anything is lost.
+    /// killed, or the file was truncated. The file does not show whether anything is lost.
     case unfinished = 3
 }
 

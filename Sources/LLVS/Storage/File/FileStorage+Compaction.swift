@@ -237,7 +237,7 @@ extension FileStorage {
             guard let file = try? OpenFile(oldPlace, O_RDONLY), let status = try? System.status(file.descriptor),
                 status.size == source.length
             else { continue }
-            // If it was never sealed, its lock tells whether its writer lives.
+            // If it was never sealed, its lock shows whether its writer lives.
             if !source.sealed, (try? System.lockExclusively(file.descriptor)) == nil { continue }
             // If it was damaged meanwhile, or differs in any byte, it stays.
             guard (try? compaction.holds(source, at: head.data + source.at, in: compacted, path, head.id, file, oldPath)) ?? false else {

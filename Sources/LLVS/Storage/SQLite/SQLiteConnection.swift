@@ -263,7 +263,7 @@ final class SQLiteConnection {
         result & 0xFF == SQLITE_IOERR || result & 0xFF == SQLITE_CANTOPEN ? handle.map { sqlite.pointee.system_errno($0) } ?? 0 : 0
     }
 
-    /// Returns the error for a failed opening. SQLite has one code for all reasons; the system's error, if it is known, tells which.
+    /// Returns the error for a failed opening. SQLite has one code for all reasons; the system's error, if it is known, shows which.
     private func cannotOpen(_ doing: String, _ result: Int32) -> StoreError {
         let system = systemCode(result)
         // Then not the database is missing, but its log could not be created.

@@ -1,6 +1,6 @@
 /// The combined changes of a chain of versions, each based on the one before: one per id, in byte order.
 struct ChainChanges {
-    /// The state of an id before the first of the versions, as far as their records tell.
+    /// The state of an id before the first of the versions, as far as their records show it.
     enum Before: UInt8 { case absent, present, unknown }
 
     struct Item {

@@ -148,7 +148,7 @@ extension Store {
     }
 
     private struct Comparison {
-        /// All blobs of the record in order, with their sizes; none if the record cannot tell.
+        /// All blobs of the record in order, with their sizes; none if the record does not show them.
         var blobs: [(id: BlobID, size: Int)] = []
         /// The damaged or missing blobs, and the indexes of the changes with their bytes.
         var damagedBlobs: [(BlobID, Int)] = []
