@@ -53,7 +53,7 @@ extension ListAlignment {
         return UInt32(truncatingIfNeeded: classes.count - 1)
     }
 
-    /// Which elements of a side are in the base. All of these are anchors, since nothing is moved.
+    /// Returns the elements of a side that are in the base. All of these are anchors, since nothing is moved.
     private func anchors(_ sideKeys: [UInt32]) -> TokenBits {
         var anchors = TokenBits(count: sideKeys.count)
         for (i, key) in sideKeys.enumerated() where key < base.count { anchors[i] = true }

@@ -34,7 +34,7 @@ struct ByteReader {
         return nil
     }
 
-    /// What `ByteWriter.zigzag` wrote.
+    /// Reads a number that `ByteWriter.zigzag` wrote.
     mutating func zigzag() -> UInt64? { varint().map { $0 >> 1 ^ (0 &- ($0 & 1)) } }
 
     /// Reads a varint that is at most `limit`. If `limit` is negative, none is.

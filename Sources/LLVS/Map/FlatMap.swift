@@ -198,13 +198,13 @@ final class FlatMap: @unchecked Sendable {
         }
     }
 
-    /// As above, for keys from `low` inclusive to `high` exclusive.
+    /// The same for keys from `low` inclusive to `high` exclusive.
     func forEach(
         beneath offset: UInt32, from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?,
         _ body: (Int, UnsafeRawBufferPointer) -> Bool
     ) -> Bool { walk(beneath: offset, from: low, to: high, isBackwards: false, body) }
 
-    /// As above, backwards: from the last key below `high` to the first not below `low`.
+    /// The same backwards: from the last key below `high` to the first not below `low`.
     func forEachBackwards(
         beneath offset: UInt32, from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?,
         _ body: (Int, UnsafeRawBufferPointer) -> Bool

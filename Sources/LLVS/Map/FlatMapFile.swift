@@ -24,7 +24,7 @@ final class FlatMapFile: @unchecked Sendable {
     let slots: UnsafePointer<MapEntry>
     private let covered: UnsafeRawBufferPointer
     private let checksums: UnsafeRawBufferPointer
-    /// Which blocks were verified.
+    /// The blocks that were verified.
     private var checked: [Bool]
     /// The bytes of the verified blocks.
     private(set) var checkedBytes = 0

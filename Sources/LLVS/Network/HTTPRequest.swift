@@ -66,7 +66,7 @@ struct HTTPRequest {
             return moved
         }
     }
-    /// What the client does with the answer's body.
+    /// The destination of the response's body.
     enum Sink {
         /// Keeps it, up to this many bytes; more than 1 MiB in a file.
         case kept(limit: Int)

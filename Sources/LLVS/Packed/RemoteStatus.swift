@@ -1,4 +1,4 @@
-/// What a device knows of a place in the packed layout, as of its last exchange.
+/// The knowledge of a device about a place in the packed layout, as of its last exchange.
 public struct RemoteStatus: Sendable {
     /// A writer at the place.
     public struct Writer: Sendable, Hashable {
@@ -77,7 +77,7 @@ public struct RemoteStatus: Sendable {
 package protocol TellingTransport: ExchangeTransport {
     /// The requests and bytes since it was opened.
     var counts: RemoteCounts { get }
-    /// As of the last exchange; nil: there was none, or the place has no packs.
+    /// The status as of the last exchange; nil: there was none, or the place has no packs.
     var remoteStatus: RemoteStatus? { get }
     /// Returns the account whose place it is, as far as known without a request; nil if the address implies it.
     func knownAccount() throws -> String?

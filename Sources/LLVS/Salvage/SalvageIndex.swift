@@ -152,7 +152,7 @@ struct SalvageIndex {
         a.segment != b.segment ? a.segment < b.segment : a.offset < b.offset
     }
 
-    /// If several intact records of one version differ, the one with the smaller digest prevails.
+    /// Chooses among several intact records of one version that differ: the one with the smaller digest prevails.
     mutating func settle(_ store: Store, _ control: PacedControl) throws {
         for (id, all) in records {
             try control.step()

@@ -261,7 +261,7 @@ public struct StorageDamage: Hashable, Sendable {
     public var version: VersionID?
     /// The value concerned, if it is one and is known.
     public var value: ValueID?
-    /// What is lost.
+    /// The loss that the damage causes.
     public var lost: Loss
     /// The version that causes the loss, if the value is a difference and its own bytes are whole: its base, which that version stored, is
     /// damaged, and has an entry of its own. Repairing that version heals this value.

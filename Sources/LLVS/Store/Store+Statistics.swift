@@ -10,7 +10,7 @@ extension Store {
         public var pending: UInt64
         /// Damaged places met so far.
         public var damaged: UInt64
-        /// What the storage counts.
+        /// The counts of the storage.
         public var storage: StorageStatistics
         /// Bytes that the history takes in memory.
         public var historyMemory: UInt64

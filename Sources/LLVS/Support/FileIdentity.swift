@@ -17,7 +17,7 @@ struct FileIdentity: Hashable, Sendable {
         do throws(Errno) { return FileIdentity(try System.status(descriptor)) == self } catch { return error.code != EBADF }
     }
 
-    /// What a path names now. `unknown` if the check failed.
+    /// The file that a path names now. `unknown` if the check failed.
     enum Found {
         case same(size: UInt64), gone, unknown
     }

@@ -18,7 +18,7 @@ public final class CancelToken: @unchecked Sendable {
 
 /// The progress of long work. `total` is 0 while it is not known.
 public struct Progress: Sendable {
-    /// What the work is doing.
+    /// The stage of the work.
     public enum Stage: UInt32, Sendable {
         /// Asking the other side of an exchange which versions it has.
         case listing = 1

@@ -1,4 +1,4 @@
-/// What is not known to be durable. Guarded by the storage's `state`.
+/// The data that is not known to be durable. Guarded by the storage's `state`.
 struct DurabilityState {
     /// A segment of this process that is no longer written, or another's up to where it was read.
     struct Own { let file: OpenFile; let id: RandomName; let path: String; let segment: Segment }

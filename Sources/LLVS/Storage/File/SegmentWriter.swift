@@ -45,7 +45,7 @@ final class SegmentWriter {
         self.id = id; self.place = place; self.path = path; self.file = file; self.system = system; self.makesRoom = makesRoom
     }
 
-    /// What happened to the file while it was being written.
+    /// The state of the file while it is being written.
     enum State {
         case usual
         /// Its path names another file: it, or a directory above it, was removed, renamed or replaced.

@@ -1,4 +1,4 @@
-/// What `Store.size` counts, and how it groups it.
+/// The options of `Store.size`: what it counts, and how it groups it.
 public struct SizeQuery: Sendable {
     /// Only values whose ids have this prefix; empty for everything that is on the medium.
     public var prefix: [UInt8]
@@ -21,7 +21,7 @@ public struct SizeQuery: Sendable {
 public struct SizeReport: Sendable {
     /// How a row groups bytes.
     public enum Group: UInt32, Sendable {
-        /// By what they are: see `Kind`.
+        /// By the kind of the bytes: see `Kind`.
         case kind = 1
         /// By the beginning of the ids of values.
         case prefix
@@ -31,7 +31,7 @@ public struct SizeReport: Sendable {
         case version
     }
 
-    /// What bytes are.
+    /// The kinds of bytes.
     public enum Kind: Int, CaseIterable, Sendable {
         /// Headers and tables of changes: what a version is, without the bytes of its values.
         case record
@@ -90,7 +90,7 @@ public struct SizeReport: Sendable {
         public var name: [UInt8]
         /// Of a row for groups beyond the limit: how many; else 0.
         public var combined: UInt64 = 0
-        /// What it counts.
+        /// The counts of the row.
         public var counts: Counts
     }
 

@@ -23,7 +23,7 @@ public final class ValueBatch: @unchecked Sendable {
         fileprivate(set) var storing = Row.none
     }
 
-    /// In order of the ids, or in the requested order.
+    /// The rows, in order of the ids, or in the requested order.
     public internal(set) var rows = ContiguousArray<Row>()
     /// The number of rows with a value.
     public private(set) var presentCount = 0
