@@ -19,10 +19,10 @@ import Testing
         place.clock += 700
         let since = place.time
         var sent: [Int64] = [], planned: Set<Int64> = []
-        // All look every half minute, until some time after the latest moment at which one may send.
+        // All devices check every half minute, until some time after the latest moment at which one may send.
         while place.time < since + 600 + 3_600 + 120 + 600 {
             let now = place.clock
-            // All have looked before the first one sends.
+            // All devices have checked before the first one sends.
             for healer in healers {
                 place.clock = now
                 healer.files.asked = []
