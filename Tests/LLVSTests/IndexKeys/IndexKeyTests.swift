@@ -4,7 +4,7 @@ import Testing
 
 @testable import LLVS
 
-/// Tests/Vectors/index-keys.json, which the model in Tests/Python/keys gave: definitions, keys, and what is no key.
+/// Tests/Vectors/index-keys.json, which the model in Tests/Python/keys computed: definitions, keys, and invalid keys.
 @Suite("Keys of indexes") struct IndexKeyTests {
     /// The vectors, as docs/index-keys.md describes them.
     private struct Vectors: Decodable {
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    /// A tuple gives the key, and the key gives the tuple.
+    /// Encodes the tuple as the key, and decodes the key to the tuple.
     private func check(_ tuple: String, _ key: [UInt8], folds: Bool) throws {
         let tuple = Array(tuple.utf8)
         #expect(try self.key(tuple, folds: folds) == key, "\(String(decoding: tuple, as: UTF8.self).prefix(80))")
@@ -137,7 +137,7 @@ import Testing
         #expect(count >= 168)
     }
 
-    /// Scalars of the planes 3 to 16 do not fold: the usual run takes a sample of those.
+    /// Scalars of the planes 3 to 16 do not fold; the usual run takes a sample of them.
     @Test("every scalar value folds as the table says") func folding() throws {
         let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
             .appendingPathComponent("Vectors/index-folding.txt")
@@ -200,7 +200,7 @@ import Testing
     func room(on: String, idSize: Int) throws {
         let definition = try Array("{\"prefix\":\"\",\"on\":\(on)}".utf8).withUnsafeBytes { try IndexDefinition($0) }
         let long = "\"\(String(repeating: "É", count: 300))\"", numbers = (1...300).map(String.init).joined(separator: ",")
-        /// The room of a value's keys, and why there are none, with this many other bytes.
+        /// The size of a value's keys, their limit, and why there are none, for a value with this many other bytes.
         func keys(_ rest: Int) throws -> (size: Int, room: Int, why: IndexTuples.Absence?) {
             let rest = String(repeating: "x", count: rest)
             let data = Array("{\"a\":[1,\(long)],\"b\":[\(numbers)],\"c\":\(long),\"rest\":\"\(rest)\"}".utf8)
