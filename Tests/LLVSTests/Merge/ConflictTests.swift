@@ -2,13 +2,13 @@ import Testing
 
 @testable import LLVS
 
-/// Conflicts before a merge, of a merge, those that are open, and deciding them; taking back and picking versions.
+/// Conflicts before a merge, of a merge, and open ones; deciding them; reverting and cherry-picking versions.
 @Suite("Conflicts, and taking back") struct ConflictTests {
     static let rules = """
         {"merge":1,"ids":{"d":{"/n":"counter","/t":"text","/s":"set","/l":{"as":"list","key":["/k"]}}}}
         """
 
-    /// A store with rules, and two versions on its first one; the second is the newer.
+    /// A store with rules and a base, and two versions made on it, of which the second is newer.
     private func fork(_ base: String, _ older: String, _ newer: String, beside: [String: String] = [:]) throws
         -> (store: Store, base: Version, older: Version, newer: Version)
     {
@@ -52,7 +52,7 @@ import Testing
         #expect(try store.text("d", older1) == "{\"a\":1,\"b\":7,\"c\":1}" && store.openConflicts(at: older1.id).isEmpty)
         let stands = try store.makeVersion(basedOn: edited.id, changes: store.choose(open[0], .result, at: edited.id))
         #expect(try store.text("d", stands) == store.text("d", edited) && store.openConflicts(at: stands.id).isEmpty)
-        // One device chose and the other did not: the choice is an edit, and is exchanged.
+        // One device chose and the other did not. The choice is an edit and prevails in the merge.
         let both = try merge(store, older1, store.set(["d": "{\"a\":2,\"b\":7,\"c\":2}"], edited))
         #expect(try store.text("d", both) == "{\"a\":1,\"b\":7,\"c\":2}" && store.openConflicts(at: both.id).isEmpty)
         do {
@@ -114,10 +114,10 @@ import Testing
         let undone = try store.revert(older.id, at: later.id), made = try #require(undone.version)
         #expect(try store.text("d", made) == "{\"a\":0,\"b\":1,\"n\":3,\"s\":[\"x\",\"y\"],\"t\":\"The cat sat.\"}")
         #expect(try undone.undone == [id("d")] && undone.superseded.isEmpty && undone.conflicts.isEmpty)
-        // Back again: the other way around.
+        // Reverting the revert restores the later contents.
         let again = try #require(try store.revert(made.id, at: made.id).version)
         #expect(try store.text("d", again) == store.text("d", later))
-        // At the version itself: what was before, to the byte.
+        // Reverting at the version itself restores the base, byte for byte.
         let exact = try #require(try store.revert(older.id, at: older.id).version)
         #expect(try store.text("d", exact) == store.text("d", base))
     }
@@ -133,7 +133,7 @@ import Testing
         let (store, _, older, newer) = try fork("{\"a\":0,\"n\":1}", "{\"a\":1,\"n\":4}", "{\"a\":0,\"b\":1,\"n\":2}")
         let picked = try store.cherryPick(older.id, onto: newer.id), made = try #require(picked.version)
         #expect(try store.text("d", made) == "{\"a\":1,\"b\":1,\"n\":5}" && picked.counts && picked.conflicts.isEmpty)
-        // P4: once both lines are merged, that counts twice.
+        // P4: once both lines are merged, the increment counts twice.
         #expect(try store.text("d", merge(store, made, older)) == "{\"a\":1,\"b\":1,\"n\":8}")
     }
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LLVS
 
-/// Open conflicts of long histories: which versions came of a merge is found in one pass over them.
+/// Open conflicts of long histories. One pass over the history finds which versions descend from a merge.
 @Suite("Open conflicts of long histories") struct OpenConflictCostTests {
     private static func received(_ id: String, _ predecessors: [String], at time: Double) throws -> Store.ReceivedVersion {
         let behind = try predecessors.map { try VersionID($0) }
@@ -73,7 +73,7 @@ import Testing
             return looked
         }
         let few = try looked(200), many = try looked(800)
-        // Six times over the history for where each value changed, and once for what came of the merge: not six times for that as well.
+        // Six passes over the history to find where each value changed, and one for the descendants of the merge, not six.
         #expect(many <= 5 * few && many <= 8 * 800, "\(few) versions for 200, \(many) for 800")
     }
 
@@ -110,7 +110,7 @@ import Testing
             let older = try store.set(["a": text("\"m\(i)\":1")], last), newer = try store.set(["a": text("\"m\(i)\":2")], last)
             last = try store.merge(older.id, with: newer.id, arbiter: RulesArbiter())
             members.append("\"m\(i)\":2")
-            // A device edits an older place, and restores the earlier contents.
+            // A device edits an older place and restores the earlier contents.
             guard i % 7 == 3 else { continue }
             let place = i / 2, kept = members[place]
             members[place] = "\"m\(place)\":9"

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LLVS
 
-/// Exchanges with places that are named by URL, from Swift.
+/// Exchanges with places that are given by URL, from Swift.
 @Suite struct ExchangeURLTests {
     private static func memory() throws -> Store {
         var options = Store.Options()
