@@ -22,7 +22,7 @@ struct Simulate {
         """
 
     static func main() {
-        // What is in sets and dictionaries comes in the same order each time.
+        // Hashes are the same in each run, so sets and dictionaries have the same order.
         if getenv("SWIFT_DETERMINISTIC_HASHING") == nil {
             setenv("SWIFT_DETERMINISTIC_HASHING", "1", 1)
             execv("/proc/self/exe", CommandLine.unsafeArgv)
@@ -141,7 +141,7 @@ struct Simulate {
         return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 
-    /// Tells of a history that failed, as short as it can be made.
+    /// Prints a failed history, as short as it can be made.
     private static func tell(_ trial: Trial, _ failure: Failure) {
         print("FAILED  seed \(trial.seed), \(failure.kind): \(failure.detail)")
         let short = trial.shrunk(failure.kind)
@@ -150,7 +150,7 @@ struct Simulate {
     }
 }
 
-/// Tells which histories were running when the process dies.
+/// Prints which histories were running if the process dies.
 enum Watch {
     nonisolated(unsafe) private static var seeds: UnsafeMutablePointer<UInt64>?
     nonisolated(unsafe) private static var count = 0
@@ -172,9 +172,9 @@ enum Watch {
     private static func write(_ text: String) { var text = text; text.withUTF8 { _ = Glibc.write(1, $0.baseAddress, $0.count) } }
 }
 
-/// Checks that deliberate faults are found, and shortened to few steps.
+/// Checks that deliberate faults are noticed, and shortened to few steps.
 enum SelfTest {
-    /// In at most so many steps each of the defects can be shown.
+    /// The most steps that a shortened history may have for each defect.
     private static let most: [Defect: Int] = [.arbiter: 4, .transport: 3, .storage: 3, .ids: 4]
 
     static func run() -> Bool {
