@@ -59,7 +59,7 @@ enum InterchangeTarget {
     }
 
     private enum Outcome<R: Equatable>: Equatable { case success(R), failure(StoreError.Code) }
-    /// Of two faults the one that is met first is named, and that depends on the pieces.
+    /// With two faults the first one found is reported, which depends on the pieces.
     private static func agree<R>(_ a: Outcome<R>, _ b: Outcome<R>) -> Bool {
         if case .failure = a, case .failure = b { return true }
         return a == b
@@ -75,7 +75,7 @@ enum InterchangeTarget {
         return result.map { .success($0) } ?? .failure(failure)
     }
 
-    /// A document that comes a few bytes at a time.
+    /// A document that is read a few bytes at a time.
     private final class Pieces: PieceReader, @unchecked Sendable {
         private let bytes: [UInt8], piece: Int
         private var position = 0
