@@ -56,7 +56,7 @@ void make_folder(const char *path) {
     if (mkdir(path, 0777) != 0 && errno != EEXIST) broken("cannot make %s", path);
 }
 
-/* Calls for each name in a folder. */
+/* Calls `body` for each name in a folder. */
 static void each(const char *path, void (*body)(const char *path, const char *name, void *payload), void *payload) {
     DIR *folder = opendir(path);
     struct dirent *entry;
