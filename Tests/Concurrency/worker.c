@@ -19,7 +19,7 @@ int succeeded(const char *doing, llvs_status status, llvs_error **error) {
     return 0;
 }
 
-/* The last warning of the library in this process: what is counted as damage only is told there. */
+/* The last warning of the library in this process. Only the warning names a damage that is otherwise just counted. */
 static char last_warning[1024];
 
 static pthread_mutex_t warning_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -47,7 +47,7 @@ llvs_store *worker_open(const struct place *place, int read_only) {
     options.storage = place->storage;
     options.durability = place->durability;
     options.read_only = (uint32_t)read_only;
-    options.memory_budget = 8 << 20; /* little, so that much is read from the medium */
+    options.memory_budget = 8 << 20; /* small, so that much is read from the medium */
     options.compaction = place->compaction == KEEPS_SEGMENTS ? LLVS_COMPACTION_ON_REQUEST : LLVS_COMPACTION_ALWAYS;
     if (place->compaction == FOLDS_AND_DELETES) options.compaction_grace = 0.001;
     succeeded("opening the store", llvs_store_open(llvs_str(place->path), &options, &store, &error), &error);
@@ -117,7 +117,7 @@ int read_prevailing(llvs_store *store, llvs_bytes version, uint32_t prevailing[K
     return !ledger_has_failed();
 }
 
-/* Merges the worker's version with another one, which then is what it goes on from. */
+/* Merges the worker's version with another one. The worker continues from the result. */
 static void merge(struct worker *worker, uint32_t other) {
     const struct ledger_entry *ours = &ledger->entries[worker->current], *theirs = &ledger->entries[other];
     struct ledger_entry *entry;
@@ -139,12 +139,12 @@ static void merge(struct worker *worker, uint32_t other) {
     if (!info) {
         ledger_fail("a merge of %s and %s gives nothing", ours->id, theirs->id);
     } else if (read_prevailing(worker->store, info->id, prevailing)) {
-        /* The side that the merge was into has won everywhere. */
+        /* A planted fault: our side has won everywhere. */
         if (planted == MERGES_WRONGLY) for (int key = 0; key < KEYS; key++) prevailing[key] = stored_in(ours, key);
         int is_ours = info->id.size == strlen(ours->id) && memcmp(info->id.data, ours->id, info->id.size) == 0;
         int is_theirs = info->id.size == strlen(theirs->id) && memcmp(info->id.data, theirs->id, info->id.size) == 0;
         if (is_ours || is_theirs) {
-            /* One descends from the other. The entry stays one that was asked for: nothing came of it. */
+            /* One descends from the other. The entry remains a request without a result. */
             if (is_theirs) worker->current = other;
         } else if (info->id.size >= ID_ROOM || info->predecessor_count != 2) {
             ledger_fail("the merge of %s and %s is a version %.*s with %u predecessors", ours->id, theirs->id, (int)info->id.size,
@@ -162,7 +162,7 @@ static void merge(struct worker *worker, uint32_t other) {
     tally(MERGES, 1);
 }
 
-/* The newest head, also one that was not acknowledged to its maker yet. */
+/* Merges the newest head, even if it was not acknowledged to its maker yet. */
 static void merge_head(struct worker *worker) {
     llvs_version_list *head;
     llvs_error *error;
@@ -280,7 +280,7 @@ static void read_version(struct worker *worker, const struct ledger_entry *entry
     llvs_version_list_free(version);
 }
 
-/* What the differences say leads from one state to the other. */
+/* The differences lead from one state to the other. */
 static void read_differences(struct worker *worker, const struct ledger_entry *from, const struct ledger_entry *to) {
     llvs_change_cursor *cursor;
     llvs_change_list *page;
@@ -320,9 +320,9 @@ static void read_something(struct worker *worker) {
     tally(READS, 1);
 }
 
-/* ---- Looking at the whole ---- */
+/* ---- Reading everything ---- */
 
-/* After a reload the history has all that was acknowledged before, whoever made it. */
+/* After a reload the history has everything that was acknowledged before, by any worker. */
 static void reload(struct worker *worker, int walks) {
     uint32_t count = __atomic_load_n(&ledger->count, __ATOMIC_SEQ_CST);
     uint8_t *must = calloc(count, 1);
@@ -411,7 +411,7 @@ void worker_run(struct worker *worker) {
     for (; worker->operations > 0 && worker->store && !ledger_has_failed(); worker->operations--) {
         uint64_t draw = random_below(&worker->random, 1000);
         if (planted == TRAPS && worker->operations == 3) {
-            signal(SIGABRT, SIG_DFL); /* without a trace of it */
+            signal(SIGABRT, SIG_DFL); /* without a message */
             abort();
         }
         if (planted == LOOPS && worker->operations == 3) for (;;) __asm__ volatile("");
@@ -424,7 +424,8 @@ void worker_run(struct worker *worker) {
         else if (draw < 990 && worker->owns_store) reopen(worker);
         else if (draw < 995 && worker->place->compaction != KEEPS_SEGMENTS) compact(worker);
         else commit(worker);
-        /* Orders nothing else: ThreadSanitizer would take it for what keeps the readers of a store apart from those who write. */
+        /* Relaxed: with a stronger order, ThreadSanitizer would mistake this for the synchronization between readers and writers of a
+         * store. */
         __atomic_add_fetch(&ledger->operations, 1, __ATOMIC_RELAXED);
     }
 }
