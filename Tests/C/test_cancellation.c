@@ -57,7 +57,7 @@ static const char *const names[KINDS] = { "verify",
                                           "compact",
                                           "send",
                                           "retrieve",
-                                          "verify what an exchange has",
+                                          "verify a remote",
                                           "import",
                                           "write a snapshot",
                                           "restore a snapshot",
@@ -616,7 +616,7 @@ static int count_steps(enum kind kind, const char *original) {
     OK(act(&s, &control, &error));
     check_done(&s);
     strike(&s);
-    if (stopper.calls == 0) fail_msg("%s never tells how far it has come", names[kind]);
+    if (stopper.calls == 0) fail_msg("%s never reports progress", names[kind]);
     return stopper.calls;
 }
 

@@ -245,7 +245,7 @@ static int run(int kind, llvs_fault *fault, uint64_t seed) {
         holds(&p, store, "in the same handle");
         if (!commit(&p, store, "first", "", "a", "1") || !commit(&p, store, "left", "first", "a", "2") ||
             !commit(&p, store, "right", "first", "b", "3"))
-            fail_msg("after %s, the store does not go on", now);
+            fail_msg("after %s, the store refuses saves", now);
         exchange(&p, store, transport);
         OK(llvs_store_close(store, &error));
     } else {

@@ -357,7 +357,7 @@ static void calls_need_little_stack(void **state) {
     }
     llvs_storage_free(hosted);
     llvs_storage_free(other_hosted);
-    if (most > ENOUGH) fail_msg("an operation took %lu bytes of stack; the header says that %d are enough", (unsigned long)most, ENOUGH);
+    if (most > ENOUGH) fail_msg("an operation used %lu bytes of stack; the header promises at most %d", (unsigned long)most, ENOUGH);
 }
 
 int main(void) {

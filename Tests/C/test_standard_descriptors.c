@@ -49,7 +49,7 @@ static void must(const char *what, llvs_status status, llvs_error *error) {
 static int controlled(const char *name, int fd, int command, void *argument) {
     int (*real)(int, int, ...) = (int (*)(int, int, ...))(uintptr_t)dlsym(RTLD_NEXT, name);
     if (command == F_DUPFD_CLOEXEC && fd >= 0 && fd <= 2 && closed_ones & 1 << fd && write(fd, CHATTER, strlen(CHATTER)) > 0)
-        fail_in_child("opening", "something would have taken what another thread prints");
+        fail_in_child("opening", "the library would receive the output of another thread");
     return real(fd, command, argument);
 }
 #define CONTROL(name)                          \
@@ -70,7 +70,7 @@ static void print_and_look(const char *when) {
     for (int fd = 0; fd <= 2; fd++) {
         ssize_t size;
         if (!(closed_ones & 1 << fd)) continue;
-        if (write(fd, CHATTER, strlen(CHATTER)) > 0) fail_in_child(when, "something took what was printed");
+        if (write(fd, CHATTER, strlen(CHATTER)) > 0) fail_in_child(when, "the output went elsewhere");
         snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
         size = readlink(link, target, sizeof target - 1);
         if (size < 0) continue;
@@ -227,7 +227,7 @@ static void holds_no_chatter(const char *path) {
         assert_non_null(file);
         while ((size = fread(bytes, 1, sizeof bytes, file)) > 0)
             for (size_t i = 0; i + wanted <= size; i++)
-                if (bytes[i] == CHATTER[0] && memcmp(bytes + i, CHATTER, wanted) == 0) fail_msg("%s holds what was printed", path);
+                if (bytes[i] == CHATTER[0] && memcmp(bytes + i, CHATTER, wanted) == 0) fail_msg("%s contains the output", path);
         fclose(file);
         return;
     }

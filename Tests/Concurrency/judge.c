@@ -59,7 +59,7 @@ static int has_predecessors(const llvs_version_info *version, const struct ledge
 static int prevails(const struct ledger_entry *entry, const uint32_t prevailing[KEYS]) {
     for (int key = 0; key < KEYS; key++) {
         if (prevailing[key] == stored_in(entry, key)) continue;
-        ledger_fail("at %s %s is what v%u stored, and should be what v%u stored", entry->id, key_name(key), prevailing[key],
+        ledger_fail("at %s the value %s is of v%u and should be of v%u", entry->id, key_name(key), prevailing[key],
                     stored_in(entry, key));
         return 0;
     }
@@ -73,7 +73,7 @@ static void check_stored(llvs_store *store, const struct ledger_entry *entry) {
         llvs_buffer data;
         llvs_error *error;
         if (entry->state[key] != number) continue;
-        if (!succeeded("reading what a version stored",
+        if (!succeeded("reading a value that a version stored",
                        llvs_store_value(store, llvs_str(key_name(key)), llvs_str(entry->id), &data, NULL, &error), &error))
             return;
         if (!bytes_are_stored(llvs_bytes_make(data.data, data.size), number, key))
@@ -93,7 +93,7 @@ static void check_unacknowledged_merge(const llvs_version_info *version, const u
         if (wrong) ledger_fail("in the merge %.*s %s", (int)version->id.size, (const char *)version->id.data, wrong);
         return;
     }
-    ledger_fail("there is a version %.*s that nobody asked for", (int)version->id.size, (const char *)version->id.data);
+    ledger_fail("the version %.*s was never saved", (int)version->id.size, (const char *)version->id.data);
 }
 
 static void check_version(llvs_store *store, const llvs_version_info *version, const struct merges *merges, uint8_t *is_found,
@@ -105,7 +105,7 @@ static void check_version(llvs_store *store, const llvs_version_info *version, c
         const struct ledger_entry *entry = &ledger->entries[number];
         is_found[number] = 1;
         if (entry->phase == PHASE_FREE || entry->is_merge || !has_predecessors(version, entry))
-            ledger_fail("%s is there, and is not what was asked for", entry->id);
+            ledger_fail("the version %s exists, and differs from the one that was saved", entry->id);
         if (reads && prevails(entry, prevailing)) check_stored(store, entry);
         if (reads && number % 16 == 0) check_all_values(store, entry);
         return;

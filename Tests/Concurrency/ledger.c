@@ -141,7 +141,7 @@ const char *merged_state(const struct ledger_entry *a, const struct ledger_entry
             state[key] = found == from_x ? x : y;
             if (found == from_x || found == from_y) continue;
         }
-        snprintf(wrong, sizeof wrong, "%s is what v%u stored, and is that of v%u and v%u on the two sides", key_name(key), found, from_x,
+        snprintf(wrong, sizeof wrong, "the value %s is of v%u; on the two sides it is of v%u and v%u", key_name(key), found, from_x,
                  from_y);
         return wrong;
     }

@@ -107,10 +107,10 @@ int read_prevailing(llvs_store *store, llvs_bytes version, uint32_t prevailing[K
         const llvs_value_info *value = values->items[i];
         int key = key_of_id(value->id);
         if (key == KEYS)
-            ledger_fail("at %.*s there is a value %.*s that nobody stored", (int)version.size, (const char *)version.data,
+            ledger_fail("at %.*s the value %.*s exists, which was never stored", (int)version.size, (const char *)version.data,
                         (int)value->id.size, (const char *)value->id.data);
         else if ((prevailing[key] = entry_of_id(value->stored_version)) == 0)
-            ledger_fail("at %.*s the value %s is one of %.*s, which nobody made", (int)version.size, (const char *)version.data,
+            ledger_fail("at %.*s the value %s is of %.*s, a version that was never made", (int)version.size, (const char *)version.data,
                         key_name(key), (int)value->stored_version.size, (const char *)value->stored_version.data);
     }
     llvs_value_list_free(values);
@@ -174,7 +174,7 @@ static void merge_head(struct worker *worker) {
 /* ---- Reading ---- */
 
 static void wrong_value(const char *how, const struct ledger_entry *entry, int key, llvs_bytes stored_version, llvs_bytes data) {
-    ledger_fail("%s at %s: %s should be what v%u stored (0: nothing), and is %zu bytes of \"%.*s\"", how, entry->id, key_name(key),
+    ledger_fail("%s at %s: %s should be of v%u (0: none), and has %zu bytes of \"%.*s\"", how, entry->id, key_name(key),
                 stored_in(entry, key), data.size, (int)stored_version.size, stored_version.data ? (const char *)stored_version.data : "");
 }
 static int check_value(const char *how, const struct ledger_entry *entry, int key, llvs_bytes stored_version, llvs_bytes data,
@@ -254,7 +254,7 @@ int check_all_values(llvs_store *store, const struct ledger_entry *entry) {
         int key = key_of_id(llvs_bytes_make(id, (size_t)info->id_sizes[i]));
         llvs_bytes bytes = llvs_bytes_make(data, (size_t)info->data_sizes[i]);
         if (key == KEYS) {
-            ledger_fail("at %s there is a value that nobody stored", entry->id);
+            ledger_fail("at %s a value exists that was never stored", entry->id);
         } else {
             is_seen[key] = 1;
             check_value("an enumeration", entry, key, llvs_str(versions[info->version_indexes[i]]), bytes, 1);
@@ -294,7 +294,7 @@ static void read_differences(struct worker *worker, const struct ledger_entry *f
         for (size_t i = 0; i < page->count; i++) {
             const llvs_change_info *change = page->items[i];
             int key = key_of_id(change->id);
-            if (key == KEYS) ledger_fail("%s and %s differ in a value that nobody stored", from->id, to->id);
+            if (key == KEYS) ledger_fail("%s and %s differ in a value that was never stored", from->id, to->id);
             else state[key] = change->kind == LLVS_CHANGE_REMOVE ? 0 : entry_of_id(change->stored_version);
         }
         llvs_change_list_free(page);

@@ -142,7 +142,7 @@ static int check_heads(const struct truth *truth, llvs_store *store, const char 
         for (uint32_t p = 0; p < truth->facts[i].predecessor_count; p++) {
             const struct fact *predecessor = truth_of(truth, llvs_str(truth->facts[i].predecessors[p]));
             if (!predecessor || there[predecessor - truth->facts] == MISSING)
-                fails("%s is there without its predecessor", truth->facts[i].id);
+                fails("the store has %s without its predecessor", truth->facts[i].id);
             else built[predecessor - truth->facts] = 1;
         }
     }
@@ -195,7 +195,7 @@ static int check_salvage(const struct subject *subject, const char *folder, cons
     }
     outcome(SALVAGES, 1);
     if (open_store(target, LLVS_STORAGE_FILE, 1, &store, &error) != LLVS_OK) {
-        fails("opening what was salvaged: %s", llvs_error_message(error));
+        fails("opening the salvaged store: %s", llvs_error_message(error));
         goto done;
     }
     made = report->made_count;
@@ -228,7 +228,7 @@ static int check_salvage(const struct subject *subject, const char *folder, cons
             named = named || (damage->version.size == strlen(truth->facts[i].id) &&
                               memcmp(damage->version.data, truth->facts[i].id, damage->version.size) == 0);
         }
-        if (!named && unnamed == 0 && !earlier) fails("%s is not in what was salvaged, and nothing tells of it", truth->facts[i].id);
+        if (!named && unnamed == 0 && !earlier) fails("%s was not salvaged, and is not reported", truth->facts[i].id);
         if (readable[i] == WHOLE && !named) fails("%s could be read, was not salvaged, and is not named", truth->facts[i].id);
     }
     check_heads(truth, store, there, "those made");
@@ -237,18 +237,18 @@ static int check_salvage(const struct subject *subject, const char *folder, cons
         const struct fact *original = truth_of(truth, one->original);
         uint64_t state;
         outcome(MADE, 1);
-        if (!original) fails("a version was made of one that there never was");
-        else if (there[original - truth->facts] == WHOLE) fails("a version was made of one that is there");
+        if (!original) fails("a version was made from one that never existed");
+        else if (there[original - truth->facts] == WHOLE) fails("a version was made from one that could be read");
         else if (read_state(store, one->version, &state, note_value, (void *)truth, &error) != LLVS_OK)
             fails("reading a version that was made: %s", llvs_error_message(error));
         else if (one->is_complete && state != original->state)
-            fails("a version made of %s is said to be complete, and is not", original->id);
+            fails("a version made from %s is reported as complete, and is not", original->id);
     }
     if (!text[0] && llvs_store_verify(store, NULL, &verified, &error) != LLVS_OK) {
-        fails("verifying what was salvaged: %s", llvs_error_message(error));
+        fails("verifying the salvaged store: %s", llvs_error_message(error));
     } else if (!text[0]) {
-        if (verified->damage_count > 0) fails("what was salvaged is damaged: %s", (const char *)verified->damages[0]->message.data);
-        if (verified->pending != report->waiting) fails("%llu versions wait in what was salvaged", (unsigned long long)verified->pending);
+        if (verified->damage_count > 0) fails("the salvaged store is damaged: %s", (const char *)verified->damages[0]->message.data);
+        if (verified->pending != report->waiting) fails("%llu versions wait in the salvaged store", (unsigned long long)verified->pending);
         if (verified->versions != report->versions + report->waiting + made && made < 1) fails("the report miscounts");
         llvs_verify_report_free(verified);
     }
@@ -431,9 +431,9 @@ static long retrieve(const struct subject *subject, const char *folder) {
         if (plant == READS_WRONG_BYTES) taken = truth->count;
         if (!read_all(truth, store, there, &count) && !check_heads(truth, store, there, NULL)) {
             for (size_t i = 0; i < truth->count; i++)
-                if (there[i] == UNREADABLE) fails("%s was taken and cannot be read", truth->facts[i].id);
-            if (taken != count) fails("%zu versions were taken, and %zu are there", taken, count);
-            if (count < truth->count && problems == 0) fails("%zu of %zu versions came, and no problem was told", count, truth->count);
+                if (there[i] == UNREADABLE) fails("%s was received and cannot be read", truth->facts[i].id);
+            if (taken != count) fails("%zu versions were reported as received, and the store has %zu", taken, count);
+            if (count < truth->count && problems == 0) fails("%zu of %zu versions arrived; no problem is reported", count, truth->count);
         }
         if (count < truth->count) outcome(VERSIONS_LOST, (long)(truth->count - count));
         llvs_exchange_result_free(result);
@@ -457,7 +457,7 @@ static int judge_exchange(const struct subject *subject, const char *folder) {
     llvs_store_free(store);
     if (text[0]) return 1;
     again = retrieve(subject, folder);
-    if (again < came) return fails("%ld versions came, and %ld after the sender sent again", came, again);
+    if (again < came) return fails("%ld versions were received, and %ld after the sender sent again", came, again);
     if (again == (long)subject->truth.count) outcome(SENT_AGAIN, 1);
     return 0;
 }

@@ -86,18 +86,18 @@ static int is_whole(const struct check *check, llvs_store *store, const llvs_ver
         return 0;
     }
     if (status != LLVS_OK) {
-        book_fail("the version %s is there and cannot be read: %s: %s", id, llvs_status_name(status), llvs_error_message(error));
+        book_fail("the version %s exists and cannot be read: %s: %s", id, llvs_status_name(status), llvs_error_message(error));
         llvs_error_free(error);
         return 0;
     }
     if (asked && asked->digest == digest) return 1;
     if (asked) {
-        book_fail("the version %s is there, and is not what was asked for", id);
+        book_fail("the version %s differs from the one that was saved", id);
         return 0;
     }
     for (int i = 0; i < book->count; i++) if (!book->asked[i].id[0] && book->asked[i].digest == digest) return 1;
     if (strcmp(id, empty_root) == 0) return 1;
-    book_fail("the version %s is there, and nobody asked for it", id);
+    book_fail("the version %s exists, and was never saved", id);
     return 0;
 }
 
@@ -306,7 +306,7 @@ static void check_snapshot(const struct check *check) {
     if (works("opening a store in memory", llvs_store_open(LLVS_NONE, &options, &store, &error), &error)) {
         status = restore_snapshot_from(store, folder, NULL, &error);
         if (status == LLVS_ERROR_SNAPSHOT_MISSING || status == LLVS_ERROR_SNAPSHOT_DAMAGED) llvs_error_free(error);
-        else if (works("restoring what is there", status, &error)) free(read_history(check, store).versions);
+        else if (works("restoring a snapshot", status, &error)) free(read_history(check, store).versions);
         llvs_store_free(store);
     }
     free(folder);

@@ -32,7 +32,7 @@ void client_met(const struct work *work, const char *doing, llvs_status status, 
     if (!work->expects_faults || (faults && faults->fired == 0)) {
         book_fail("%s failed without a reason: %s: %s", doing, llvs_status_name(status), llvs_error_message(error));
     } else if (status == LLVS_ERROR_INTERNAL || strlen(llvs_error_message(error)) == 0) {
-        book_fail("%s failed with an error that helps nobody: %s: %s", doing, llvs_status_name(status), llvs_error_message(error));
+        book_fail("%s failed with an error without a useful message: %s: %s", doing, llvs_status_name(status), llvs_error_message(error));
     }
     if (status < 0 && status > -128) book->failed[-status]++;
     if (status == LLVS_ERROR_UNKNOWN_OUTCOME) book->unknown_outcomes++;
@@ -169,7 +169,7 @@ static void expect_absent(struct client *client, const struct asked *asked) {
     if (!asked->id[0]) return;
     llvs_status status = llvs_store_version(client->store, llvs_str(asked->id), &version, &error);
     if (!goes_on("asking for a version", status, &error)) return;
-    if (version) book_fail("making the version %s failed, and yet it is there", asked->id);
+    if (version) book_fail("making the version %s failed, and yet it exists", asked->id);
     llvs_version_list_free(version);
 }
 
@@ -311,7 +311,7 @@ static void acknowledge_ids(struct client *client, const llvs_exchange_result *r
     for (size_t i = 0; i < count; i++) {
         struct asked *asked = book_find(ids[i]);
         if (asked) acknowledge(client, asked);
-        else book_fail("a version was retrieved that nobody made: %.*s", (int)ids[i].size, (const char *)ids[i].data);
+        else book_fail("a version was retrieved that was never made: %.*s", (int)ids[i].size, (const char *)ids[i].data);
     }
 }
 

@@ -153,10 +153,10 @@ static void look(void *payload) {
     if (works(llvs_coordinator_missing_version(coordinator, &missing, &error), error) && missing.size)
         fail("a version is missing: %ld %ld", first, second);
     if (save(coordinator, 1000, NULL) && number_of(coordinator) != 1000)
-        fail("it does not go on from %ld, but is at %ld", number, number_of(coordinator));
+        fail("a save after %ld was not current: %ld is", number, number_of(coordinator));
     close_it(coordinator);
     if (!(coordinator = open_it())) return;
-    if (number_of(coordinator) != 1000) fail("after %ld it went on, and is at %ld when it is opened again", number, number_of(coordinator));
+    if (number_of(coordinator) != 1000) fail("a save after %ld was current, and after reopening %ld is", number, number_of(coordinator));
     close_it(coordinator);
 }
 

@@ -183,7 +183,7 @@ static void look_at_database(void) {
         if (number(database, text) != 1) fail("the rows are not those of the version %ld at step %ld", n, step);
         if (steps[step].definition == 1) {
             snprintf(text, sizeof text, "SELECT count(*) FROM found WHERE found MATCH 'word%d'", n);
-            if (number(database, text) != VALUES) fail("what is searched is not of version %ld at step %ld", n, step);
+            if (number(database, text) != VALUES) fail("the full-text table is not of version %ld at step %ld", n, step);
             if (sqlite3_exec(database, "BEGIN; INSERT INTO found(found) VALUES ('integrity-check'); ROLLBACK", NULL, NULL, NULL))
                 fail("FTS5 says that its table is wrong: %ld %ld", n, step);
         }
@@ -200,7 +200,7 @@ static void look(void *payload) {
     look_at_database();
     if (shared->failure[0]) return;
     work(&may_fail);
-    if (!shared->failure[0] && shared->acknowledged != STEPS - 1) fail("it went on to step %ld of %ld", shared->acknowledged, STEPS - 1);
+    if (!shared->failure[0] && shared->acknowledged != STEPS - 1) fail("it reached step %ld of %ld", shared->acknowledged, STEPS - 1);
     if (!shared->failure[0]) look_at_database();
 }
 

@@ -47,7 +47,7 @@ import Darwin
         let ids = try #require(made.value)
         #expect(ids.count == 51)
         let taken = await Self.take(ids, versions)
-        #expect(taken.count == 51 && Set(taken) == Set(ids), "each comes once")
+        #expect(taken.count == 51 && Set(taken) == Set(ids), "each version is reported once")
         for store in [store, other] { try store.close() }
     }
 
@@ -101,7 +101,7 @@ import Darwin
         var left: Store? = try Store(path: "", options: memory)
         let lost = try #require(try left?.newVersions())
         left = nil
-        #expect(await none(lost), "a store that is let go of")
+        #expect(await none(lost), "a store that was released")
 
         let shared = try Store(path: "", options: memory)
         let coordinator = try StoreCoordinator(store: shared)
@@ -115,7 +115,7 @@ import Darwin
         exchange = Exchange(store: shared, transport: MemoryTransport(name: "sequencesEnd"))
         let other = try #require(try exchange?.news())
         exchange = nil
-        #expect(await none(other), "an exchange that is let go of")
+        #expect(await none(other), "an exchange that was released")
         try shared.close()
     }
 
@@ -162,7 +162,7 @@ import Darwin
         let deaf = Exchange(store: store, transport: Self.transport(nil))
         do {
             _ = try deaf.news()
-            Issue.record("a transport that cannot tell was observed")
+            Issue.record("a transport without notifications was observed")
         } catch let error as StoreError { #expect(error.code == .unsupported) }
         try store.close()
     }

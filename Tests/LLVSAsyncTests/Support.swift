@@ -32,7 +32,7 @@ func become(_ what: String, _ isSo: () throws -> Bool) async throws {
         if try isSo() { return }
         try await Task.sleep(nanoseconds: 10_000_000)
     }
-    Issue.record("\(what) did not come")
+    Issue.record("\(what) did not occur")
 }
 
 extension Store {

@@ -245,7 +245,7 @@ static void test_other_copies(void) {
     char *message = NULL;
     sqlite3 *db;
     *(void **)(&init) = library ? dlsym(library, "sqlite3_llvssqlite_init") : NULL;
-    check(init != NULL, "the entry point is there");
+    check(init != NULL, "the library has its entry point");
     if (!init || sqlite3_open(":memory:", &db) != SQLITE_OK) return;
     other.mprintf = sqlite3_mprintf;
     other.libversion_number = is_old;

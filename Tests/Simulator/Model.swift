@@ -48,7 +48,7 @@ struct Model {
             }
             switch change {
             case .insert(_, let data):
-                if before[id] != nil { throw Failure("wrong label", "\(version.id) inserts \(id), which is there") }
+                if before[id] != nil { throw Failure("wrong label", "\(version.id) inserts \(id), which exists") }
                 after[id] = Held(stored: version.id, data: data)
                 size += data.count
             case .update(_, let data):

@@ -6,19 +6,20 @@ import LLVSTestSupport
 struct Simulate {
     static let usage = """
         simulate [--histories <number>] [--seconds <number>] [--seed <number>] [--threads <number>] [--defect <name>] [--real <n>]
-            Runs histories with one seed after another, from the seed given (0): so many (1,000), or for so long.
-            One in <n> is on real files (12; 0: none). A history that fails is made as short as possible, and told.
+            Runs histories with successive seeds, from the given one (0): the given number (1,000), or for the given time.
+            One in <n> uses real files (12; 0: none). A history that fails is shortened as far as possible, and reported.
         simulate --replay <seed> [--stores <number>] [--steps <number>,...] [--calm] [--defect <name>] [--real <n>]
-            Runs one history, or a part of it, and tells what happens.
-        Both take --finish phases|turns|mixed|fixed, --rounds <number> (within how many it must settle), and --stay (stores that are at
-            a branch in the end stay there), to see where the promise ends; and --attacked: somebody who may write to the folders
-            forges versions, publishes others' ids in other letters, circles, and versions without changes.
+            Runs one history, or a part of it, and prints its events.
+        Both accept --finish phases|turns|mixed|fixed, --rounds <number> (the most rounds in which a history must settle), and
+            --stay (stores that are on a branch at the end stay there), to find the limits of the guarantee; and --attacked: an
+            attacker who may write to the folders forges versions, publishes ids of others in other letters, cycles, and versions
+            without changes.
         simulate --rules [--histories <number>] [--seconds <number>] [--seed <number>] [--threads <number>] [--replay <seed>]
-            The same with stores that have rules (RulesHistory): counters, sets, lists, texts, reverts, and devices that merge by
-            rules and not.
+            The same with stores that have rules (RulesHistory): counters, sets, lists, texts, reverts, and devices of which some
+            merge by rules.
         simulate --self-test
-            Breaks things on purpose (--defect: \(Defect.allCases.map(\.rawValue).joined(separator: ", "))),
-            and fails unless that is found, and told shortly.
+            Plants defects (--defect: \(Defect.allCases.map(\.rawValue).joined(separator: ", "))),
+            and fails unless each is found, and reported with few steps.
         """
 
     static func main() {
@@ -201,7 +202,7 @@ enum SelfTest {
                 "        \(short.steps?.count ?? 0) of \(trial.plan.steps.count) steps, \(short.stores ?? 0) of "
                     + "\(trial.plan.replicas.count) stores: \(short.arguments)"
             )
-            check("\(defect): told in few steps", short.steps?.count ?? .max <= most[defect] ?? 0)
+            check("\(defect): reported in few steps", short.steps?.count ?? .max <= most[defect] ?? 0)
             var again: [String] = []
             for _ in 0..<2 {
                 var told = ""

@@ -20,7 +20,7 @@ extension Simulation {
         guard replicas.contains(where: { !$0.known.isEmpty }) else { return }
         goToMain()
         var random = SeededRandom(seed: plan.seed ^ 0x5E77_1E)
-        say("nobody saves any more, nothing is lost any more: \(plan.finish)")
+        say("the saves and the losses end: \(plan.finish)")
         let inTurn = replicas.shuffled(using: &random)
         var rounds = 0
         while true {
@@ -138,7 +138,7 @@ extension Simulation {
                 for sends in [true, false] {
                     let result = try exchange(replica, folder, sends: sends)
                     if !result.versions.isEmpty || !unexpected(result.problems).isEmpty {
-                        throw Failure("never done", "store \(replica.number) goes on exchanging: \(result.versions), \(result.problems)")
+                        throw Failure("never done", "store \(replica.number) still exchanges: \(result.versions), \(result.problems)")
                     }
                 }
                 guard let exchange = replica.exchanges[folder] else { continue }

@@ -15,7 +15,7 @@ extension Simulation {
         let savesAsApp = asApp && replica.coordinator != nil && !isAgain && !changes.isEmpty && replica.coordinated == base
         if savesAsApp, removesNothing(changes, metadata, at: base) {
             guard let coordinator = replica.coordinator, try coordinator.save(changes, metadata: metadata) == nil else {
-                throw Failure("saved", "what removes nothing, by the coordinator of store \(replica.number)")
+                throw Failure("saved", "a removal without effect, by the coordinator of store \(replica.number)")
             }
             made = try store.makeVersion(basedOn: predecessor, changes: changes, metadata: metadata)
         } else if savesAsApp, let coordinator = replica.coordinator {
@@ -314,7 +314,7 @@ extension Simulation {
             try takeIn(replica, replica.store.allVersionIDs())
             return ExchangeResult()
         } catch let error as StoreError where error.code == .notFound && foldersWithLosses.contains(folder) && !joins {
-            say("store \(replica.number) refuses folder \(folder), and is told to join it")
+            say("store \(replica.number) refuses folder \(folder), and is made to join it")
             exchange.restorationState = Array("new".utf8)
             return try self.exchange(replica, folder, sends: sends, stopsAt: stopsAt, joins: true)
         }

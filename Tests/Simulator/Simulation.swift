@@ -165,7 +165,7 @@ final class Simulation {
             let made = try save(replica, on: replica.current, changes(replica, &random), Metadata(), through: other)
             try other.close()
             guard try replica.store.version(model[made].version.id) != nil else {
-                throw Failure("not seen", "what another process saved: V\(made)")
+                throw Failure("not seen", "a version of another process: V\(made)")
             }
         case .move:
             // A coordinator is at the empty root only before the first save.

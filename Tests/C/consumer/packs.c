@@ -5,7 +5,7 @@
 
 static int failed(llvs_status status, llvs_error *error) {
     if (status == LLVS_OK) return 0;
-    fprintf(stderr, "%s\n", error ? llvs_error_message(error) : "no error told");
+    fprintf(stderr, "%s\n", error ? llvs_error_message(error) : "no error reported");
     llvs_error_free(error);
     return 1;
 }

@@ -44,7 +44,7 @@ import Testing
             running -= 1
         }
         tell[0]()
-        #expect(calls == 2, "two at once are told as one")
+        #expect(calls == 2, "two at once are reported as one")
         tell[1]()
         #expect(calls == 3)
         withExtendedLifetime(observation) {}
@@ -129,7 +129,7 @@ import Testing
         try attach()
         #expect(asked.withLock { $0 } == [0])
         #expect(throws: StoreError.self) { try attach() }
-        #expect(asked.withLock { $0 } == [0], "a name that is taken is told before")
+        #expect(asked.withLock { $0 } == [0], "a name in use is refused before the call")
     }
 
     @Test func aSnapshotThatLacksAChunkIsReplacedAtOnce() throws {

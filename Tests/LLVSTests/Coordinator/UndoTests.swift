@@ -15,7 +15,7 @@ import Testing
     }
     private func text(_ coordinator: StoreCoordinator) throws -> String? { try CoordinatorTests.text(coordinator, "x") }
 
-    @Test("the last save goes first, and comes back last") func inTurn() throws {
+    @Test("the last save is undone first and redone last") func inTurn() throws {
         let notes = try StoreCoordinator(store: memoryStore(), options: options("a"))
         #expect(try notes.undoable().undo == nil && notes.undo().what == nil)
         for i in 1...3 { try save(notes, "\(i)", [UndoMarks.descriptionKey: "number \(i)"]) }
@@ -36,7 +36,7 @@ import Testing
         #expect(try notes.undoable().redo == nil)
     }
 
-    @Test("marks that others forged are looked at on the way, and lead nowhere") func forgedMarks() throws {
+    @Test("forged marks of other devices are ignored") func forgedMarks() throws {
         let notes = try StoreCoordinator(store: memoryStore(), options: options("a"))
         try save(notes, "1", [UndoMarks.descriptionKey: "mine"])
         let ids = (0..<25_000).map { VersionID(high: 0x4000 | UInt64($0) << 16, low: 1 << 63) }
@@ -79,7 +79,7 @@ import Testing
         #expect(try text(notes) == "3")
     }
 
-    @Test("a device takes back its own, also after it was opened again") func restarts() throws {
+    @Test("a device undoes its own saves, also after reopening") func restarts() throws {
         let directory = TemporaryDirectory()
         try withExtendedLifetime(directory) {
             let path = directory.path + "/store"
@@ -99,7 +99,7 @@ import Testing
         #expect(throws: StoreError.self) { try nobody.undo() }
     }
 
-    @Test("what cannot be undone is passed over, also after it was opened again") func passedOver() throws {
+    @Test("saves that cannot be undone are skipped, also after reopening") func passedOver() throws {
         let directory = TemporaryDirectory()
         try withExtendedLifetime(directory) {
             let path = directory.path + "/store"
@@ -124,7 +124,7 @@ import Testing
         }
     }
 
-    @Test("rules are added, and what the store has stands") func rules() throws {
+    @Test("rules are added; the store's own rules win") func rules() throws {
         let notes = try StoreCoordinator(store: memoryStore())
         func schema(_ ids: String) -> [UInt8] { bytes("{\"merge\":1,\"ids\":{\(ids)}}") }
         // Rules that are registered before the first save are remembered.

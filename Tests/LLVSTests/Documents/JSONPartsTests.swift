@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    @Test("what is no JSON") func whatIsNoJSON() throws {
+    @Test("text that is not JSON") func whatIsNoJSON() throws {
         for text in [
             "", " ", "[01]", "[1.]", "[.5]", "[+1]", "[1e]", "[-]", "[tru]", "[nulL]", "[\"a]", "[\"\\x\"]", "[\"\t\"]",
             "{\"a\":1,\"a\":2}", "{\"long name of a member\":1,\"b\":2,\"long name of a member\":2}", "{\"\":1,\"\":2}",
@@ -92,7 +92,7 @@ import Testing
         #expect(try compare(Array(#"{"a":[{"a":1},{"a":2}],"b":{"a":3}}"#.utf8), parts) == .found)
     }
 
-    @Test("what the tree has to say") func whatTheTreeHasToSay() throws {
+    @Test("values that need the tree") func whatTheTreeHasToSay() throws {
         func nested(_ depth: Int) -> String { String(repeating: "[", count: depth) + String(repeating: "]", count: depth) }
         func members(_ count: Int) -> String { "{" + (0..<count).map { "\"n\($0)\":1" }.joined(separator: ",") + "}" }
         for (text, outcome) in [

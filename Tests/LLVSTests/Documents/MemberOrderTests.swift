@@ -32,13 +32,13 @@ import Testing
 
     #if DEBUG
     /// Each name is a prefix of all longer ones. Comparing the common part again at the end of each name would take cubic time.
-    @Test("names that end one after the other are looked at a few times") func namesThatEnd() throws {
+    @Test("names that are prefixes of each other are read a few times") func namesThatEnd() throws {
         let names = (1...2_000).reversed().map { String(repeating: "a", count: $0) }, text = try parsed(names)
         var found: [String] = []
         let looked = try Work.names.counting { found = try sorted(text) }
         #expect(found == names.reversed())
         let bytes = names.reduce(0) { $0 + $1.utf8.count }
-        #expect(looked > bytes && looked <= 12 * bytes, "\(looked) bytes looked at, of \(bytes)")
+        #expect(looked > bytes && looked <= 12 * bytes, "\(looked) bytes read, of \(bytes)")
     }
     #endif
 }

@@ -104,7 +104,7 @@ import Testing
                 bad[i] ^= bit
                 do {
                     _ = try open(bad, .identities([identity]))
-                    Issue.record("byte \(i) was changed, and nobody noticed")
+                    Issue.record("byte \(i) was changed, and the file was opened")
                 } catch let fault as AgeFault {
                     let kinds: [AgeFault.Kind] =
                         i < 22 ? [.foreign, .newer, .cutShort] : i < 168 ? [.damaged, .wrongKey, .cutShort] : [.damaged]
@@ -126,7 +126,7 @@ import Testing
         for end in ends {
             do {
                 _ = try open(Array(good[..<end]), .identities([identity]))
-                Issue.record("cut at \(end), and nobody noticed")
+                Issue.record("cut at \(end), and the file was opened")
             } catch let fault as AgeFault { #expect([.cutShort, .damaged].contains(fault.kind), "\(end)") }
             // Read as a stream: the bytes returned so far are right, and then the end is missing.
             var at = 0, given: [UInt8] = []
@@ -204,7 +204,7 @@ import Testing
         for one in bad {
             do {
                 _ = try AgeIdentity(one, crypto)
-                Issue.record("\(one) was taken for an identity")
+                Issue.record("\(one) was accepted as an identity")
             } catch let error as StoreError {
                 #expect(error.code == .invalidArgument && (one.count < 9 || !error.message.contains(one.dropFirst(8).prefix(20))))
             }
@@ -213,7 +213,7 @@ import Testing
         for one in [text, recipient.uppercased(), recipient + "q", String(recipient.dropLast()), reversed] {
             do {
                 _ = try AgeRecipient(one)
-                Issue.record("\(one) was taken for a recipient")
+                Issue.record("\(one) was accepted as a recipient")
             } catch let error as StoreError { #expect(error.code == .invalidArgument && !error.message.contains(text)) }
         }
     }

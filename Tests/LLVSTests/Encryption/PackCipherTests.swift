@@ -109,7 +109,7 @@ import Testing
         let moved = try AgeWriter.encrypt(inside, for: .recipients([next.current.recipient]), crypto)
         do {
             _ = try PackCipher(next, crypto).open(named(moved), moved)
-            Issue.record("a tag of another epoch was taken")
+            Issue.record("a tag of another epoch was accepted")
         } catch let fault as PackFault { #expect(fault.kind == .damaged) }
         // Packs of older epochs are read. For a future epoch the key is missing.
         #expect(try PackCipher(next, crypto).open(named(old), old).epoch.number == 1)

@@ -129,7 +129,7 @@ import Testing
             let steps = Work.versions.counting {
                 #expect(throws: StoreError.self, "\(name)") { try call(OperationControl(progress: { _ in looks.count() < 3 })) }
             }
-            #expect(steps <= 30_000 && looks.number == 3, "\(name) walked over \(steps) versions, and looked \(looks.number) times")
+            #expect(steps <= 30_000 && looks.number == 3, "\(name) visited \(steps) versions, and polled \(looks.number) times")
         }
         #expect(try store.heads().count == 3)
     }
@@ -235,7 +235,7 @@ import Testing
         _ = try store.set(["x": "2"], saved)
         let second = try looks { _ = try exchange.send($0) }
         // The next time there is one more version, which costs a poll.
-        #expect(first + 1 >= second + count / 1_024, "\(first) looks, and \(second) the next time")
+        #expect(first + 1 >= second + count / 1_024, "\(first) polls, and \(second) the next time")
         let left = try System.names(in: temporary.path + "/tmp"), sent = try System.names(in: temporary.path + "/versions")
         #expect(left.count == count && sent.count == 2)
     }
@@ -504,7 +504,7 @@ import Testing
         metadata.branch = longest + "b"
         do {
             _ = try store.makeVersion(basedOn: nil, changes: [], metadata: metadata)
-            Issue.record("a name that is too long was taken")
+            Issue.record("a name that is too long was accepted")
         } catch let error as StoreError { #expect(error.code == .invalidMetadata && error.message.contains("1024")) }
         // A received version with a longer name is accepted and found by its name.
         let version = Version(id: try VersionID("elsewhere"), predecessors: [made.id], timestamp: 1, valueDataSize: 0, metadata: metadata)

@@ -282,7 +282,7 @@ import Testing
             #expect(noticing.notices("V49"), "\(ours.description)")
             try theirs.send([files("W")], OperationControl())
             #expect(noticing.notices("W"))
-            #expect(noticing.calls.value < 51, "51 versions took \(noticing.calls.value) calls")
+            #expect(noticing.calls.value < 51, "\(noticing.calls.value) calls for 51 versions")
             noticing.cancel()
             noticing.cancel()
             let after = noticing.calls.value

@@ -69,7 +69,7 @@ import Testing
         let apart = repeated(random(20_000), 80_000)
         for sizes in [kept, again] {
             #expect(try stored(random(80_000), sizes) == 80_000)
-            #expect(try stored(apart, sizes) == 80_000, "it was tried, though it does not look so")
+            #expect(try stored(apart, sizes) == 80_000, "repeats beyond the sample are not found")
             #expect(try stored(random(80_000, mask: 0x0F0F_0F0F_0F0F_0F0F), sizes) < 50_000)
             #expect(try stored(random(257), sizes) == 257)
             #expect(try stored(repeated(random(64), 257), sizes) < 200)

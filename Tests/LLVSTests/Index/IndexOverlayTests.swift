@@ -22,7 +22,7 @@ import Testing
         func walk(_ high: UnsafeRawBufferPointer?) {
             low.withUnsafeBytes { low in
                 tree.forEach(from: low, to: high, isBackwards: isBackwards) { key in
-                    #expect(found.count < most, "it goes on")
+                    #expect(found.count < most, "the walk does not end")
                     found.append(Array(key))
                     return found.count < most
                 }

@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    @Test("tuples give the keys, and keys tell the tuples") func tuples() throws {
+    @Test("keys are made from tuples, and tuples are read from keys") func tuples() throws {
         let vectors = try self.vectors()
         for order in vectors.orders {
             var before: [UInt8]?
@@ -100,7 +100,7 @@ import Testing
         #expect(vectors.equal.reduce(0) { $0 + $1.tuples.count } >= 12)
     }
 
-    @Test("what is no key is refused") func noKeys() throws {
+    @Test("bytes that are no key are refused") func noKeys() throws {
         let vectors = try self.vectors()
         for row in vectors.noKeys {
             let read = bytes(row.key).withUnsafeBytes { IndexKey.read($0, parts: row.parts, folds: row.fold) }
@@ -159,7 +159,7 @@ import Testing
     }
 
     @Test(
-        "what JSON merging takes and keys do not",
+        "JSON that can be merged and cannot be indexed",
         arguments: [
             "123e9999", "10e9999", "0.1e-9999", "1" + String(repeating: "0", count: 400),
         ])
@@ -173,7 +173,7 @@ import Testing
         }
     }
 
-    @Test("many choices are counted before they are made, and each container is looked at once") func choices() throws {
+    @Test("many choices are counted before they are made, and each container is visited once") func choices() throws {
         let definition = try Array(#"{"prefix":"","on":["/a/*","/b/*/c","/b/*/d/*"]}"#.utf8).withUnsafeBytes { try IndexDefinition($0) }
         func count(_ a: Int, _ b: Int, _ d: Int) throws -> (Int, IndexTuples.Absence?) {
             let list = { (n: Int) in "[" + (0..<n).map(String.init).joined(separator: ",") + "]" }

@@ -60,7 +60,7 @@ import Testing
         #expect(try IndexScan(Self.definition(#"{"prefix":"","on":["/a/*"]}"#)) == nil)
     }
 
-    @Test("unusual ones are as their trees tell") func unusual() throws {
+    @Test("unusual ones have the keys of their trees") func unusual() throws {
         let unusual = [
             "", " ", "{", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{,\"a\":1}", "{\"a\":1 \"b\":2}", "{\"a\":1}x", "{\"a\":01}", "{\"a\":1.}",
             "{\"a\":-}", "{\"a\":1e5}", "{\"a\":1e99999}", "{\"a\":tru}", "{\"a\":\"\\x\"}", "{\"a\":\"\t\"}", "{\"a\":1,\"a\":2}",

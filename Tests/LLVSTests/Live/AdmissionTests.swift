@@ -13,7 +13,7 @@ import Testing
     }
 
     @Test(
-        "what is counted together",
+        "addresses that are counted together",
         arguments: [
             ("", ""), ("192.0.2.7", "192.0.2.7"), ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
             ("2001:db8:1:2::9", "2001:db8:1:2::/64"), ("2001:db8:1:3::9", "2001:db8:1:3::/64"), ("fe80::1%eth0", "fe80::1%eth0"),

@@ -33,7 +33,7 @@ import Testing
         #expect(try ask(both, one, at: 6.5) == nil)
         #expect(try ask(both, one, at: 7.5) == both)
         known.leave(two)
-        #expect(try ask(both, two, at: 8) == nil, "what another link was asked for meanwhile stays so")
+        #expect(try ask(both, two, at: 8) == nil, "versions requested from another link meanwhile remain requested")
         known.leave(one)
         #expect(try ask(both, two, at: 8) == both)
         known.noteCame(both, over: one)

@@ -151,7 +151,7 @@ import Testing
         var wire = try Wire(a, b, hashesLimit: 50)
         try wire.run()
         try expectSame(a, b, "by ranges")
-        #expect(wire.a.state.sent == 25 && wire.b.state.sent == 25, "what the other side has is not sent")
+        #expect(wire.a.state.sent == 25 && wire.b.state.sent == 25, "versions that the other side has are not sent")
         #expect(wire.a.state.phase == .inStep && wire.b.state.phase == .inStep)
         #expect(wire.carried < 100_000, "\(wire.carried) bytes")
     }
@@ -193,7 +193,7 @@ import Testing
             try expectSame(c, d, "cut at \(limit)")
             #expect(
                 wire.a.state.received + wire.b.state.received + next.a.state.received + next.b.state.received
-                    == (try ids(c).subtracting(ids(copyOfA)).union(ids(d).subtracting(ids(copyOfB)))).count, "nothing came twice")
+                    == (try ids(c).subtracting(ids(copyOfA)).union(ids(d).subtracting(ids(copyOfB)))).count, "no version arrived twice")
         }
     }
 
@@ -230,7 +230,7 @@ import Testing
         var later = try Wire(a, b, identities: identities)
         try later.run()
         try expectSame(a, b, "later")
-        #expect(later.b.state.sent == 1 && later.a.state.sent == 0, "what came from the other side does not go back")
+        #expect(later.b.state.sent == 1 && later.a.state.sent == 0, "versions from the other side are not sent back")
         #expect(later.carried < 2_000, "\(later.carried) bytes for one version")
         // Without identities the devices do not recognize each other, and still transfer nothing.
         var unknown = try Wire(a, b)
@@ -325,7 +325,7 @@ import Testing
             var cut = try Wire(a, b, identities: identities)
             if session > 2 {
                 try cut.run(chunk: 1_000, limit: 12_000)
-                #expect(try ids(b) != ids(a) && cut.b.state.received > 0, "\(cut.b.state.received) of \(here) came")
+                #expect(try ids(b) != ids(a) && cut.b.state.received > 0, "\(cut.b.state.received) of \(here) arrived")
                 #expect(cut.b.state.sent == 0, "session \(session)")
                 if session == 4 { try save(b, &random) }
             }

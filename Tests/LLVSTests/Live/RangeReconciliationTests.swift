@@ -79,7 +79,7 @@ import Testing
             #expect(answer?.contains(where: \.isQuestion) == true)
         }
         #expect(try a.take(question) == [VersionRange(contents: .unknown)])
-        #expect(a.isDone && a.lacking.count == 500, "what was not found out is sent")
+        #expect(a.isDone && a.lacking.count == 500, "versions whose state is unknown are sent")
         #expect(throws: LiveFault.self) { try a.take(question) }
         // A side that never asks makes no progress either.
         var b = side(0..<500)

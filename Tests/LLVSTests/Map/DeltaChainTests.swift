@@ -60,7 +60,7 @@ import Testing
         append(3, [[1]: 3], to: start, of: lines)
         #expect(lines.view(3) == nil)
         #expect([UInt8(1)].withUnsafeBytes { lines.view(2)?.lookup($0)?.version } == 2)
-        #expect([UInt8(1)].withUnsafeBytes { start.lookup($0) } == nil, "what was found once stays true")
+        #expect([UInt8(1)].withUnsafeBytes { start.lookup($0) } == nil, "an earlier lookup remains valid")
     }
 
     @Test func aLongHistoryOfSmallVersionsIsWhatWasSaved() throws {
@@ -98,7 +98,7 @@ import Testing
             var next = state
             next[key] = "\(turn)@\(made.id)"
             if turn % 10 == 0, try store.state(made.id) != next {
-                throw StoreError(.internal, "thread \(thread), turn \(turn): not what was saved")
+                throw StoreError(.internal, "thread \(thread), turn \(turn): the state differs from the saved one")
             }
             guard try store.recordedChanges(madeIn: made.id).first?.kind == (state[key] == nil ? .insert : .update) else {
                 throw StoreError(.internal, "a label that is not true")

@@ -23,7 +23,7 @@ import Testing
         try store.merge(a.id, with: b.id, arbiter: RulesArbiter())
     }
 
-    @Test("what a merge would find is what it found, and is stored by nobody") func beforeAndAfter() throws {
+    @Test("a preview has the conflicts of the merge, and stores nothing") func beforeAndAfter() throws {
         let (store, base, older, newer) = try fork("{\"a\":0,\"n\":1}", "{\"a\":1,\"n\":2}", "{\"a\":2,\"n\":3}")
         let versions = try store.allVersionIDs().count
         let found = try store.conflicts(older.id, newer.id)
@@ -39,7 +39,7 @@ import Testing
         #expect(throws: StoreError.self) { try store.explain(VersionID("nothing")) }
     }
 
-    @Test("a conflict is open until its place is edited, or somebody chooses") func openAndChosen() throws {
+    @Test("a conflict is open until its place is edited or a side chosen") func openAndChosen() throws {
         let (store, _, older, newer) = try fork("{\"a\":0,\"b\":0}", "{\"a\":1,\"b\":1}", "{\"a\":2,\"b\":2}")
         let merged = try merge(store, older, newer)
         var open = try store.openConflicts(at: merged.id)
@@ -57,11 +57,11 @@ import Testing
         #expect(try store.text("d", both) == "{\"a\":1,\"b\":7,\"c\":2}" && store.openConflicts(at: both.id).isEmpty)
         do {
             _ = try store.choose(open[0], .older, at: older1.id)
-            Issue.record("what was decided is decided once more")
+            Issue.record("a decided conflict was decided again")
         } catch let error as StoreError { #expect(error.code == .moved) }
     }
 
-    @Test("of a counter that one side removed what stands can be chosen, and no side: two devices would add it up") func counters() throws {
+    @Test("a removed counter: the result can be chosen, a side cannot, since two devices would add both") func counters() throws {
         let (store, _, older, newer) = try fork("{\"n\":1}", "{}", "{\"n\":3}")
         let merged = try merge(store, older, newer), open = try store.openConflicts(at: merged.id)
         #expect(try paths(open) == ["d[\"n\"] delete-edit"] && store.text("d", merged) == "{\"n\":2}")
@@ -107,7 +107,7 @@ import Testing
 
     // MARK: Taking back
 
-    @Test("taking back leaves what came since, member by member") func revert() throws {
+    @Test("a revert keeps later changes, member by member") func revert() throws {
         let (store, base, older, _) = try fork(
             "{\"a\":0,\"n\":1,\"s\":[\"x\"],\"t\":\"The cat.\"}", "{\"a\":1,\"n\":5,\"s\":[],\"t\":\"The big cat.\"}", "{}")
         let later = try store.set(["d": "{\"a\":1,\"b\":1,\"n\":7,\"s\":[\"y\"],\"t\":\"The big cat sat.\"}"], older)
@@ -122,14 +122,14 @@ import Testing
         #expect(try store.text("d", exact) == store.text("d", base))
     }
 
-    @Test("what was changed since to something else stays, and is told of") func superseded() throws {
+    @Test("values that were changed since stay, and are reported") func superseded() throws {
         let (store, _, older, _) = try fork("{\"a\":0}", "{\"a\":1}", "{}")
         let later = try store.set(["d": "{\"a\":5}"], older)
         let undone = try store.revert(older.id, at: later.id)
         #expect(try undone.version == nil && undone.superseded == [id("d")] && paths(undone.conflicts) == ["d[\"a\"] pick"])
     }
 
-    @Test("picking does once more what a version did, and says that it counts") func pick() throws {
+    @Test("a pick repeats the changes of a version, and reports that it had an effect") func pick() throws {
         let (store, _, older, newer) = try fork("{\"a\":0,\"n\":1}", "{\"a\":1,\"n\":4}", "{\"a\":0,\"b\":1,\"n\":2}")
         let picked = try store.cherryPick(older.id, onto: newer.id), made = try #require(picked.version)
         #expect(try store.text("d", made) == "{\"a\":1,\"b\":1,\"n\":5}" && picked.counts && picked.conflicts.isEmpty)
@@ -137,7 +137,7 @@ import Testing
         #expect(try store.text("d", merge(store, made, older)) == "{\"a\":1,\"b\":1,\"n\":8}")
     }
 
-    @Test("a merge is taken back against either side") func revertMerge() throws {
+    @Test("a merge is reverted against either side") func revertMerge() throws {
         let (store, _, older, newer) = try fork("{\"n\":0}", "{\"n\":1}", "{\"n\":10}")
         let merged = try merge(store, older, newer)
         let first = try #require(try store.revert(merged.id, at: merged.id, parent: .first).version)
@@ -146,7 +146,7 @@ import Testing
         #expect(throws: StoreError.self) { try store.revert(newer.id, at: merged.id, parent: .second) }
     }
 
-    @Test("the version that stood at a time") func times() throws {
+    @Test("the version that was current at a time") func times() throws {
         let store = try memoryStore()
         func made(_ base: Version?, _ time: Double) throws -> Version {
             try store.makeVersion(basedOn: base?.id, changes: [.update(id("x"), data: bytes("\(time)"))], timestamp: time)

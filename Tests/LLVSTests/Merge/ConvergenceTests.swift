@@ -88,7 +88,7 @@ import Testing
                 for from in stores { for to in stores where to !== from { try Self.exchange(from, to) } }
             }
             worst = max(worst, rounds)
-            #expect(rounds <= 2, "\(Sample.hint(seed)) took \(rounds) rounds")
+            #expect(rounds <= 2, "\(Sample.hint(seed)) needed \(rounds) rounds")
             let states = try stores.map { try $0.state($0.headIDs()[0]) }
             #expect(Set(states).count == 1, "\(Sample.hint(seed))")
             for store in stores { for id in saved { #expect(try store.contains(id), "\(Sample.hint(seed)) lost \(id)") } }

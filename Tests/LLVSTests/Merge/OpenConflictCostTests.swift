@@ -11,7 +11,7 @@ import Testing
         return Store.ReceivedVersion(version: version, changes: [])
     }
 
-    @Test("a pass tells what one walk for each version tells", arguments: 0..<40 as Range<UInt64>) func laterVersions(seed: UInt64) throws {
+    @Test("one pass finds what a walk for each version finds", arguments: 0..<40 as Range<UInt64>) func laterVersions(seed: UInt64) throws {
         var random = SeededRandom(seed: seed)
         let store = try memoryStore(), count = Int.random(in: 2...120, using: &random)
         var all: [Store.ReceivedVersion] = []
@@ -58,7 +58,7 @@ import Testing
     }
 
     #if DEBUG
-    @Test("versions that came later are gone through once, however many values conflict") func oncePerMerge() throws {
+    @Test("later versions are visited once, however many values conflict") func oncePerMerge() throws {
         func looked(_ later: Int) throws -> Int {
             let store = try memoryStore(), ids = ["a", "b", "c", "d", "e", "f"]
             func all(_ text: String) -> [String: String] { Dictionary(uniqueKeysWithValues: ids.map { ($0, text) }) }
@@ -99,7 +99,7 @@ import Testing
         #expect(many.versions <= 5 * few.versions, "\(few) for 15, \(many) for 60")
     }
 
-    @Test("what is edited after some of many merges closes their conflicts", arguments: [1, 63, 64, 65, 130]) func manyMerges(
+    @Test("an edit after some of many merges closes their conflicts", arguments: [1, 63, 64, 65, 130]) func manyMerges(
         merges: Int
     ) throws {
         let store = try memoryStore()

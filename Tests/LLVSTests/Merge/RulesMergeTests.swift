@@ -126,7 +126,7 @@ import Testing
         #expect(records.map(\.kind) == [.pick] && records.map(\.result) == [bytes("4")])
     }
 
-    @Test("a counter that one side removed begins anew: what the other added since counts") func removedCounters() throws {
+    @Test("a counter that one side removed starts again: later additions of the other count") func removedCounters() throws {
         let (store, base) = try begin(["c": "1", "d": "{\"n\":1}"])
         let removed = try store.set(["d": "{}"], base, remove: ["c"]), counted = try store.set(["c": "2", "d": "{\"n\":2}"], base)
         let m = try merged(store, removed, counted)
@@ -151,7 +151,7 @@ import Testing
         #expect(try store.text("c", merged(store, left, right)) == "\(total)")
     }
 
-    @Test("many heads are folded at once") func manyHeads() throws {
+    @Test("many heads are folded in one call") func manyHeads() throws {
         let (store, base) = try begin(["c": "0", "d": "{\"t\":[]}"])
         for i in 0..<20 { _ = try store.set(["c": "1", "d": "{\"t\":[\(i)]}"], base) }
         let m = try #require(try store.mergeHeads(into: base.id, arbiter: RulesArbiter()))
@@ -242,7 +242,7 @@ import Testing
 
     // MARK: Ranks
 
-    @Test("an answer by rules stands before one that chose between whole values") func ranks() throws {
+    @Test("an answer by rules beats one that chose between whole values") func ranks() throws {
         let (store, base) = try begin(["c": "0"])
         let a = try store.set(["c": "1"], base), b = try store.set(["c": "1"], base)
         let byRules = try merged(store, a, b)

@@ -70,7 +70,7 @@ import Testing
             return cost
         }
         let few = try cost(20), many = try cost(80)
-        #expect(many <= 5 * few, "\(few) values are looked up, of four times as many \(many)")
+        #expect(many <= 5 * few, "\(few) lookups, \(many) for four times as many values")
     }
 
     /// Without a merge in between, an undo visits each version since at most once.

@@ -383,7 +383,7 @@ import Testing
             for device in [a, b] { try device.exchangeOnce() }
             #expect(try place.versions(opening: keysOf(place)).isSuperset(of: a.ids))
         }
-        #expect(try opened(place, by: old) == [], "what older keys open is gone, large values and all")
+        #expect(try opened(place, by: old) == [], "no file remains that older keys open")
         #expect(try a.exchange.rekey() == 0)
         #expect(a.ids == b.ids && a.ids.count == 16)
         let c = try PackedDevice(place, keys: mine.keys())

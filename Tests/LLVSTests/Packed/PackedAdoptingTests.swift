@@ -139,7 +139,7 @@ import Testing
         place.refusesDeletes = false
         let here = try PackedDevice(place)
         try here.exchangeOnce()
-        #expect(place.names(.base).contains { $0.writer != base.writer }, "it is adopted at once")
+        #expect(place.names(.base).contains { $0.writer != base.writer }, "the pack is adopted in the same exchange")
         place.clock += Self.day + 1
         try gone.exchangeOnce()
         #expect(place.files[base.description] != nil)

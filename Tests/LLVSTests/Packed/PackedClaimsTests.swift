@@ -106,7 +106,7 @@ import Testing
         try claimToReplace(place.names(.log), place)
         let b = try PackedDevice(place)
         try b.exchangeOnce()
-        #expect(b.ids.count < 3, "what is said is believed for a day")
+        #expect(b.ids.count < 3, "the claim is believed for a day")
         b.restart()
         for _ in 0..<2 {
             place.clock += 125

@@ -33,7 +33,7 @@ import Testing
         #expect(asked.count == 2 && asked[0].hasPrefix("publish") && asked[1] == "list pack1/base", "\(asked)")
         place.clock += 10
         try a.exchangeOnce()
-        #expect(place.names(.log).count == 1, "what it replaces is deleted")
+        #expect(place.names(.log).count == 1, "the replaced packs are deleted")
     }
 
     /// If the digest is of something else, missing or invalid, the file is read, as if its bytes were wrong.

@@ -407,7 +407,7 @@ import Testing
         try a.save("full")
         let before = place.files.count
         #expect(throws: StoreError.self) { try a.exchangeOnce() }
-        #expect(place.files.count < before, "what is replaced goes at once")
+        #expect(place.files.count < before, "replaced packs are deleted in the same exchange")
         place.isFull = false
         try a.exchangeOnce()
         #expect(place.versions() == a.ids)

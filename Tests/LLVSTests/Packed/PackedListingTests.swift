@@ -213,7 +213,7 @@ import Testing
         let writers = Set(ofClone.filter { !ofOriginal.contains($0.description) && !shared.contains($0.description) }.map(\.writer))
         #expect(writers.count == 1 && writers == Set(place.names(.log).map(\.writer)), "both are one writer")
         _ = try reader.exchange.retrieve()
-        #expect(!clone.ids.isSubset(of: reader.ids), "nothing tells of it yet")
+        #expect(!clone.ids.isSubset(of: reader.ids), "the loss cannot be detected yet")
         place.clock += day + 1
         _ = try reader.exchange.retrieve()
         #expect(clone.ids.isSubset(of: reader.ids) && original.ids.isSubset(of: reader.ids))

@@ -66,7 +66,7 @@ import Testing
             for device in [a, b] { _ = try? device.exchangeOnce() }
         }
         #expect(place.versions().isSuperset(of: a.ids.union(b.ids)))
-        #expect(try codes(b) == [], "told for a day")
+        #expect(try codes(b) == [], "reported for a day")
         // It is reported once; later packs do not repeat it.
         try a.save("more")
         try a.exchangeOnce()
@@ -137,7 +137,7 @@ import Testing
         let newest = try #require(place.names(.log).max { $0.last < $1.last })
         place.remove(newest.description)
         place.clock += 2
-        #expect(try codes(b) == [], "not before a second look")
+        #expect(try codes(b) == [], "not before a second check")
         place.clock += 2
         #expect(try codes(b) == [.rolledBack])
         #expect(try codes(b) == [.rolledBack])
@@ -235,7 +235,7 @@ import Testing
         for (name, bytes) in other.files where place.files[name] == nil { place.put(name, bytes) }
         place.clock += Self.day + 1
         #expect(try codes(reader) == [.writerForked])
-        #expect(reader.ids == a.ids.union(twin.ids), "all is taken")
+        #expect(reader.ids == a.ids.union(twin.ids), "all versions are received")
     }
 
     // MARK: The status

@@ -111,7 +111,7 @@ import Testing
             b.restart()
             let asked = try packs(b.exchangeOnce())
             #expect(try b.store.contains(mine) && asked.count <= 1 + PackedSettings.retries, "\(asked.count)")
-            #expect(place.files[String(asked[0].dropFirst(5))] != [1, 2, 3], "what is new comes first")
+            #expect(place.files[String(asked[0].dropFirst(5))] != [1, 2, 3], "new packs are fetched first")
             tried.formUnion(asked.dropFirst())
         }
         #expect(tried.count == count)

@@ -178,8 +178,8 @@ final class PackedWorld {
         for device in devices where device.ids != first {
             return "devices end with different versions: \(device.ids.count) and \(first.count)"
         }
-        if !restores, !safe.isSubset(of: first) { return "what was at the remote did not reach everybody" }
-        if !first.isSubset(of: place.versions()) { return "what is on all devices is not at the remote" }
+        if !restores, !safe.isSubset(of: first) { return "a device lacks versions that were at the remote" }
+        if !first.isSubset(of: place.versions()) { return "the remote lacks versions that all devices have" }
         return nil
     }
 }

@@ -147,7 +147,7 @@ import Testing
             let name = try #require(PackName(vector.file))
             do {
                 _ = try PackFile(name, unhex(vector.data), stores: [store])
-                Issue.record("\(vector.name) is taken")
+                Issue.record("\(vector.name) is accepted")
             } catch let fault as PackFault { #expect(code(fault) == vector.error, "\(vector.name): \(fault.why)") }
         }
     }
@@ -235,7 +235,7 @@ import Testing
         for size in 0..<bytes.count {
             do {
                 _ = try PackFile(made.name, Array(bytes[..<size]), stores: [Self.store], size: bytes.count)
-                Issue.record("\(size) bytes are taken")
+                Issue.record("\(size) bytes are accepted")
             } catch let fault as PackFault { #expect(fault.kind == .notThere) }
         }
     }

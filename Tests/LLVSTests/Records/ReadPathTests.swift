@@ -37,7 +37,7 @@ import Testing
             guard case .copied(size, version) = fetched, asked == [size],
                 data.withUnsafeBytes({ Bytes.equal($0, UnsafeRawBufferPointer(rebasing: buffer[..<size])) })
             else {
-                throw StoreError(.damaged, "value \(i) is not what was stored")
+                throw StoreError(.damaged, "value \(i) differs from the stored one")
             }
         }
     }
@@ -109,7 +109,7 @@ import Testing
         for i in 0..<50 { try check(store, head, i) }
         let reads = storage.reads
         for i in 0..<50 { try check(store, head, i) }
-        #expect(storage.reads == reads, "what was wrong was never put right")
+        #expect(storage.reads == reads, "the cached entry was never corrected")
         try store.close()
     }
 

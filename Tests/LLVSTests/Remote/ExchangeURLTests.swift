@@ -36,7 +36,7 @@ import Testing
     ]) func whatIsNoURLIsRefused(url: String, code: StoreError.Code) throws {
         do {
             _ = try Exchange(store: Self.memory(), url: url)
-            Issue.record("\(url) was taken")
+            Issue.record("\(url) was accepted")
         } catch let error as StoreError { #expect(error.code == code, "\(url): \(error)") }
     }
 

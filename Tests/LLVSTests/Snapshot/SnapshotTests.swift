@@ -139,7 +139,7 @@ import Testing
         let bad: [(String, [UInt8], UInt64)] = [
             ("empty", [], 1), ("a huge version file", integer(UInt64.max), 1), ("cut", Array(entry(a).dropLast()), 1),
             ("a trailing byte", entry(a) + [0], 1), ("fewer versions", entry(a), 2), ("no JSON", entry("{"), 1),
-            ("a predecessor that comes later", entry(b) + entry(a), 2), ("one version twice", entry(a) + entry(a), 2),
+            ("a predecessor after its successor", entry(b) + entry(a), 2), ("one version twice", entry(a) + entry(a), 2),
             ("many changes", entry(a, .max), 1), ("an unknown kind", entry(a, 1, [9] + integer(UInt32(1)) + [0x61]), 1),
             ("a huge id", entry(a, 1, [3] + integer(UInt32.max)), 1), ("an empty id", entry(a, 1, [3] + integer(UInt32(0))), 1),
             ("an id twice", entry(a, 2, remove + remove), 1),

@@ -432,7 +432,7 @@ import Testing
             try storage.close(discarding: true)
             #expect(try records(copied) == all)
             let isOver = lock.withLock { count <= calls }
-            #expect(isStopped != isOver, "told to stop at call \(calls + 1)")
+            #expect(isStopped != isOver, "cancelled at call \(calls + 1)")
             TemporaryDirectory.remove(copied)
             if isOver { break }
             calls += 1

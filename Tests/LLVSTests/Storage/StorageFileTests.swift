@@ -640,7 +640,7 @@ import Testing
             try storage.sync()
         }
         #expect(failures.isEmpty)
-        #expect(slow.lock.withLock { slow.syncs } <= 2, "8 commits took \(slow.syncs) syncs")
+        #expect(slow.lock.withLock { slow.syncs } <= 2, "\(slow.syncs) syncs for 8 commits")
     }
 
     final class FileSystemCounter: @unchecked Sendable {

@@ -155,7 +155,7 @@ import Testing
         #expect(storage.reads - before <= 2 * 20, "\(storage.reads - before) reads")
         let once = storage.reads
         #expect(try store.values(at: head, limit: .max).count == count)
-        #expect(storage.reads == once, "what was read was not kept")
+        #expect(storage.reads == once, "the read values were not cached")
         try store.close()
     }
 

@@ -279,7 +279,7 @@ func expectEnd(_ body: @escaping () throws -> Void, at place: SourceLocation = #
         let l = try VersionID("l\(height - 1)"), r = try VersionID("r\(height - 1)")
         let looked = try Work.versions.counting { _ = try store.merge(l, with: r, arbiter: BuiltInArbiter.mostRecentBranch) }
         #expect(try store.headIDs().count == 1)
-        #expect(looked >= height, "what it costs is counted")
+        #expect(looked >= height, "the cost is counted")
         return looked
     }
 
@@ -293,7 +293,7 @@ func expectEnd(_ body: @escaping () throws -> Void, at place: SourceLocation = #
         let forged = try store.add([
             .init(version: Version(id: EmptyRoot.id, predecessors: [], timestamp: 5, valueDataSize: 0, metadata: Metadata()), changes: [])
         ])
-        guard case .problem(let error) = forged[0] else { Issue.record("a forged empty root was taken"); return }
+        guard case .problem(let error) = forged[0] else { Issue.record("a forged empty root was accepted"); return }
         #expect(error.code == .contentMismatch)
         #expect(try store.allVersionIDs().isEmpty)
         _ = try store.makeVersion(basedOn: EmptyRoot.id, changes: [])

@@ -93,7 +93,7 @@ import Testing
             for options in [grace, busy] {
                 do {
                     _ = try Store(path: "", options: options)
-                    Issue.record("\(seconds) s were taken")
+                    Issue.record("\(seconds) s were accepted")
                 } catch let error as StoreError { #expect(error.code == .invalidArgument) }
             }
         }

@@ -291,7 +291,7 @@ import Testing
                 _ = Parallel.becomes { lock.withLock { taken == 8 } }
             }
         }
-        #expect(errors.isEmpty && syncs <= 2, "8 waits took \(syncs) syncs")
+        #expect(errors.isEmpty && syncs <= 2, "\(syncs) syncs for 8 waits")
     }
 
     @Test func readersDoNotKeepWritersWaiting() throws {

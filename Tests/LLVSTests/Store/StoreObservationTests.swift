@@ -8,7 +8,7 @@ import Testing
 @Suite struct StoreObservationTests {
     /// Waits until a condition holds.
     private func become(_ what: String, _ isSo: () throws -> Bool) throws {
-        if try !Parallel.becomes(isSo) { Issue.record("\(what) did not come") }
+        if try !Parallel.becomes(isSo) { Issue.record("\(what) did not occur") }
     }
 
     private final class Heard: @unchecked Sendable {
@@ -45,7 +45,7 @@ import Testing
         var last = try writer.set(["x": "0"], nil)
         let heard = Heard()
         let observation = try reader.observeAdditions { heard.add() }
-        try become("what was there") { try reader.contains(last.id) && heard.count > 0 }
+        try become("the earlier versions") { try reader.contains(last.id) && heard.count > 0 }
         for i in 1...5 {
             let before = heard.count
             last = try writer.set(["x": "\(i)"], last)

@@ -260,12 +260,12 @@ import Testing
         store.records.knownDamage.note(try VersionID("head1"))
         let nothing = try store.coverage(by: [], complete: nil), heads = store.lock.withRead { Array(store.dag.headOrdinals) }
         let calls: [(String, (() throws -> Void) throws -> Int)] = [
-            ("what is missing elsewhere", { try store.missing(from: nothing, $0).count }),
-            ("what is damaged", { try store.damagedVersions($0).count + count }),
+            ("versions missing elsewhere", { try store.missing(from: nothing, $0).count }),
+            ("damaged versions", { try store.damagedVersions($0).count + count }),
             ("ids that are computed", { try store.contentIDs(behind: 0, $0).count + count + 1 }),
             ("heads in order", { try store.newestFirst(heads, $0).count + 1 }),
             (
-                "what is vouched for",
+                "versions vouched for",
                 { look in
                     var report = VerifyReport()
                     try store.countVouched([], &report, look)
@@ -276,7 +276,7 @@ import Testing
         for (name, call) in calls {
             var looks = 0
             #expect(try call { looks += 1 } == count + 1, "\(name)")
-            #expect(looks >= count / 8_192, "\(name): \(looks) looks")
+            #expect(looks >= count / 8_192, "\(name): \(looks) polls")
             looks = 0
             #expect(throws: CancellationError.self, "\(name)") {
                 _ = try call {

@@ -243,7 +243,7 @@ import Testing
         #expect(try run(&schedule, 7, failing: busy).places == ["a"])
         #expect(schedule.next(7) == .at(17))
         _ = try run(&schedule, 17, failing: busy)
-        #expect(schedule.next(17) == .at(27), "what was to be sent is not forgotten")
+        #expect(schedule.next(17) == .at(27), "the pending send is not forgotten")
         _ = try run(&schedule, 27)
         #expect(schedule.next(27) == .at(57) && schedule.places[0].reason == .none)
     }

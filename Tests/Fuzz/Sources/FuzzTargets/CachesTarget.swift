@@ -41,14 +41,14 @@ enum CachesTarget {
         guard let again = decode(encoded) else { fail("an index that was just encoded is void") }
         require(
             HistoryIndex.encode(again.history, again.persisted, mark: again.mark) == encoded,
-            "an index is encoded otherwise the second time")
+            "encoding an index again gives other bytes")
         require(again.history.liveCount == found.history.liveCount, "versions got lost")
         let history = found.history
         for i in history.rows.indices where history.isLive(i) {
             let ordinal = UInt32(i)
             require(history.ordinal(of: history.id(ordinal)) == ordinal, "a version is not found by its id")
             let row = history.rows[i]
-            require(row.first == History.none || row.first < ordinal, "a predecessor that comes later")
+            require(row.first == History.none || row.first < ordinal, "a predecessor has a larger ordinal")
         }
         for head in history.headOrdinals { require(history.isLive(Int(head)), "a head that is not there") }
     }
@@ -147,7 +147,7 @@ enum CachesTarget {
         guard patched != nil || !after.isEmpty else { return }
         guard let again = MapPatch.encode(flat, to: patched, limit: .max) else { fail("a patch that cannot be encoded") }
         let repatched = try? MapPatch(again, count: flat.count, versionLimit: versionLimit)?.apply(to: flat)
-        require(contents(repatched) == after && MapNode.haveSameContents(repatched, patched), "a patch is encoded otherwise")
+        require(contents(repatched) == after && MapNode.haveSameContents(repatched, patched), "an encoded patch gives another map")
         // Written again, it is the same map.
         var builder = FlatMapBuilder(MemoryCacheWriter(), expected: 0)
         var isInOrder = true
@@ -157,7 +157,7 @@ enum CachesTarget {
         require(isInOrder, "a patched map is out of order")
         guard let written = try? builder.finish(RandomName(high: 1, low: 2)), let flattened = FlatMap(written, versionLimit: versionLimit)
         else { fail("a map that was just written is void") }
-        require(MapNode.haveSameContents(MapNode(flattened), patched), "a map is written otherwise")
+        require(MapNode.haveSameContents(MapNode(flattened), patched), "a written map has other contents")
     }
 
     @Sendable private static func seeds() throws -> [FuzzTarget.Seed] {

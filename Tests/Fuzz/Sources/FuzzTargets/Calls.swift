@@ -31,7 +31,7 @@ enum Calls {
             require(list == nil, "a version beside an error")
             return
         }
-        require(list?.pointee.count == 1 && list?.pointee.items[1] == nil, "no version came of it")
+        require(list?.pointee.count == 1 && list?.pointee.items[1] == nil, "the list does not hold exactly one version")
         if let info = list?.pointee.items[0], let data = info.pointee.id.data {
             arguments.versions.append(Array(UnsafeBufferPointer(start: data, count: info.pointee.id.size)))
         }
@@ -86,7 +86,7 @@ enum Calls {
                 if indexes[i] < info.version_count { present += 1 }
             }
         }
-        require(ids == info.ids.size && data == info.data.size && present == info.present_count, "a block whose sizes do not add up")
+        require(ids == info.ids.size && data == info.data.size && present == info.present_count, "the sizes of a block are inconsistent")
         var sum: UInt8 = 0
         for i in 0..<info.ids.size { sum &+= info.ids.data[i] }
         for i in 0..<info.data.size { sum &+= info.data.data[i] }

@@ -78,7 +78,7 @@ enum ConflictsTarget {
                 let changes = try store.choose(conflict, choice, at: version)
                 let chosen = try store.makeVersion(basedOn: version, changes: changes)
                 if isForged { return }
-                require(try !store.openConflicts(at: chosen.id).contains { $0.record == conflict.record }, "what is chosen is not open")
+                require(try !store.openConflicts(at: chosen.id).contains { $0.record == conflict.record }, "a chosen conflict is closed")
             }
         }
     }
@@ -93,7 +93,7 @@ enum ConflictsTarget {
 
     private static func takeBack(_ older: VersionID, _ newer: VersionID, in store: Store) throws {
         let undone = try store.revert(newer, at: newer)
-        require(undone.conflicts.isEmpty, "what nobody changed since is taken back")
+        require(undone.conflicts.isEmpty, "a revert of the newest version has no conflicts")
         Examining.attempt { _ = try store.cherryPick(older, onto: newer) }
         Examining.attempt { _ = try store.revert(older, at: store.cherryPick(older, onto: newer).version?.id ?? newer) }
     }

@@ -144,7 +144,7 @@ enum TextTarget {
             require(end <= merged.text.count + 2, "a conflict's result does not reach beyond the text")
         }
         require(merge(how, o, o, y).text == y && merge(how, o, x, o).text == x, "a side that changed nothing gives way")
-        require(merge(how, o, x, x).text == x, "what both made is there once")
+        require(merge(how, o, x, x).text == x, "an edit that both made occurs once")
     }
 
     private static func merge(_ how: UInt8, _ o: [UInt8], _ x: [UInt8], _ y: [UInt8]) -> TextMerge.Merged {

@@ -58,7 +58,7 @@ enum DocumentsTarget {
         bytes.withUnsafeBytes { raw in
             guard let text = try? JSONTreeParser.parse(raw, work: DocumentControl()) else {
                 // A record may be nested more deeply than values may.
-                return require(bytes.count > 128, "\(what) is no JSON")
+                return require(bytes.count > 128, "\(what) is not JSON")
             }
             let values = DocumentValues([text], work: DocumentControl()), root = ValueRef(tree: 0, node: 0)
             require((try? CanonicalWriter.bytes(of: root, in: values)) == bytes, "\(what) is not canonical")

@@ -58,12 +58,12 @@ enum Examining {
         let kept = attempt { try copy.version(version.id) } ?? nil
         require(
             kept?.predecessors == version.predecessors && kept?.timestamp == version.timestamp && kept?.metadata == version.metadata,
-            "the version \(version.id) comes out otherwise")
-        require(attempt { try copy.changes(madeIn: version.id) } == changes, "the changes of \(version.id) come out otherwise")
+            "the version \(version.id) differs in the copy")
+        require(attempt { try copy.changes(madeIn: version.id) } == changes, "the changes of \(version.id) differ in the copy")
         let file = InterchangeEncoder.changes(changes)
         require(
             attempt { try InterchangeDecoder.changes(file, of: version.id) } == changes,
-            "the changes of \(version.id) come out of JSON otherwise")
+            "the changes of \(version.id) differ after encoding as JSON")
     }
 
     private static func state(of id: VersionID, in store: Store, _ copy: Store?, _ isDerived: Bool) {
@@ -75,15 +75,15 @@ enum Examining {
         for reference in references where sizes < 4 << 20 {
             require(
                 !isDerived || attempt { try store.reference(reference.id, at: id) ?? reference } ?? reference == reference,
-                "\(reference.id) prevails otherwise when asked alone")
+                "a query for \(reference.id) alone gives another version")
             let value = attempt { try store.value(reference.id, at: id) } ?? nil
             sizes += value?.data.count ?? 0
-            require(value.map { $0.reference == reference } ?? true, "\(reference.id) comes with another version")
+            require(value.map { $0.reference == reference } ?? true, "reading the value \(reference.id) gives another version")
         }
         guard isDerived, let copy, attempt({ try copy.contains(id) }) == true,
             let copied = attempt({ try copy.references(at: id, limit: 200) })
         else { return }
-        require(copied == references, "the state at \(id) comes out otherwise: \(references) became \(copied)")
+        require(copied == references, "the state at \(id) differs in the copy: \(references) became \(copied)")
     }
 
     private static func merge(_ store: Store) {

@@ -97,11 +97,11 @@ enum FoldersTarget {
         let copy = try Examining.memoryStore(), area = MemoryTransport(name: "fuzz folders, onwards")
         _ = try Exchange(store: store, transport: area).send()
         let result = try Exchange(store: copy, transport: area).retrieve()
-        require(result.problems.isEmpty, "what was taken in is refused elsewhere: \(result.problems.first?.error.message ?? "")")
+        require(result.problems.isEmpty, "accepted versions are refused elsewhere: \(result.problems.first?.error.message ?? "")")
         require(try Set(copy.allVersionIDs()) == Set(ids), "versions got lost on the way")
         for id in ids.prefix(20) {
-            require(try copy.version(id) == store.version(id), "the version \(id) arrives otherwise")
-            require(try copy.changes(madeIn: id) == store.changes(madeIn: id), "the changes of \(id) arrive otherwise")
+            require(try copy.version(id) == store.version(id), "the version \(id) differs in the copy")
+            require(try copy.changes(madeIn: id) == store.changes(madeIn: id), "the changes of \(id) differ in the copy")
         }
     }
 

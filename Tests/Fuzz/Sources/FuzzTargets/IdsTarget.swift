@@ -34,7 +34,7 @@ enum IdsTarget {
             if !same {
                 require(
                     problems.contains(forged.version.id.description),
-                    "\(forged.version.id) was changed (\(mutation % 8)), and is not told of")
+                    "\(forged.version.id) was changed (\(mutation % 8)), and is not reported")
             }
             for (i, one) in made.enumerated() {
                 let isHeldBack = !same && !withGenuine && (i == at || dependsOn(one, made[at].version.id, made))

@@ -26,7 +26,7 @@ enum InterchangeTarget {
         require(version.timestamp.isFinite, "a timestamp that no store keeps")
         let canonical = InterchangeEncoder.version(version)
         require(
-            outcome { try InterchangeDecoder.version(canonical, name: version.id) } == .success(version), "the version is encoded otherwise"
+            outcome { try InterchangeDecoder.version(canonical, name: version.id) } == .success(version), "decoding gives another version"
         )
     }
 
@@ -39,7 +39,7 @@ enum InterchangeTarget {
         let canonical = InterchangeEncoder.changes(changes)
         require(
             outcome { try InterchangeDecoder.changes(canonical, of: EmptyRoot.id) } == .success(changes),
-            "the changes are encoded otherwise")
+            "decoding gives other changes")
         require(
             changes.allSatisfy { change in
                 let bytes =
@@ -55,7 +55,7 @@ enum InterchangeTarget {
         guard let manifest = Examining.attempt({ try SnapshotManifest(document, file: "a manifest") }) else { return }
         require(
             Examining.attempt { try SnapshotManifest(manifest.encoded(), file: "a manifest") } == manifest,
-            "the manifest is encoded otherwise")
+            "decoding gives another manifest")
     }
 
     private enum Outcome<R: Equatable>: Equatable { case success(R), failure(StoreError.Code) }

@@ -54,7 +54,7 @@ enum ListingsTarget {
             let listing = try S3Listing("The list", expat: expat)
             try take(listing)
             try listing.finish()
-            require(listing.next != "", "a page goes on nowhere")
+            require(listing.next != "", "the position of the next page is empty")
             return listing.found.map { key, size, _ in
                 require((size ?? 0) >= 0, "a size is below zero")
                 return key

@@ -29,7 +29,7 @@ enum NotesTarget {
                 let next = try again.save([.update(try ValueID("a"), data: [2])])
                 try again.close()
                 let third = try StoreCoordinator(path: path, options: options)
-                require(third.currentVersion == next?.id, "what was saved last is not where it is")
+                require(third.currentVersion == next?.id, "the last save is not current after reopening")
                 try third.close()
             } else {
                 try again.close()

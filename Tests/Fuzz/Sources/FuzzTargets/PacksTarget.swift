@@ -47,9 +47,9 @@ enum PacksTarget {
         var stream: [UInt8] = []
         let packed = try store.writePack { stream.append(contentsOf: $0) }
         let problems = try read(stream, into: copy).problems
-        require(packed.problems.isEmpty && problems.isEmpty, "what was taken does not go on: \(packed.problems) \(problems)")
+        require(packed.problems.isEmpty && problems.isEmpty, "versions that were accepted cannot be sent: \(packed.problems) \(problems)")
         for id in ids.prefix(20) where try copy.contains(id) {
-            require(try copy.changes(madeIn: id) == store.changes(madeIn: id), "\(id) comes out of a pack otherwise")
+            require(try copy.changes(madeIn: id) == store.changes(madeIn: id), "the changes of \(id) differ after a pack")
         }
         try copy.close()
     }

@@ -31,8 +31,8 @@ enum RemotesTarget {
                 let results = [Examining.attempt { try device.retrieve() }, Examining.attempt { try device.send() }]
                 for problem in results.flatMap({ $0?.problems ?? [] }) { require(problem.error.code != .internal, "\(problem)") }
             }
-            require(try device.store.allVersionIDs() == held, "versions came or went")
-            require(try device.state() != nil, "what is kept in mind is no state")
+            require(try device.store.allVersionIDs() == held, "the versions of the store have changed")
+            require(try device.state() != nil, "the cached state is invalid")
             try device.store.close()
         }
     }

@@ -46,9 +46,9 @@ enum SnapshotsTarget {
         let place = MemoryTransport(name: "fuzz snapshots, again"), copy = try Examining.memoryStore()
         _ = try Snapshots(store: store, transport: place).put()
         _ = try Snapshots(store: copy, transport: place).restore()
-        require(try copy.allVersionIDs().count == store.allVersionIDs().count, "a snapshot of what was restored holds other versions")
+        require(try copy.allVersionIDs().count == store.allVersionIDs().count, "a restored store has other versions")
         for id in try store.allVersionIDs().prefix(20) {
-            require(try copy.changes(madeIn: id) == store.changes(madeIn: id), "\(id) comes out of a snapshot otherwise")
+            require(try copy.changes(madeIn: id) == store.changes(madeIn: id), "the changes of \(id) differ after a snapshot")
         }
     }
 
