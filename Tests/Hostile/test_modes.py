@@ -1,5 +1,5 @@
-"""Files of a store are for their owner alone, whatever the umask is, unless the caller says otherwise; files in an exchange folder follow
-the umask, since others are to read them."""
+"""Only the owner can read the files of a store, whatever the umask is, unless the caller requests other permissions. Files in an exchange
+folder follow the umask, since others must read them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def modes(path: Path) -> dict[str, int]:
 
 
 def use(path: Path, **options: Any) -> dict[str, int]:
-    """Everything that a store writes; the permissions while it is open and after that, by name."""
+    """Writes everything that a store writes. Returns the permissions while it is open and afterwards, by name."""
     kind = options.get("storage", "file")
     found: dict[str, int] = {}
     for _ in range(3):
@@ -40,7 +40,7 @@ def use(path: Path, **options: Any) -> dict[str, int]:
     with llvs.Coordinator(path, exchange=f"memory:{path}", **options) as coordinator:
         coordinator.save(insert={"a": b"1"})
         found |= modes(path)
-    # So much that caches are written.
+    # Enough values that caches are written.
     with llvs.Store(path, durability="normal", **options) as store:
         head = store.most_recent_head
         for i in range(1_100):
@@ -55,10 +55,10 @@ def use(path: Path, **options: Any) -> dict[str, int]:
 
 def check(path: Path, found: dict[str, int], file_mode: int, directory_mode: int) -> None:
     for name, mode in found.items():
-        # Paths that are gone by now were files: directories stay.
+        # Paths that no longer exist were files: directories stay.
         expected = directory_mode if (path.parent / name).is_dir() else file_mode
         if name.endswith(".note"):
-            # For who may write only: who can open it can lock it.
+            # A note is only for users who may write: a user who can open it can lock it.
             expected = 0o600 | (file_mode & 0o022) * 3
         assert mode == expected, f"{name} has {mode:#o}, not {expected:#o}"
 
