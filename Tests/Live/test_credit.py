@@ -11,7 +11,7 @@ import pytest
 import llvs
 
 PAIRING = bytes(range(48))
-#: The bytes that frames and messages add to those of versions.
+#: The bytes of frames and messages besides those of versions.
 BESIDE = 65_536
 MIB = 1 << 20
 
@@ -25,7 +25,8 @@ def stores() -> Iterator[tuple[llvs.Store, llvs.Store]]:
 
 
 def turns(one: llvs.Peer, two: llvs.Peer) -> list[int]:
-    """As over a distant link: each side says all that it may before it hears of the other. How much one said, each time."""
+    """Exchanges in turns, as over a slow link: each side sends all that it may before it receives. Returns the bytes that one sent in each
+    turn."""
     said = []
     while True:
         there = b"".join(iter(lambda: one.send(1 << 20), b""))
@@ -48,7 +49,7 @@ def test_a_distant_side_may_send_more_and_more(stores: tuple[llvs.Store, llvs.St
 
 
 def test_what_is_said_of_it(stores: tuple[llvs.Store, llvs.Store]) -> None:
-    """To the peer that was made from the page alone: the window of HELLO, and CREDIT, of which it has at most 16 MiB left."""
+    """The window of HELLO, and CREDIT, in frames to the peer in plain Python: at most 16 MiB are open."""
     with llvs.Peer(stores[0], PAIRING, initiator=True) as one, llvs.Peer(stores[1], PAIRING, initiator=False) as two:
         turns(one, two)
     source = live_peer.Peer(True, PAIRING)

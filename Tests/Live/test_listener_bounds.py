@@ -20,7 +20,7 @@ from test_library import FRAMES, PAIRING, ids, lying, save, versions_of
 
 import llvs
 
-#: The beginning of a connection: the selector and message 1; and the number of seconds until the other side has to be known.
+#: The size of a connection's beginning: the selector and message 1. And the seconds within which the other side must be identified.
 BEGINNING, GREETING = 66, 10
 
 
@@ -43,7 +43,7 @@ def reach(listener: llvs.Listener, place: int = 1) -> socket.socket:
     try:
         connection = socket.create_connection(listener.address, timeout=PATIENCE, source_address=(f"127.0.0.{place}", 0))
     except ConnectionResetError:
-        # It was ended at once.
+        # The listener ended the connection immediately.
         connection, other = socket.socketpair()
         other.close()
         return connection
@@ -52,7 +52,7 @@ def reach(listener: llvs.Listener, place: int = 1) -> socket.socket:
 
 
 def has_ended(connection: socket.socket) -> bool:
-    """Returns whether the other side has closed it, without a byte."""
+    """Returns whether the other side has closed the connection without a byte."""
     connection.settimeout(0)
     try:
         return connection.recv(1) == b""
@@ -63,7 +63,7 @@ def has_ended(connection: socket.socket) -> bool:
 
 
 def ends(connection: socket.socket) -> bool:
-    """Waits for what comes: whether the other side ends it, without a byte."""
+    """Waits. Returns whether the other side closes the connection without a byte."""
     connection.settimeout(PATIENCE)
     try:
         return connection.recv(1) == b""
@@ -72,8 +72,8 @@ def ends(connection: socket.socket) -> bool:
 
 
 def take_places(listener: llvs.Listener, place: int) -> list[socket.socket]:
-    """Connects 20 times from one address, of which the listener takes 16. Connections are taken in order, so that it has looked at all
-    of them once the last one, which is not taken, has ended."""
+    """Connects 20 times from one address, of which the listener accepts 16. It handles connections in order, so it has handled all of them
+    once the last one, which it refuses, has ended."""
     made = [reach(listener, place) for _ in range(20)]
     assert ends(made[-1])
     assert sum(map(has_ended, made[:-1])) == 3
@@ -83,7 +83,7 @@ def take_places(listener: llvs.Listener, place: int) -> list[socket.socket]:
 
 
 def converse(listener: llvs.Listener, peer: live_peer.Peer, until: Callable[[], bool], place: int = 1) -> None:
-    """Until the peer has what it wants, or the connection ends, which raises."""
+    """Exchanges bytes until a condition holds. Raises if the connection ends."""
     with reach(listener, place) as connection:
         while not until():
             if data := peer.take():
@@ -106,8 +106,8 @@ def gets_in(listener: llvs.Listener, place: int) -> bool:
 
 
 def test_who_connects_and_says_nothing(clock: MovedClock, store: llvs.Store, listener: llvs.Listener) -> None:
-    """16 of an address, 32 in all, for 10 seconds; who comes from elsewhere gets in meanwhile, and then five are no more looked at. If all
-    32 places are taken, the oldest connection gives way."""
+    """Silent connections: at most 16 of an address and 32 in all, for 10 seconds each. Devices from elsewhere are admitted meanwhile. After
+    that the addresses are not served for a minute. If all 32 places are occupied, the oldest connection is ended."""
     first = take_places(listener, 2)
     assert gets_in(listener, 3)
     second = take_places(listener, 4)
@@ -119,7 +119,7 @@ def test_who_connects_and_says_nothing(clock: MovedClock, store: llvs.Store, lis
         connection.close()
     eventually(lambda: gets_in(listener, 6))
     clock.advance(GREETING - 2)
-    # The listener looks at the clock before it admits a connection.
+    # The listener reads the clock before it admits a connection.
     assert gets_in(listener, 7) and not any(map(has_ended, first)), "they have 10 seconds"
     clock.advance(2)
     assert all(map(ends, first))
@@ -134,20 +134,21 @@ def test_who_connects_and_says_nothing(clock: MovedClock, store: llvs.Store, lis
 
 
 def test_strangers_of_many_addresses_keep_nobody_out(store: llvs.Store, listener: llvs.Listener) -> None:
-    """They take all places, and more, and say nothing: a device gets in all the same, each time."""
+    """Strangers occupy all places and send nothing. A device is admitted nevertheless, each time."""
     with ExitStack() as stack:
         mine = stack.enter_context(llvs.Store(storage="memory"))
         for turn in range(3):
             for place in range(10 * turn + 10, 10 * turn + 14):
                 for _ in range(16):
-                    # Connections are taken in order.
+                    # The listener handles connections in order.
                     stack.enter_context(reach(listener, place))
             with llvs.connect(mine, listener.address, PAIRING) as link:
                 assert link.wait(PATIENCE)
 
 
 def test_an_address_that_got_in_before_has_room(clock: MovedClock, listener: llvs.Listener) -> None:
-    """Also if strangers replay what a device said first, who are not silent: those end a second later for others."""
+    """This holds also if strangers replay a device's first message. They are not silent, so they are ended a second later if others
+    wait."""
     assert gets_in(listener, 2)
     heard, connections = live_peer.Peer(True, PAIRING).take(), []
     clock.freeze()
@@ -173,7 +174,7 @@ def test_an_address_that_got_in_before_has_room(clock: MovedClock, listener: llv
 
 @pytest.mark.parametrize("where", ["beginning", "third message"])
 def test_who_dribbles_a_handshake(clock: MovedClock, listener: llvs.Listener, where: str) -> None:
-    """A byte now and then makes it no longer: 10 seconds from the first one on, for all of it."""
+    """All of the handshake must arrive within 10 seconds of its first byte; further bytes do not extend the time."""
     peer = live_peer.Peer(True, PAIRING)
     beginning, passed = peer.take(), 0.0
     with reach(listener) as connection:
@@ -188,10 +189,10 @@ def test_who_dribbles_a_handshake(clock: MovedClock, listener: llvs.Listener, wh
                     clock.advance(0.1)
                     assert ends(connection)
                     raise EOFError
-                # Another device is admitted after each byte: so the listener has looked at the clock.
+                # Another device is admitted after each byte, so the listener has read the clock.
                 assert gets_in(listener, 2) and not has_ended(connection)
 
-        # It is admitted before a later device: its time begins now.
+        # The connection is admitted before this later device: its time begins now.
         assert gets_in(listener, 2)
         if where == "third message":
             dribble(beginning[:-1], 0.1)  # 6.5 seconds of the ten
@@ -230,7 +231,7 @@ def test_a_handshake_message_that_is_too_large(listener: llvs.Listener) -> None:
 
 
 def test_who_is_not_paired_gets_no_byte(listener: llvs.Listener) -> None:
-    """Five in a minute from one address; after that its connections are not read, whoever makes them."""
+    """Five strangers in a minute from one address; after that no connection of the address is read."""
     for _ in range(5):
         with reach(listener) as connection:
             connection.sendall(live_peer.Peer(True, bytes(48)).take())
@@ -239,13 +240,13 @@ def test_who_is_not_paired_gets_no_byte(listener: llvs.Listener) -> None:
 
 
 def test_many_of_one_address_at_once(clock: MovedClock, store: llvs.Store, listener: llvs.Listener) -> None:
-    """Five are looked at at a time; the others wait for them to be known, and all get in."""
+    """Five of an address are handled at a time. The others wait until these are identified, and all are admitted."""
     peers, connections = [live_peer.Peer(True, PAIRING) for _ in range(15)], [reach(listener) for _ in range(15)]
     for peer, connection in zip(peers, connections):
         connection.sendall(peer.take())
-    # None continues: five are answered.
+    # No peer continues: five are answered.
     eventually(lambda: sum(map(answers, connections)) >= 5)
-    # A waiting connection is looked at again 20 milliseconds later, and connections from elsewhere after it.
+    # A waiting connection is checked again 20 milliseconds later, and connections from elsewhere after it.
     for _ in range(3):
         clock.advance(0.1)
         assert gets_in(listener, 2)
@@ -273,7 +274,7 @@ def answers(connection: socket.socket) -> bool:
 
 
 def test_who_is_paired_and_turned_away_is_no_stranger(clock: MovedClock, store: llvs.Store, listener: llvs.Listener) -> None:
-    """However often one device is refused for what it asks, another one of its address gets in."""
+    """However often one device is refused for its requests, another one of its address is admitted."""
     identity, refused = os.urandom(32), 0
     for _ in range(17):
         peer = live_peer.Peer(True, PAIRING, identity)
@@ -286,7 +287,7 @@ def test_who_is_paired_and_turned_away_is_no_stranger(clock: MovedClock, store: 
 
 
 def test_who_comes_for_a_store_that_was_closed_is_no_stranger(store: llvs.Store) -> None:
-    """However often devices come for it, those of the same address get into the other stores."""
+    """However often devices ask for the closed store, devices of the same address are admitted to the other stores."""
     second = llvs.make_pairing()
     with llvs.Store(storage="memory") as closed, llvs.Store(storage="memory") as mine, ExitStack() as stack:
         listener = stack.enter_context(llvs.listen({PAIRING: closed, second: store}, ("127.0.0.1", 0)))
@@ -297,7 +298,7 @@ def test_who_comes_for_a_store_that_was_closed_is_no_stranger(store: llvs.Store)
                 peer.wait(PATIENCE)
         with llvs.connect(mine, address, second) as peer:
             assert peer.wait(PATIENCE)
-        # Any peer without the pairing is unknown.
+        # Any peer without the pairing is a stranger.
         for _ in range(5):
             with pytest.raises((llvs.Error, OSError)), llvs.connect(mine, address, bytes(48)) as peer:
                 peer.wait(PATIENCE)
@@ -334,7 +335,7 @@ os._exit(0)
 
 
 def test_devices_that_came_while_descriptors_were_short() -> None:
-    """They were turned away, and get in as soon as there are some."""
+    """Refused devices are admitted as soon as descriptors are available."""
     child = subprocess.Popen([sys.executable, "-c", SHORT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert child.stdin is not None and child.stdout is not None
     with child, llvs.Store(storage="memory") as mine:
@@ -362,7 +363,7 @@ def test_devices_that_came_while_descriptors_were_short() -> None:
 
 
 def test_more_heads_than_another_side_takes(store: llvs.Store) -> None:
-    """Both sides are told so; a peer that has exchanged with the store recently receives later versions."""
+    """Both sides report the number of heads. A peer that exchanged with the store recently receives later versions."""
     identities, known = (os.urandom(32), os.urandom(32)), llvs.Store(storage="memory")
     with llvs.Listener(("127.0.0.1", 0), identity=identities[0]) as kept:
         kept.offer(store, PAIRING)
@@ -403,7 +404,7 @@ def test_who_replays_a_first_message(listener: llvs.Listener) -> None:
 
 
 def breaks(listener: llvs.Listener, peer: live_peer.Peer) -> str:
-    """Returns the reason that it is given when its connection is closed."""
+    """Returns the reason that the peer receives when its connection is closed."""
     try:
         converse(listener, peer, lambda: False)
     except live_peer.Refused as told:
@@ -415,7 +416,7 @@ def breaks(listener: llvs.Listener, peer: live_peer.Peer) -> str:
 
 @pytest.mark.parametrize("name", FRAMES)
 def test_frames_that_break_a_rule(store: llvs.Store, listener: llvs.Listener, name: str) -> None:
-    """As `test_library.py` has them: it is told why, nothing of it is stored, and the next peer is served."""
+    """The frames of `test_library.py`. The peer is told the reason, nothing of the frame is stored, and the next peer is served."""
     save(store, 1, random.Random(1))
     before = ids(store)
     kind, payload, why = FRAMES[name]
@@ -434,7 +435,7 @@ def still_linked(listener: llvs.Listener) -> bool:
 
 
 def test_a_frame_that_is_too_large(store: llvs.Store, listener: llvs.Listener) -> None:
-    """A size above 1 MiB ends it before any of the frame came; one of 1 MiB is waited for."""
+    """A size above 1 MiB ends the connection before the frame arrives. A frame of 1 MiB is awaited."""
 
     def claims(size: int) -> live_peer.Peer:
         def change(peer: live_peer.Peer) -> None:
@@ -451,7 +452,7 @@ def test_a_frame_that_is_too_large(store: llvs.Store, listener: llvs.Listener) -
             connection.sendall(peer.take())
             peer.receive(connection.recv(1 << 16))
         connection.sendall(peer.take())
-        # Its answer comes after the whole frame, which contains no versions.
+        # The answer comes after the whole frame, which contains no versions.
         assert peer.sends is not None
         for at in range(0, (1 << 20) - 1, 65_000):
             peer._message(peer.sends.seal(bytes(min(65_000, (1 << 20) - 1 - at))))
@@ -464,7 +465,7 @@ def test_a_frame_that_is_too_large(store: llvs.Store, listener: llvs.Listener) -
 
 
 def test_versions_whose_predecessors_never_come(store: llvs.Store, listener: llvs.Listener) -> None:
-    """10,000 of them, which take no room, since none is kept."""
+    """10,000 of these versions occupy no space, since none is retained."""
     with llvs.Store(storage="memory") as other:
         version = None
         for number in range(10_200):
@@ -483,7 +484,7 @@ def memory() -> int:
 
 
 def opened(listener: llvs.Listener, peer: live_peer.Peer) -> socket.socket:
-    """A connection whose other side is known."""
+    """Returns a connection after its handshake."""
     connection = reach(listener)
     while peer.their_hello is None:
         connection.sendall(peer.take())
@@ -492,7 +493,7 @@ def opened(listener: llvs.Listener, peer: live_peer.Peer) -> socket.socket:
 
 
 def test_who_asks_and_does_not_read(listener: llvs.Listener) -> None:
-    """Questions without an end, of which no answer is taken: the connection ends, and costs bounded memory."""
+    """A peer sends requests without end, and reads no answer. The connection ends, and costs bounded memory."""
     peer = live_peer.Peer(True, PAIRING)
     connection, before = opened(listener, peer), memory()
     most, sent = before, 0
@@ -508,12 +509,12 @@ def test_who_asks_and_does_not_read(listener: llvs.Listener) -> None:
 
 
 def test_who_does_not_read_what_it_gets(store: llvs.Store, listener: llvs.Listener) -> None:
-    """No more than its window is made for it, however much there is."""
+    """Only a window's worth of frames is prepared for the peer, however much the store has."""
     for _ in range(30):
         store.make_version(insert={"v": os.urandom(900_000)}, root=True)
 
     class Hoards(live_peer.Peer):
-        """It gives no room again."""
+        """Grants no credit."""
 
         def handle(self, kind: int, payload: bytes) -> None:
             if kind not in (live_peer.DATA, live_peer.PONG):
@@ -526,7 +527,7 @@ def test_who_does_not_read_what_it_gets(store: llvs.Store, listener: llvs.Listen
     with opened(listener, peer) as connection:
         before, came = memory(), 0
         connection.settimeout(PATIENCE)
-        # It is answered behind what was made for it before.
+        # The answer comes after the frames that were prepared before.
         for turn in range(1, 6):
             has_asked = False
             while len(peer.came(live_peer.PONG)) < turn:
@@ -544,7 +545,7 @@ def test_who_does_not_read_what_it_gets(store: llvs.Store, listener: llvs.Listen
 
 
 def test_who_goes_on_after_it_was_told_to_go(clock: MovedClock, listener: llvs.Listener) -> None:
-    """It is read for a second more, so that it learns why, and not for ever."""
+    """The peer is read for one second more, so that it receives the reason, and not longer."""
     peer = lying(lambda one: one.frame(99))(True, PAIRING)
     with reach(listener) as connection:
         while not peer.credit:
@@ -562,7 +563,7 @@ def test_who_goes_on_after_it_was_told_to_go(clock: MovedClock, listener: llvs.L
 
 
 def test_who_has_all_looked_through_again_and_again(clock: MovedClock, store: llvs.Store, listener: llvs.Listener) -> None:
-    """A device that never knows how far it is is let in ten times at once, then once a second."""
+    """A device that always requests a complete comparison is admitted ten times in succession, then once a second."""
     save(store, 1, random.Random(1))
     identity = os.urandom(32)
 
@@ -581,7 +582,7 @@ def test_who_has_all_looked_through_again_and_again(clock: MovedClock, store: ll
 
 
 def is_looked_through(store: llvs.Store, other: llvs.Store, place: str, **options: Any) -> bool:
-    """Returns whether all versions are checked for an unknown device: up to the bound, and no further."""
+    """Returns whether all versions are compared for an unknown device: up to the limit, and no further."""
     with llvs.Peer(other, PAIRING, initiator=True, identity=options.pop("identity", None)) as two, llvs.Peer(
             store, PAIRING, initiator=False, place=place, **options) as one:
         one.receive(two.send())
@@ -595,8 +596,8 @@ def is_looked_through(store: llvs.Store, other: llvs.Store, place: str, **option
 
 
 def test_who_draws_another_device_key_each_time(clock: MovedClock, store: llvs.Store) -> None:
-    """From one address a hundred are admitted at once, and then ten a second; others still are from another address, or with an accepted
-    key."""
+    """A hundred from one address are admitted at once, and then ten a second. Devices from another address, or with an accepted key, are
+    still admitted."""
     save(store, 1, random.Random(1))
     mine = os.urandom(32)
     with llvs.Store(storage="memory") as other:
@@ -612,7 +613,7 @@ def test_who_draws_another_device_key_each_time(clock: MovedClock, store: llvs.S
 
 
 def test_who_fills_the_disk(store: llvs.Store) -> None:
-    """The host is asked before; nothing of what it refuses is stored."""
+    """The host is asked before a version is stored. A refused version is not stored."""
     asked: list[int] = []
 
     def quota(size: int) -> None:
@@ -650,7 +651,8 @@ def test_device_keys_that_are_not_accepted(store: llvs.Store) -> None:
 
 @pytest.mark.parametrize("is_of_device", [True, False])
 def test_how_many_links_a_device_and_an_address_may_have(listener: llvs.Listener, is_of_device: bool) -> None:
-    """A device has 8 that last, and an address 64. A further one is told why it is not let in, until one of them has ended."""
+    """A device may have 8 lasting links, and an address 64. A further one receives the reason for its refusal, until one of them has
+    ended."""
     most, key = (8, os.urandom(32)) if is_of_device else (64, None)
     with ExitStack() as stack:
         def enter(static: Any = key, place: int = 1) -> socket.socket:
@@ -668,12 +670,12 @@ def test_how_many_links_a_device_and_an_address_may_have(listener: llvs.Listener
         for _ in range(2):
             with pytest.raises(live_peer.Refused, match=f"has {most} links here already"):
                 enter()
-        # Others get in meanwhile, and so does this one from elsewhere, unless its device has them.
+        # Other devices are admitted meanwhile. The same holds for this one from elsewhere, unless the limit is the device's.
         enter(os.urandom(32), place=2)
         if is_of_device:
             with pytest.raises(live_peer.Refused):
                 enter(place=2)
-        # One that was closed makes room.
+        # A closed one makes room.
         held.pop().close()
 
         def let_in() -> bool:
@@ -688,7 +690,7 @@ def test_how_many_links_a_device_and_an_address_may_have(listener: llvs.Listener
 
 @pytest.mark.parametrize("is_whole", [False, True])
 def test_who_drips_is_as_good_as_silent(store: llvs.Store, is_whole: bool) -> None:
-    """A byte every ten seconds is no sign, and a whole frame is."""
+    """A byte every ten seconds is no sign of life; a whole frame is one."""
     peer, session = live_peer.Peer(True, PAIRING), llvs.Peer(store, PAIRING, initiator=False)
     while peer.their_hello is None:
         session.receive(peer.take())
@@ -711,7 +713,7 @@ def test_who_drips_is_as_good_as_silent(store: llvs.Store, is_whole: bool) -> No
 
 
 class Silent(live_peer.Peer):
-    """It answers nobody who asks whether it is there."""
+    """Does not answer PING."""
 
     def handle(self, kind: int, payload: bytes) -> None:
         if kind != live_peer.PING:
@@ -749,13 +751,13 @@ def stay_silent(clock: MovedClock, *peers: tuple[Silent, socket.socket]) -> None
             connection.sendall(data)
 
     def asks(peer: Silent, connection: socket.socket) -> None:
-        """It says something, and is answered."""
+        """The peer sends a request, and is answered."""
         before = peer.count(live_peer.PONG)
         peer.frame(live_peer.PING, bytes(8))
         carry(peer, connection, lambda: peer.count(live_peer.PONG) > before)
 
     def questions(one: tuple[Silent, socket.socket]) -> int:
-        """Returns how often it was asked for a sign of life, in the bytes so far."""
+        """Returns the number of PINGs in the bytes received so far."""
         peer, connection = one
         connection.settimeout(0)
         try:
@@ -769,14 +771,14 @@ def stay_silent(clock: MovedClock, *peers: tuple[Silent, socket.socket]) -> None
     for peer, connection in peers:
         carry(peer, connection, lambda peer=peer: peer.caught_up)
         asks(peer, connection)
-    # A link looks at the clock every five seconds, and so notices up to five seconds late what came. The listener waits, and both links.
+    # A link reads the clock every five seconds, so it notices bytes up to five seconds late. The listener and both links wait.
     clock.advance(5.1, waiting=3)
     clock.advance(24.8, waiting=3)
     assert not any(map(questions, peers)), "29.9 seconds"
     clock.advance(5.3)
     for peer, connection in peers:
         carry(peer, connection, lambda peer=peer: peer.count(live_peer.PING) == 1)
-    # The second one's answer is after this.
+    # The second one answers after this.
     asks(*peers[1])
     clock.advance(54.6, waiting=3)
     carry(*peers[1], lambda: answering.count(live_peer.PING) == 2)
