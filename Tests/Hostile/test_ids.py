@@ -38,7 +38,7 @@ def publish(folder: Path, id: str, files: tuple[bytes, bytes]) -> None:
 
 
 def problems(result: llvs.ExchangeResult) -> list[tuple[str, int]]:
-    """The names and codes of the problems."""
+    """Their names and codes."""
     return [(problem.name, problem.code) for problem in result.problems]
 
 
@@ -48,13 +48,13 @@ def ids(store: llvs.Store) -> set[str]:
 
 
 def retrieve(store: llvs.Store, folder: Path) -> llvs.ExchangeResult:
-    """Retrieves with a new exchange, which has no state."""
+    """By an exchange that knows nothing from before."""
     with llvs.Exchange(store, folder) as exchange:
         return exchange.retrieve()
 
 
 def send(store: llvs.Store, folder: Path) -> llvs.ExchangeResult:
-    """Sends with a new exchange, which has no state."""
+    """Likewise."""
     with llvs.Exchange(store, folder) as exchange:
         return exchange.send()
 
@@ -234,7 +234,7 @@ def test_a_segment_with_a_twin(tmp_path: Path) -> None:
 
 
 class Folding(llvs.Transport):
-    """A place that ignores the case of names."""
+    """A place that takes names in any case for one."""
 
     name = "a place that folds case"
 

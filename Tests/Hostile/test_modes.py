@@ -27,7 +27,7 @@ def modes(path: Path) -> dict[str, int]:
 
 
 def use(path: Path, **options: Any) -> dict[str, int]:
-    """Writes everything that a store writes. Returns the permissions while it is open and afterwards, by name."""
+    """Everything that a store writes; the permissions while it is open and after that, by name."""
     kind = options.get("storage", "file")
     found: dict[str, int] = {}
     for _ in range(3):
@@ -40,7 +40,7 @@ def use(path: Path, **options: Any) -> dict[str, int]:
     with llvs.Coordinator(path, exchange=f"memory:{path}", **options) as coordinator:
         coordinator.save(insert={"a": b"1"})
         found |= modes(path)
-    # Enough values that caches are written.
+    # So much that caches are written.
     with llvs.Store(path, durability="normal", **options) as store:
         head = store.most_recent_head
         for i in range(1_100):

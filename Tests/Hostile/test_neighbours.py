@@ -33,7 +33,7 @@ def bootstrapped(place: Path) -> dict[str, bytes]:
 
 @pytest.fixture
 def notes(folder: Path) -> Any:
-    """A coordinator that writes snapshots, and has written one."""
+    """One that puts snapshots, and has put one."""
     with llvs.Coordinator(storage="memory", exchange=folder, snapshots="auto") as notes:
         notes.save(insert={"a": b"1"})
         assert not notes.sync().before.problems

@@ -328,7 +328,7 @@ class Places(list):  # type: ignore[type-arg]
 
 
 class LyingStorage(llvs.DictStorage):
-    """A storage that claims false sizes and numbers."""
+    """Claims sizes and numbers that are not there."""
 
     def __init__(self, what: str) -> None:
         super().__init__()
@@ -390,7 +390,7 @@ def test_a_storage_that_lies(what: str) -> None:
 
 
 class LyingTransport(llvs.Transport):
-    """A transport that returns the files of another one, as objects with false sizes."""
+    """Hands out what another holds, as objects that lie."""
 
     def __init__(self, files: dict[str, tuple[bytes, bytes]], size: int) -> None:
         self.files, self.size = files, size

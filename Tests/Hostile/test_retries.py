@@ -29,7 +29,7 @@ SIZES = (16, 64)
 
 
 class Shelf(llvs.RemoteFiles):
-    """Remote files in memory."""
+    """Files in memory."""
 
     name = "shelf"
 

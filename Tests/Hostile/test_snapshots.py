@@ -31,7 +31,7 @@ def test_a_chunk_that_is_swapped_after_it_was_checked(tmp_path: Path, shared: Pa
     seen: list[int] = []
 
     def progress(done: llvs.Progress) -> bool:
-        # The second pass begins when the first chunk is read again.
+        # The first pass is over once a chunk is read the second time.
         if done.stage == llvs.Stage.READING:
             if done.completed == 0 and seen and max(seen) > 0:
                 if swap == "gone":
@@ -69,7 +69,7 @@ def test_one_byte_of_a_value(tmp_path: Path, when: str) -> None:
     seen: list[int] = []
 
     def progress(done: llvs.Progress) -> bool:
-        # The second pass begins when the first chunk is read again.
+        # The first pass is over once a chunk is read the second time.
         if done.stage == llvs.Stage.READING:
             if done.completed == 0 and seen and max(seen) > 0:
                 last.write_bytes(data)

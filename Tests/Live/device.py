@@ -27,7 +27,7 @@ class Device:
         self.link: Optional[llvs.Link] = None
         self.received = 0
         self.nearby: Optional[llvs.Nearby] = None
-        #: The clock of the library, if it can be moved, so that no test waits for 90 seconds.
+        #: The clock of the library, once it can be moved, so that no test waits for 90 seconds.
         self.clock: Optional[MovedClock] = None
         #: Devices by name, as they were reported last.
         self.devices: dict[str, list[list[Any]]] = {}

@@ -50,7 +50,7 @@ def test_in_any_order_each_version_comes_once() -> None:
 
 
 def test_over_sockets_each_version_comes_once(clock: MovedClock) -> None:
-    """On a machine of any speed: while the clock stands still, no peer counts as silent."""
+    """However slow the machine is: nobody seems to be silent while the clock stands still."""
     pairing, saves = llvs.make_pairing(), 12
     with ExitStack() as stack:
         stores = [stack.enter_context(llvs.Store(storage="memory")) for _ in range(6)]
@@ -228,7 +228,7 @@ def test_who_is_asked_and_does_not_send(
 
 
 def test_who_was_idle_once_delays_nothing_more(clock: MovedClock, store: llvs.Store, listener: llvs.Listener) -> None:
-    """A peer announces each version first, and then sends other frames all the time, but not the version. It delays only one version."""
+    """A peer announces each version first, and then sends other frames all the time, but not the version: it delays one of them."""
     with llvs.Store(storage="memory") as other:
         other.make_version(insert={"a": b"1"})
         other.make_version(other.most_recent_head, insert={"b": b"2"})
@@ -264,7 +264,7 @@ def test_who_was_idle_once_delays_nothing_more(clock: MovedClock, store: llvs.St
 
 
 def test_news_before_the_last_of_it_was_answered(store: llvs.Store, listener: llvs.Listener, payloads: dict[bytes, bytes]) -> None:
-    """A side accepts one announcement at a time."""
+    """A side keeps one of them at a time."""
     one, two = Teller(listener, sends=False), Teller(listener)
     eventually(lambda: (one.carry(), two.carry(), one.caught_up and two.caught_up)[-1])
     one.tell(payloads)

@@ -25,8 +25,7 @@ def stores() -> Iterator[tuple[llvs.Store, llvs.Store]]:
 
 
 def turns(one: llvs.Peer, two: llvs.Peer) -> list[int]:
-    """Exchanges in turns, as over a slow link: each side sends all that it may before it receives. Returns the bytes that one sent in each
-    turn."""
+    """As over a distant link: each side says all that it may before it hears of the other. How much one said, each time."""
     said = []
     while True:
         there = b"".join(iter(lambda: one.send(1 << 20), b""))
@@ -49,7 +48,7 @@ def test_a_distant_side_may_send_more_and_more(stores: tuple[llvs.Store, llvs.St
 
 
 def test_what_is_said_of_it(stores: tuple[llvs.Store, llvs.Store]) -> None:
-    """The window of HELLO, and CREDIT, in frames to the peer in plain Python: at most 16 MiB are open."""
+    """To the peer that was made from the page alone: the window of HELLO, and CREDIT, of which it has at most 16 MiB left."""
     with llvs.Peer(stores[0], PAIRING, initiator=True) as one, llvs.Peer(stores[1], PAIRING, initiator=False) as two:
         turns(one, two)
     source = live_peer.Peer(True, PAIRING)

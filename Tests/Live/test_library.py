@@ -310,7 +310,7 @@ def test_frames_that_break_a_rule(store: llvs.Store, name: str) -> None:
 
 
 def test_what_came_before_a_bad_frame_stays(store: llvs.Store) -> None:
-    """Earlier versions stay, even if they arrived in the same bytes as a bad frame. Nothing of the bad frame or after it is stored."""
+    """Also when it came in the same bytes. Of the bad one nothing is stored, nor of what comes behind it."""
     made: list[llvs.VersionID] = []
     with llvs.Store(storage="memory") as other:
         for number in range(5):
@@ -485,7 +485,7 @@ def test_replayed_and_wrong_handshakes(store: llvs.Store) -> None:
         # The recorded message gets an answer like any peer with the pairing, but later recorded messages cannot be decrypted.
         assert len(end.send()) == 98
     with llvs.Peer(store, PAIRING, initiator=False) as end:
-        # The size in the message is not authenticated. The listener does not wait for the claimed bytes.
+        # The size of the message is not signed: what it says is not waited for.
         with pytest.raises(llvs.EncryptionError):
             end.receive(recorded[0][:16] + b"\xff\xff" + recorded[0][18:])
     with llvs.Peer(store, PAIRING, initiator=False) as end:
@@ -516,8 +516,7 @@ def test_device_keys_that_are_not_accepted(store: llvs.Store) -> None:
 
 
 def test_strangers_at_a_listener(store: llvs.Store) -> None:
-    """Strangers get no byte, may be few at once, and do not block devices from other addresses. A peer that sends byte by byte is
-    admitted."""
+    """They get no byte, are few at once, and keep nobody else out who comes from elsewhere; a peer that dribbles gets in."""
     with llvs.listen({PAIRING: store}, ("127.0.0.1", 0)) as listener:
         peer = live_peer.Peer(True, PAIRING)
         with socket.create_connection(listener.address) as connection:
@@ -543,8 +542,7 @@ def test_strangers_at_a_listener(store: llvs.Store) -> None:
 
 
 def test_replays_at_a_listener(store: llvs.Store) -> None:
-    """A program that replays the recorded first message of a device counts as a stranger: a few are admitted at once, and a few in a
-    minute."""
+    """A program that recorded the first message of a device, and sends it again, is unknown as well: few at once, and few in a minute."""
     with llvs.listen({PAIRING: store}, ("127.0.0.1", 0)) as listener:
         heard, answers, connections = live_peer.Peer(True, PAIRING).take(), [], []
         for _ in range(40):

@@ -72,8 +72,8 @@ def ends(connection: socket.socket) -> bool:
 
 
 def take_places(listener: llvs.Listener, place: int) -> list[socket.socket]:
-    """Connects 20 times from one address, of which the listener accepts 16. It handles connections in order, so it has handled all of them
-    once the last one, which it refuses, has ended."""
+    """Connects 20 times from one address, of which the listener takes 16. Connections are taken in order, so that it has looked at all
+    of them once the last one, which is not taken, has ended."""
     made = [reach(listener, place) for _ in range(20)]
     assert ends(made[-1])
     assert sum(map(has_ended, made[:-1])) == 3
@@ -83,7 +83,7 @@ def take_places(listener: llvs.Listener, place: int) -> list[socket.socket]:
 
 
 def converse(listener: llvs.Listener, peer: live_peer.Peer, until: Callable[[], bool], place: int = 1) -> None:
-    """Exchanges bytes until a condition holds. Raises if the connection ends."""
+    """Until the peer has what it wants, or the connection ends, which raises."""
     with reach(listener, place) as connection:
         while not until():
             if data := peer.take():
@@ -106,8 +106,8 @@ def gets_in(listener: llvs.Listener, place: int) -> bool:
 
 
 def test_who_connects_and_says_nothing(clock: MovedClock, store: llvs.Store, listener: llvs.Listener) -> None:
-    """Silent connections: at most 16 of an address and 32 in all, for 10 seconds each. Devices from elsewhere are admitted meanwhile. After
-    that the addresses are not served for a minute. If all 32 places are occupied, the oldest connection is ended."""
+    """16 of an address, 32 in all, for 10 seconds; who comes from elsewhere gets in meanwhile, and then five are no more looked at. If all
+    32 places are taken, the oldest connection gives way."""
     first = take_places(listener, 2)
     assert gets_in(listener, 3)
     second = take_places(listener, 4)
@@ -134,7 +134,7 @@ def test_who_connects_and_says_nothing(clock: MovedClock, store: llvs.Store, lis
 
 
 def test_strangers_of_many_addresses_keep_nobody_out(store: llvs.Store, listener: llvs.Listener) -> None:
-    """Strangers occupy all places and send nothing. A device is admitted nevertheless, each time."""
+    """They take all places, and more, and say nothing: a device gets in all the same, each time."""
     with ExitStack() as stack:
         mine = stack.enter_context(llvs.Store(storage="memory"))
         for turn in range(3):
@@ -147,8 +147,7 @@ def test_strangers_of_many_addresses_keep_nobody_out(store: llvs.Store, listener
 
 
 def test_an_address_that_got_in_before_has_room(clock: MovedClock, listener: llvs.Listener) -> None:
-    """This holds also if strangers replay a device's first message. They are not silent, so they are ended a second later if others
-    wait."""
+    """Also if strangers replay what a device said first, who are not silent: those end a second later for others."""
     assert gets_in(listener, 2)
     heard, connections = live_peer.Peer(True, PAIRING).take(), []
     clock.freeze()
@@ -174,7 +173,7 @@ def test_an_address_that_got_in_before_has_room(clock: MovedClock, listener: llv
 
 @pytest.mark.parametrize("where", ["beginning", "third message"])
 def test_who_dribbles_a_handshake(clock: MovedClock, listener: llvs.Listener, where: str) -> None:
-    """All of the handshake must arrive within 10 seconds of its first byte; further bytes do not extend the time."""
+    """A byte now and then makes it no longer: 10 seconds from the first one on, for all of it."""
     peer = live_peer.Peer(True, PAIRING)
     beginning, passed = peer.take(), 0.0
     with reach(listener) as connection:
@@ -231,7 +230,7 @@ def test_a_handshake_message_that_is_too_large(listener: llvs.Listener) -> None:
 
 
 def test_who_is_not_paired_gets_no_byte(listener: llvs.Listener) -> None:
-    """Five strangers in a minute from one address; after that no connection of the address is read."""
+    """Five in a minute from one address; after that its connections are not read, whoever makes them."""
     for _ in range(5):
         with reach(listener) as connection:
             connection.sendall(live_peer.Peer(True, bytes(48)).take())
@@ -240,7 +239,7 @@ def test_who_is_not_paired_gets_no_byte(listener: llvs.Listener) -> None:
 
 
 def test_many_of_one_address_at_once(clock: MovedClock, store: llvs.Store, listener: llvs.Listener) -> None:
-    """Five of an address are handled at a time. The others wait until these are identified, and all are admitted."""
+    """Five are looked at at a time; the others wait for them to be known, and all get in."""
     peers, connections = [live_peer.Peer(True, PAIRING) for _ in range(15)], [reach(listener) for _ in range(15)]
     for peer, connection in zip(peers, connections):
         connection.sendall(peer.take())
@@ -274,7 +273,7 @@ def answers(connection: socket.socket) -> bool:
 
 
 def test_who_is_paired_and_turned_away_is_no_stranger(clock: MovedClock, store: llvs.Store, listener: llvs.Listener) -> None:
-    """However often one device is refused for its requests, another one of its address is admitted."""
+    """However often one device is refused for what it asks, another one of its address gets in."""
     identity, refused = os.urandom(32), 0
     for _ in range(17):
         peer = live_peer.Peer(True, PAIRING, identity)
@@ -287,7 +286,7 @@ def test_who_is_paired_and_turned_away_is_no_stranger(clock: MovedClock, store: 
 
 
 def test_who_comes_for_a_store_that_was_closed_is_no_stranger(store: llvs.Store) -> None:
-    """However often devices ask for the closed store, devices of the same address are admitted to the other stores."""
+    """However often devices come for it, those of the same address get into the other stores."""
     second = llvs.make_pairing()
     with llvs.Store(storage="memory") as closed, llvs.Store(storage="memory") as mine, ExitStack() as stack:
         listener = stack.enter_context(llvs.listen({PAIRING: closed, second: store}, ("127.0.0.1", 0)))
@@ -404,7 +403,7 @@ def test_who_replays_a_first_message(listener: llvs.Listener) -> None:
 
 
 def breaks(listener: llvs.Listener, peer: live_peer.Peer) -> str:
-    """Returns the reason that the peer receives when its connection is closed."""
+    """Returns the reason that it is given when its connection is closed."""
     try:
         converse(listener, peer, lambda: False)
     except live_peer.Refused as told:
@@ -416,7 +415,7 @@ def breaks(listener: llvs.Listener, peer: live_peer.Peer) -> str:
 
 @pytest.mark.parametrize("name", FRAMES)
 def test_frames_that_break_a_rule(store: llvs.Store, listener: llvs.Listener, name: str) -> None:
-    """The frames of `test_library.py`. The peer is told the reason, nothing of the frame is stored, and the next peer is served."""
+    """As `test_library.py` has them: it is told why, nothing of it is stored, and the next peer is served."""
     save(store, 1, random.Random(1))
     before = ids(store)
     kind, payload, why = FRAMES[name]
@@ -435,7 +434,7 @@ def still_linked(listener: llvs.Listener) -> bool:
 
 
 def test_a_frame_that_is_too_large(store: llvs.Store, listener: llvs.Listener) -> None:
-    """A size above 1 MiB ends the connection before the frame arrives. A frame of 1 MiB is awaited."""
+    """A size above 1 MiB ends it before any of the frame came; one of 1 MiB is waited for."""
 
     def claims(size: int) -> live_peer.Peer:
         def change(peer: live_peer.Peer) -> None:
@@ -465,7 +464,7 @@ def test_a_frame_that_is_too_large(store: llvs.Store, listener: llvs.Listener) -
 
 
 def test_versions_whose_predecessors_never_come(store: llvs.Store, listener: llvs.Listener) -> None:
-    """10,000 of these versions occupy no space, since none is retained."""
+    """10,000 of them, which take no room, since none is kept."""
     with llvs.Store(storage="memory") as other:
         version = None
         for number in range(10_200):
@@ -484,7 +483,7 @@ def memory() -> int:
 
 
 def opened(listener: llvs.Listener, peer: live_peer.Peer) -> socket.socket:
-    """Returns a connection after its handshake."""
+    """A connection whose other side is known."""
     connection = reach(listener)
     while peer.their_hello is None:
         connection.sendall(peer.take())
@@ -493,7 +492,7 @@ def opened(listener: llvs.Listener, peer: live_peer.Peer) -> socket.socket:
 
 
 def test_who_asks_and_does_not_read(listener: llvs.Listener) -> None:
-    """A peer sends requests without end, and reads no answer. The connection ends, and costs bounded memory."""
+    """Questions without an end, of which no answer is taken: the connection ends, and costs bounded memory."""
     peer = live_peer.Peer(True, PAIRING)
     connection, before = opened(listener, peer), memory()
     most, sent = before, 0
@@ -509,7 +508,7 @@ def test_who_asks_and_does_not_read(listener: llvs.Listener) -> None:
 
 
 def test_who_does_not_read_what_it_gets(store: llvs.Store, listener: llvs.Listener) -> None:
-    """Only a window's worth of frames is prepared for the peer, however much the store has."""
+    """No more than its window is made for it, however much there is."""
     for _ in range(30):
         store.make_version(insert={"v": os.urandom(900_000)}, root=True)
 
@@ -545,7 +544,7 @@ def test_who_does_not_read_what_it_gets(store: llvs.Store, listener: llvs.Listen
 
 
 def test_who_goes_on_after_it_was_told_to_go(clock: MovedClock, listener: llvs.Listener) -> None:
-    """The peer is read for one second more, so that it receives the reason, and not longer."""
+    """It is read for a second more, so that it learns why, and not for ever."""
     peer = lying(lambda one: one.frame(99))(True, PAIRING)
     with reach(listener) as connection:
         while not peer.credit:
@@ -563,7 +562,7 @@ def test_who_goes_on_after_it_was_told_to_go(clock: MovedClock, listener: llvs.L
 
 
 def test_who_has_all_looked_through_again_and_again(clock: MovedClock, store: llvs.Store, listener: llvs.Listener) -> None:
-    """A device that always requests a complete comparison is admitted ten times in succession, then once a second."""
+    """A device that never knows how far it is is let in ten times at once, then once a second."""
     save(store, 1, random.Random(1))
     identity = os.urandom(32)
 
@@ -582,7 +581,7 @@ def test_who_has_all_looked_through_again_and_again(clock: MovedClock, store: ll
 
 
 def is_looked_through(store: llvs.Store, other: llvs.Store, place: str, **options: Any) -> bool:
-    """Returns whether all versions are compared for an unknown device: up to the limit, and no further."""
+    """Returns whether all versions are checked for an unknown device: up to the bound, and no further."""
     with llvs.Peer(other, PAIRING, initiator=True, identity=options.pop("identity", None)) as two, llvs.Peer(
             store, PAIRING, initiator=False, place=place, **options) as one:
         one.receive(two.send())
@@ -651,8 +650,7 @@ def test_device_keys_that_are_not_accepted(store: llvs.Store) -> None:
 
 @pytest.mark.parametrize("is_of_device", [True, False])
 def test_how_many_links_a_device_and_an_address_may_have(listener: llvs.Listener, is_of_device: bool) -> None:
-    """A device may have 8 lasting links, and an address 64. A further one receives the reason for its refusal, until one of them has
-    ended."""
+    """A device has 8 that last, and an address 64. A further one is told why it is not let in, until one of them has ended."""
     most, key = (8, os.urandom(32)) if is_of_device else (64, None)
     with ExitStack() as stack:
         def enter(static: Any = key, place: int = 1) -> socket.socket:
@@ -690,7 +688,7 @@ def test_how_many_links_a_device_and_an_address_may_have(listener: llvs.Listener
 
 @pytest.mark.parametrize("is_whole", [False, True])
 def test_who_drips_is_as_good_as_silent(store: llvs.Store, is_whole: bool) -> None:
-    """A byte every ten seconds is no sign of life; a whole frame is one."""
+    """A byte every ten seconds is no sign, and a whole frame is."""
     peer, session = live_peer.Peer(True, PAIRING), llvs.Peer(store, PAIRING, initiator=False)
     while peer.their_hello is None:
         session.receive(peer.take())

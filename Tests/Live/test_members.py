@@ -129,7 +129,7 @@ def test_the_pairing_is_as_the_page_says(
         expected = derived(folder, made.laptop.secret, tmp_path)
         assert [device.way.pairing() for device in devices] == [expected] * 3
         assert len(expected) == 48 and expected == laptop.way.pairing(read_anew=False)
-        # The peer in plain Python.
+        # A peer that was made from the page alone.
         with llvs.Peer(laptop.store, laptop.way, initiator=False) as end:
             peer = live_peer.Peer(True, expected)
             live_peer.carry(peer, end)

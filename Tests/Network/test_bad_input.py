@@ -45,7 +45,7 @@ def remote(server: DavServer, layout: str) -> llvs.Remote:
 
 
 def exchange(store: llvs.Store, place: llvs.Remote) -> list[llvs.Problem]:
-    """Retrieves and sends; returns the problems of both."""
+    """Retrieves and sends; the problems of both."""
     with llvs.Exchange(store, place) as way:
         return [*way.retrieve().problems, *way.send().problems]
 

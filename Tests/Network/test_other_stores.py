@@ -45,7 +45,7 @@ def test_the_files_of_another_account_are_refused(server: DavServer, new_store: 
     server.files, server.folders = bobs
     way.restoration_state = b"new"
     if (mine, theirs) == (BRIDGED, PACKED):
-        # A place with packs only keeps that layout, whichever device joins it.
+        # A place with packs alone stays so, whichever device joins it.
         with pytest.raises(llvs.InvalidArgumentError, match="packs alone"):
             way.retrieve()
     else:

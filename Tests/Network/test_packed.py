@@ -187,7 +187,7 @@ def test_what_lies_there_is_what_the_page_says(tmp_path: Path, new_store: Any) -
 
 @pytest.mark.parametrize("service", usually(KINDS, "bucket", "nginx"), indirect=True)
 def test_an_encrypted_place(place: Place, store: llvs.Store, new_store: Any) -> None:
-    """The place is made, and opened by another device. Devices without keys, or with others, are refused and change nothing."""
+    """Made, opened by another device, refused without keys, and left as it is by what has none or others."""
     second, third, identity = new_store(), new_store(), llvs.new_identity()
     large = store.make_version(store.most_recent_head, insert={"large": bytes(range(256)) * 8_000})
     with llvs.Exchange(store, place("", passphrase="six words", recipients=[identity.recipient])) as way:

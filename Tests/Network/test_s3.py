@@ -255,7 +255,7 @@ def test_a_clock_that_no_date_helps(faulty: Any, tmp_path: Path) -> None:
             one = syncer.status.places[0]
             assert isinstance(one.error, llvs.TransportError) and "clocks" in str(one.error)
             assert one.reason == llvs.SyncReason.UNREACHABLE and one.retry_at is not None and not one.needs_user
-            # Each request is repeated once.
+            # Each request once more.
             assert len(faulty.requests) == 2
             faulty.fault = None
             assert syncer.run() and syncer.status.places[0].error is None

@@ -129,7 +129,7 @@ def run(server: Any, folder: Path, layout: str) -> subprocess.Popen[str]:
 
 
 def killed(server: Any, folder: Path, layout: str) -> Path:
-    """Kills a process during the upload of the last part. Returns the place where the state of the upload is stored."""
+    """Returns where the state of the upload is stored, of a process that was killed while the last part was under way."""
     with llvs.Store(folder, file_mode=0o660) as store:
         fill(store, layout)
     last = PARTS if layout == "interchange" else 2

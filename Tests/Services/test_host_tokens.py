@@ -1,5 +1,5 @@
-"""Tokens that the host stores (`llvs.Tokens`): one caller renews them, once, and they are stored before they are used. Numbers are those of
-the pitfalls of docs/cloud-drives.md."""
+"""Tokens that the host stores (`llvs.Tokens`): one caller renews them, once, and they are stored before use. Numbers are those of the
+pitfalls of docs/cloud-drives.md."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from service import Request
 
 
 class Kept(llvs.Tokens):
-    """A key store for tests."""
+    """A key store, as far as tests need one."""
 
     def __init__(self, text: Optional[str]) -> None:
         self.text, self.calls = text, [""]
