@@ -35,7 +35,7 @@ def test_two_stores_of_one_listener():
                 eventually(lambda: version in notes)
                 met = listener.accept(GUARD)
                 assert met is not None and listener.links == (met,)
-                eventually(lambda: met.state.received == 2)  # that of the other store, too
+                eventually(lambda: met.state.received == 2)  # with that of the other store
 
 
 def test_a_pairing_that_is_offered_twice():
@@ -130,7 +130,7 @@ def test_a_link_ends_when_its_store_is_closed(tmp_path):
 
 
 def test_both_sides_close_at_once(tmp_path):
-    """Neither sees the link as cut."""
+    """Neither side sees the link as cut."""
     pairing = llvs.make_pairing()
     with llvs.Store(storage="memory") as here, llvs.Store(storage="memory") as there:
         with llvs.listen({pairing: there}, f"{tmp_path}/socket") as listener, ThreadPoolExecutor(2) as threads:
@@ -191,7 +191,7 @@ def packed():
 
 
 def test_a_store_that_is_closed_while_it_sends_says_goodbye(tmp_path, packed):
-    """At any moment of it: the other side hears of no tampering, and keeps what had come whole."""
+    """At any moment of the transfer: the other side reports no tampering, and keeps complete versions."""
     pairing = llvs.make_pairing()
     for most in drawn(usual=[0, 300_000, 1_000_000, 2_000_000], deep=range(0, 2_000_000, 50_000)):
         held, there = Held(most), llvs.Store(storage="memory")
@@ -248,7 +248,7 @@ def test_the_socket_of_a_process_that_was_killed_is_made_anew(tmp_path):
 
 
 def test_interrupts_end_waits():
-    """Ctrl-C is obeyed at once, and not when the wait is over."""
+    """Ctrl-C takes effect immediately, and not at the end of the wait."""
 
     def interrupted(wait):
         timer = threading.Timer(0.2, signal.raise_signal, (signal.SIGINT,))

@@ -135,7 +135,7 @@ def test_edit(people: llvs.Collection[Contact]) -> None:
 
 
 def test_edit_keeps_what_came_meanwhile(people: llvs.Collection[Contact]) -> None:
-    """Whatever is saved while the block runs, by another thread or a merge."""
+    """The edit keeps saves of other threads, and merges, made while the block runs."""
     people["1"] = Contact("Ann", {"a", "b"}, visits=5, bio="She sings.")
     with people.edit("1") as mine:
         with people.edit("1") as theirs:
@@ -319,7 +319,7 @@ def test_a_rule_without_patterns_is_that_of_the_whole(notes: llvs.Coordinator, k
 
 @pytest.mark.parametrize("text", ["{", '{"merge":1,"ids":{"a":"sum"}}', "[]"])
 def test_rules_that_are_not_valid_are_told_and_put_right(notes: llvs.Coordinator, text: str) -> None:
-    """The newest valid ones before them count, and what the model has is added to these."""
+    """The newest valid rules before them count, and the model's are added to these."""
     notes.save(insert={"__llvs_schema": b'{"merge":1,"ids":{"note/":"auto"}}'})
     notes.save(update={"__llvs_schema": text.encode()})
     with pytest.warns(llvs.SchemaWarning, match="the rules of the store are not valid at .*, so the newest valid ones count"):
@@ -391,7 +391,7 @@ def test_upgrades(notes: llvs.Coordinator) -> None:
         phones: list[str] = field(default_factory=list)
         weight: float = 0.0
 
-    # Of form 1 (with members that this program does not know), of 2, and of a form from the future.
+    # Form 1 (with members that this program does not know), form 2, and a future form.
     notes.save(insert={
         "contact/1": b'{"name":"Ann","phone":"1","weight":1.50,"more":{"z":2.0,"a":0.10000000000000000001}}',
         "contact/2": b'{"form":2,"name":"Bob","phones":["2"]}',
@@ -459,7 +459,7 @@ def test_the_number_of_a_form_is_no_member() -> None:
 
 @pytest.mark.parametrize("unknown", [b'"\\ud800"', b"[" * 130 + b"]" * 130, b"1e99999"])
 def test_what_cannot_be_merged_is_not_written_over(notes: llvs.Coordinator, people: llvs.Collection[Contact], unknown: bytes) -> None:
-    """It can be read, but not spliced: what the program does not know would be lost."""
+    """The value can be read, but not rewritten, since members that the program does not know would be lost."""
     data = b'{"name":"Ann","x":' + unknown + b"}"
     notes.save(update={"contact/1": data})
     assert people["1"].name == "Ann"
@@ -469,7 +469,7 @@ def test_what_cannot_be_merged_is_not_written_over(notes: llvs.Coordinator, peop
 
 
 def test_a_name_that_is_there_twice_among_many_is_found_at_once(notes: llvs.Coordinator, people: llvs.Collection[Contact]) -> None:
-    """A value that anybody may have sent: it is refused in about the time that reading it takes."""
+    """Any device may have sent such a value. Refusing it takes about as long as reading it."""
     names = ",".join(f'"{number}":0' for number in range(200_000))
     notes.save(insert={"contact/1": f'{{{names},"199999":1}}'.encode(), "contact/2": b'{"name":"Ann"}'})
     with pytest.raises(llvs.DecodeError, match="'199999' is there twice"):

@@ -108,7 +108,7 @@ def test_what_is_implemented_is_opened_and_all_else_is_refused() -> None:
                 kind = "work factor"
                 assert error.code == ErrorCode.TOO_LARGE and "work factor 10" in str(error), about
             elif vector.expect == "success":
-                # It was opened, and what it holds is no pack.
+                # The file was opened, and its contents are no pack.
                 kind = "opened"
                 assert error.code in (ErrorCode.FOREIGN_FILE, ErrorCode.CUT_SHORT) and "was not opened" not in str(error), about
             else:
