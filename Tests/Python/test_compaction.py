@@ -50,7 +50,7 @@ def test_on_request_beside_another_process(tmp_path: Path) -> None:
     with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdin is not None and other.stdout is not None
         with llvs.Store(path, compaction="on_request", compaction_grace=0) as store:
-            # The first compaction makes a file, the second deletes its sources, the third has nothing to do.
+            # The first makes a file, the second deletes what it was made of, the third finds nothing.
             for made, folded, deleted in ((1, count, 0), (0, 0, count), (0, 0, 0)):
                 theirs.append(other.stdout.readline().strip())
                 other.stdin.write("go on\n")

@@ -85,7 +85,7 @@ def test_reading_and_merging() -> None:
         for name, call in calls.items():
             before = store.statistics().versions
             seen: list[llvs.Progress] = []
-            # In the middle of the call. The callback may query the store.
+            # In the middle of it, which a store may be asked about.
             with pytest.raises(llvs.CancelledError):
                 call(progress=stopping_at(2, seen, lambda: len(store.at(a)) != VERSIONS))
             assert [now.stage for now in seen] == [llvs.Stage.READING] * 2 and seen[1].completed <= VERSIONS, name

@@ -12,7 +12,7 @@ import pytest
 
 
 class Recording(llvs.DictStorage):
-    """Counts calls, keeps caches, and fails in given methods."""
+    """Counts, keeps caches, and fails where it is told to."""
 
     name = "recording"
 
@@ -110,7 +110,7 @@ def test_a_damaged_byte_costs_what_it_hits() -> None:
             (damage,) = report.damages
             lost.append(damage.lost)
             if damage.lost is llvs.Loss.VERSION:
-                # The version is missing, and its descendants wait.
+                # The version is not here, and what builds on it waits.
                 assert known == {root.id, beside.id} and report.pending == 1
                 with pytest.raises(llvs.UnknownVersionError):
                     store.value("hit", at=hit)

@@ -31,7 +31,7 @@ def definition(text: str) -> d.Definition:
 
 
 def parts(text: Optional[str]) -> tuple[llvs.KeyPart, ...]:
-    """A tuple of the vectors in the form that `Index` accepts. Numbers keep their spelling."""
+    """A tuple of the vectors as `Index` takes it. Numbers keep their spelling."""
 
     def part(node: j.Node) -> Any:
         if isinstance(node, j.String):

@@ -40,7 +40,7 @@ def test_value_ids() -> None:
         base = store.make_version(insert={"x": b"1"})
         with pytest.raises(llvs.InvalidReferenceError) as caught:
             store.make_version(base, changes=[llvs.Change.preserve(llvs.Reference(WILD, base.id))])
-        # The message has the text after the NUL as well, and the field has the unchanged id.
+        # The text after the NUL is there, and the field has the id unchanged.
         is_tame(caught.value.message, TAME, "which stored none")
         assert caught.value.value_id == WILD
 

@@ -337,7 +337,7 @@ def test_a_counter_begins_with_the_default_of_the_member() -> None:
 
 
 def test_a_text_begins_with_the_default_of_the_member() -> None:
-    """Edits of both sides are merged into the default, which must not occur twice."""
+    """Edits of both sides are merged into the default, which is there once."""
     assert rules_of(Annotated[str, llvs.Text()], default="Dear")["/m"] == {"as": "text", "absent": "Dear"}
     assert rules_of(Annotated[str, llvs.Text(), llvs.Absent("Dear")], default="Dear")["/m"] == {"as": "text", "absent": "Dear"}
     assert rules_of(Annotated[str, llvs.Text()], default="")["/m"] == "text"

@@ -135,7 +135,7 @@ def test_edit(people: llvs.Collection[Contact]) -> None:
 
 
 def test_edit_keeps_what_came_meanwhile(people: llvs.Collection[Contact]) -> None:
-    """The edit keeps saves of other threads, and merges, made while the block runs."""
+    """Whatever is saved while the block runs, by another thread or a merge."""
     people["1"] = Contact("Ann", {"a", "b"}, visits=5, bio="She sings.")
     with people.edit("1") as mine:
         with people.edit("1") as theirs:
@@ -459,7 +459,7 @@ def test_the_number_of_a_form_is_no_member() -> None:
 
 @pytest.mark.parametrize("unknown", [b'"\\ud800"', b"[" * 130 + b"]" * 130, b"1e99999"])
 def test_what_cannot_be_merged_is_not_written_over(notes: llvs.Coordinator, people: llvs.Collection[Contact], unknown: bytes) -> None:
-    """The value can be read, but not rewritten, since members that the program does not know would be lost."""
+    """It can be read, but not spliced: what the program does not know would be lost."""
     data = b'{"name":"Ann","x":' + unknown + b"}"
     notes.save(update={"contact/1": data})
     assert people["1"].name == "Ann"
@@ -469,7 +469,7 @@ def test_what_cannot_be_merged_is_not_written_over(notes: llvs.Coordinator, peop
 
 
 def test_a_name_that_is_there_twice_among_many_is_found_at_once(notes: llvs.Coordinator, people: llvs.Collection[Contact]) -> None:
-    """Any device may have sent such a value. Refusing it takes about as long as reading it."""
+    """A value that anybody may have sent: it is refused in about the time that reading it takes."""
     names = ",".join(f'"{number}":0' for number in range(200_000))
     notes.save(insert={"contact/1": f'{{{names},"199999":1}}'.encode(), "contact/2": b'{"name":"Ann"}'})
     with pytest.raises(llvs.DecodeError, match="'199999' is there twice"):

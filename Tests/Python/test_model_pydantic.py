@@ -162,7 +162,7 @@ def test_rules_stand_in_the_json_schema() -> None:
 
 
 def test_what_is_none_is_not_lost(notes: llvs.Coordinator) -> None:
-    """A member is omitted only if it is None and its default is None."""
+    """Left out is what is None by default, and nothing else."""
     @llvs.model("x/")
     class Made(BaseModel):
         model_config = ConfigDict(extra="allow")

@@ -378,7 +378,7 @@ def test_wrong_keys_are_told_and_take_nothing(tmp_path: Path) -> None:
                 assert caught.value.code == llvs.ErrorCode.WRONG_KEY and not list(two.history())
             with llvs.Store(storage="memory") as three:
                 assert three.unpack(data, **right).retrieved  # type: ignore[arg-type]
-        # An unencrypted pack where an encrypted one is required.
+        # One that is not encrypted, where it had to be.
         with pytest.raises(llvs.ExchangeDataError) as foreign:
             two.unpack(one.pack(), identities=[IDENTITY])
         assert foreign.value.code == llvs.ErrorCode.FOREIGN_FILE and not list(two.history())

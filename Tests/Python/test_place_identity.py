@@ -256,7 +256,7 @@ def test_a_link_that_leads_elsewhere_by_now(tmp_path: Path, layout: str, was_lin
         "sftp://host/place/?x=1", "s3://bucket/place?x=1", "gdrive:///place?x=1", "onedrive:///place?x=1", "box:///place?x=1",
         "pcloud:///place?x=1", "cloudkit://container/production/private?store=a&x=1"])
 def test_an_unknown_option_is_refused(url: str) -> None:
-    """The error lists the valid options."""
+    """With those that there are."""
     with llvs.Store(storage="memory") as store, pytest.raises(llvs.InvalidArgumentError, match="after its question mark only .*layout"):
         llvs.Exchange(store, llvs.Remote(url, user="user", password="password"))
 

@@ -774,7 +774,8 @@ def test_a_callback_that_forks_within_the_transaction(store: llvs.Store, tmp_pat
     rows, forked = expected(store, version), 0
     for turn in range(sample(3, 18)):
         view, calls, outcomes = tmp_path / f"{turn}.sqlite", [0], list[int]()
-        # The log already has contents, which a reader retains. The transaction has then written to it what exceeds SQLite's own memory.
+        # Something is in the log already, which a reader keeps there; by then the transaction has written behind it what SQLite's own
+        # memory has no room for.
         with llvs.Projection(store, view, {"tables": {"others": PEOPLE}}) as before:
             before.update(first)
             reader = sqlite3.connect(view)

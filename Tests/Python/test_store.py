@@ -504,7 +504,7 @@ def test_salvage_brings_what_is_whole(tmp_path: Path) -> None:
     segment.write_bytes(segment.read_bytes().replace(b"DAMAGE", b"damage"))
     with llvs.Store(tmp_path / "damaged", read_only=True) as store:
         report = store.verify()
-        # Only the value is lost: its version and the descendants exist.
+        # The value alone is lost: its version and what builds on it are here.
         assert [(d.version, d.lost, d.value_id) for d in report.damages] == [(second.id, llvs.Loss.VALUE, "lost")]
         assert report.damages[0].file == str(segment) and report.unfinished == () and report.pending == 0
         assert {version.id for version in store.history()} == {first.id, second.id, third.id}

@@ -223,7 +223,7 @@ def test_offline_and_paused(laptop: llvs.Coordinator, later: Callable[[], None])
 
 
 class Slow(llvs.Transport):
-    """A slow transport that can be made to wait."""
+    """Takes its time, and can be left waiting."""
 
     name = "slow"
 

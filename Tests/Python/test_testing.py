@@ -343,7 +343,7 @@ def test_a_changed_byte_is_damage_and_never_a_wrong_value() -> None:
             (damage,) = store.verify().damages
             seen.add(damage.lost)
             if damage.lost is llvs.Loss.NOTHING:
-                # A byte of the envelope was changed: the contents are whole.
+                # A byte of the envelope: what is in it is whole.
                 value = store.value("a", at=version)
                 assert value is not None and value.data == b"x" * 500
                 continue
@@ -357,7 +357,7 @@ Kept = dict[str, tuple[str, bytes]]
 
 
 def work(store: llvs.Store, transport: llvs.Transport, kept: Kept) -> None:
-    """Commits, branches, exchanges and merges. Acknowledged versions are added to `kept`; failed ones are not."""
+    """Commits, branches, exchanges and merges. What is acknowledged goes into `kept`, and what fails is left out."""
 
     def attempt(do: Callable[[], Any]) -> Any:
         try:
