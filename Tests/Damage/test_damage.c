@@ -99,8 +99,8 @@ static uint64_t offsets_in(const struct subject *subject, uint64_t size) {
     uint64_t dense = subject->dense * 2 < size ? subject->dense : size / 2;
     return subject->stride == 1 ? size : dense * 2 + (size - 2 * dense + subject->stride - 1) / subject->stride;
 }
-/* Whether a damage is in the sample: for each file and kind the first and the last place, and one in so many others, different ones for
- * each kind. */
+/* Whether a damage is in the sample: for each file and kind the first and the last place, and every n-th of the others, with another
+ * offset for each kind. */
 static int is_taken(uint64_t n, uint64_t count, enum kind kind) {
     return n == 0 || n + 1 == count || (n + 5 * (uint64_t)kind + options.seed) % options.every == 0;
 }

@@ -1,6 +1,6 @@
 /*
  * The calls of a workload that the short run uses. Calls are alike if they are of one kind, on files of one sort, and write about as much.
- * Of alike calls the first and the last are used, and one in so many of the others.
+ * Of alike calls the first and the last are used, and every n-th of the others.
  */
 #ifndef FAULTS_SAMPLE_H
 #define FAULTS_SAMPLE_H

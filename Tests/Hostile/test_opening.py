@@ -79,7 +79,7 @@ import json, sys, llvs
 def read():
     return int(open("/proc/self/io").read().split()[1])
 def peak():
-    # Not that of whoever started this process, which getrusage() tells as well.
+    # Not with getrusage(), which includes the peak of the process that started this one.
     return int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])
 llvs.Store({str(path)!r} + "-none").close()
 memory, before = peak(), read()

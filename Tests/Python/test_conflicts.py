@@ -151,7 +151,7 @@ def test_choosing_what_stands(base: Any, older: Any, newer: Any, path: tuple[Any
     "id, base, older, newer, choice, expected",
     [
         ("b/1", b"\0", b"\1\1", b"\2", "older", b"\1\1"),
-        # A side that has nothing is the older one, whenever it removed it.
+        # A side without the value counts as the older one, whatever the time of the removal.
         ("b/1", b"\0", b"\1", None, "older", None),
         ("d/1", b"[1", b"[2", b"[3", "older", b"[2"),
         ("t/1", b"The cat.", b"The dog.", b"The fox.", "older", b"The dog."),

@@ -273,7 +273,7 @@ def test_roles() -> None:
         if not one.conflicts and not one.picked_style:
             # (5 c: within a line, the order of two insertions depends on roles.)
             assert anyhow(one.text) == anyhow(other.text), (o, x, y)
-        # `pick: older` is the other role where a side is picked, and nothing else.
+        # `pick: older` exchanges the roles if a side is picked, and has no other effect.
         assert one.picked_style or told_of(merge_clean(o, x, y, newer_wins=False)) == told_of(one)
     assert with_records > sample(50, 2000)
 

@@ -148,6 +148,6 @@ def test_recipients_that_are_not_implemented_are_passed_over() -> None:
         if vector.is_hybrid and not vector.is_armored:
             error = opened(vector.data, identities=mine)
             assert error is not None
-            # A part of one without the form of any recipient is damage all the same.
+            # If a part of it has the form of no recipient at all, the file counts as damaged.
             assert error.code in (ErrorCode.WRONG_KEY, ErrorCode.DAMAGED), f"{vector.name}: {error}"
             assert error.code == ErrorCode.WRONG_KEY or vector.expect == "header failure", f"{vector.name}: {error}"

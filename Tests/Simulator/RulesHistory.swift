@@ -26,7 +26,7 @@ final class RulesHistory {
         var member: Int?
         /// The value of `last` after it, if it set that.
         var last: Int?
-        /// What it added to the counters whose rules came later.
+        /// The increments of the counters whose rules were added later.
         var more: [String: Int] = [:]
     }
 

@@ -185,7 +185,7 @@ import Testing
         let b = try device(swapped)
         _ = try b.exchange.retrieve()
         #expect(b.ids.isEmpty)
-        // The bytes of the first pack as a later pack of the writer, under a name that fits.
+        // The first pack's bytes as a later pack of the writer, under a matching name.
         let replayed = MemoryPlace()
         replayed.files = place.files
         var name = logs[0]
