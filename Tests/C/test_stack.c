@@ -134,7 +134,7 @@ static void nests(void) {
     llvs_arbiter *arbiter;
     size_t round, i, count;
     base = first;
-    /* From nothing, with so many values that the map is written as a flat one. */
+    /* The first version, with enough values for a flat map. */
     for (round = 0; round < 2; round++) {
         for (i = 0; i < IDS; i++) changes[i] = nested_change(i, LLVS_CHANGE_INSERT, "old");
         for (count = i; round > 0 && count < MANY; count++) {

@@ -738,7 +738,7 @@ def test_the_edit_that_lost_in_another_head_of_the_same_state_is_back(is_behind:
     """Two devices reach equal states, and only one of them merged the edit that lost; both heads stay, since their states are equal."""
     with llvs.Coordinator(storage="memory", device="carol") as notes:
         store = notes.store
-        # (With counters the same bytes are no same state.)
+        # (With counters equal bytes do not imply equal states.)
         schema = store.make_version(update={"__llvs_schema": b'{"merge":1,"ids":{"d/":{"/tags":"set"}}}'})
         base = made(store, schema, d_1={"name": "0", "tags": []})
         bobs = made(store, base, d_1={"name": "0", "tags": ["b"]})

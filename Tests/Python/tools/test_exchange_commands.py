@@ -37,7 +37,7 @@ def test_exchange_pull_and_push(two: Run) -> None:
     found = two("-s", "a.llvs", "sync", "./shared", "--json").json
     assert list(found) == ["retrieved", "sent", "problems", "merged", "from_version", "to_version"]
     assert found["merged"] and two("-s", "a.llvs", "get", "x").out == "2"
-    # Beside a program that has the store open.
+    # While a program has the store open.
     with llvs.Coordinator("a.llvs"):
         assert two("-s", "a.llvs", "exchange", "./shared").out == "./shared: 0 versions received, 0 sent\n"
         assert "--coordinator NAME" in two("-s", "a.llvs", "sync", "./shared", code=3).err
