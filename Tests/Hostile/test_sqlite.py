@@ -51,7 +51,7 @@ def test_a_journal_deletes_nothing(tmp_path: Path, database: Path) -> None:
     victim.write_bytes(b"irreplaceable")
     journal.write_bytes(hot_journal(database, victim))
     refuses(database, "store.db-journal lies beside it.*move that file away")
-    # A salvage reads the pages without SQLite.
+    # A salvage reads the pages, and does without SQLite.
     llvs.Store.salvage(database, tmp_path / "salvaged", storage="sqlite")
     opens(tmp_path / "salvaged", "file")
     assert victim.read_bytes() == b"irreplaceable" and journal.exists()

@@ -18,8 +18,7 @@ CHECKS = llvs.testing.files_checks()
 #: Needs thousands of requests.
 MANY = "many files are listed and read"
 AT_ONCE = "of two that publish one name at once one wins, whole"
-#: Servers that check for a name, and then move a file to it. Two clients at once may both get a success, or the answer that the file is
-#: locked.
+#: Servers that check for a name, and then move a file to it: two clients at once may both get a success, or the answer that it is locked.
 LOOK_FIRST = ["apache", "nginx", "lighttpd", "wsgidav", "rclone"]
 
 

@@ -47,8 +47,7 @@ def exchange(store: llvs.Store, where: llvs.Remote) -> llvs.ExchangeResult:
 #: Needs 10,000 requests.
 MANY = "many files are listed and fetched"
 CHECKS = [check for check in llvs.testing.transport_checks() if check != MANY]
-#: Single files: the checks of the server's own behaviour. test_conformance.py tests the other code of the layout, and test_files.py the
-#: files.
+#: Single files by what the server itself does; all else of the layout is in test_conformance.py, and of files in test_files.py.
 USUAL = ["a new place is empty", "all version ids can be names", "odd bytes are carried as they are", "large files are carried whole",
          "two that send at once lose nothing", "cancelling leaves whole files only", "snapshot files are kept, replaced and deleted",
          "files that are sent again are replaced"]  # fmt: skip

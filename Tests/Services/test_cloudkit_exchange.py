@@ -122,8 +122,8 @@ def test_a_coordinator(container: Container, tmp_path: Path, layout: str) -> Non
         assert a["y"] == b"2" and b["x"] == b"1"
 
 
-#: Checks that do not concern records of versions: names with a leading _, files of any bytes or size, incomplete files, and snapshots of
-#: any name. And those that need 10,000 requests.
+#: Records that are not those of versions: names with a leading _, files of any bytes or size, files that are cut short, and snapshots of
+#: any name; and cases that take 10,000 requests.
 OTHERS = {"all version ids can be names", "odd bytes are carried as they are", "large files are carried whole",
           "files that are whole are not called unusable", "snapshot files are kept, replaced and deleted",
           "snapshot files are no versions", "many files are listed and fetched"}  # fmt: skip
@@ -518,7 +518,7 @@ def test_hostile_answers(
                     assert "ann/" not in str(error)
     monkeypatch.setattr(container.service, "answer", inner)
     if b"retryAfter" in answer:
-        # For a day at most, and for all exchanges of the account in this process.
+        # For a day at most, and by all of the account in this process.
         with pytest.raises(llvs.BusyError, match="left alone for 8[0-9]{4} more"):
             exchange(store, place)
         return

@@ -57,7 +57,7 @@ import Testing
         try a.exchangeOnce()
         let told = try b.exchange.retrieve().problems.filter { $0.error.code == .rolledBack }
         #expect(told.count == 1 && told[0].error.message.contains("filled anew"), "\(told)")
-        // A device that comes for the first time is not informed.
+        // A device that comes for the first time has nothing to hear of that.
         let c = try PackedDevice(place)
         #expect(try codes(c) == [])
         // In the end everything is at the place again.
