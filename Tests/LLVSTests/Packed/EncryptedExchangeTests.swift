@@ -673,7 +673,7 @@ import Testing
         #expect(c.ids == a.ids)
     }
 
-    /// The keys of a place, as a member reads them.
+    /// The keys of a place, read by who has them.
     private func keysOf(_ place: MemoryPlace) throws -> StoreKeys {
         let files = MemoryFiles(place), crypto = try RemoteKeys.crypto()
         return try StoreKeys.open(RemoteKeyDirectory(files, {}), stores: [], mine.keys().unlocking, pin: nil, crypto)
