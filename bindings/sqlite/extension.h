@@ -264,7 +264,7 @@ typedef struct search {
     sqlite3 *db;
 } search;
 enum { VALUES_STORE = 3, VALUES_AT, VALUES_INDEX, VALUES_FIND, VALUES_BEGINS, VALUES_LOW, VALUES_HIGH, VALUES_KEY, VALUES_VERSION };
-/* Begins the search that the cursor's arguments describe. `*search` is NULL if they name no index. */
+/* Asks what the arguments of the cursor ask; `*search` is NULL where they ask for nothing. */
 int search_begin(cursor *cursor, const llvs_version_id *at, search **search);
 /* Reads the next page; NULL at the end. */
 int search_next(cursor *cursor, search *search, const llvs_index_page **page);

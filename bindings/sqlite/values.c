@@ -44,7 +44,7 @@ typedef struct values_cursor {
     llvs_version_id at;
     /* The current row. */
     llvs_bytes id, data, stored, key;
-    /* If one value was found by its id: its data. */
+    /* One value by its id. */
     bytes one;
     llvs_version_id one_stored;
     /* If the rows are a range of ids: the bounds. */
