@@ -73,7 +73,7 @@ import Testing
             var bad = good, name = sealed.name
             bad[i] ^= 0x10
             #expect(throws: PackFault.self, "\(i)") { try cipher.open(name, bad) }
-            // Under a name that fits.
+            // With a name that fits.
             name.id = try #require(PackID(LLVS.SHA256.digest(bad)))
             do {
                 _ = try cipher.open(name, bad)
