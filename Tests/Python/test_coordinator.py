@@ -363,7 +363,7 @@ def test_each_exchange_is_told(tmp_path: Path) -> None:
         with pytest.raises(llvs.Error) as caught:
             one.sync()
         assert isinstance(caught.value.result, llvs.SyncResult) and caught.value.result.before.exchanges[0].error is caught.value
-        # Exceptions of the program's own transports are reported as well, each with its exchange.
+        # The program's own exceptions as well, each with its exchange.
         one.attach(Silent(), name="silent")
         one.attach(Silent(), name="dumb")
         with pytest.raises(llvs.Error) as caught:
