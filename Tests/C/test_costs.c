@@ -913,7 +913,7 @@ static void costs_are_at_most_those_of_the_table(void **state) {
     if (worse) fail_msg("%lu costs grew", (unsigned long)worse);
 }
 
-/* The tolerance is smaller than one additional event for each operation, or than a tenth of a large count. */
+/* The slack is smaller than one more of anything for each operation, or a tenth of what there are many of. */
 static void a_cost_that_grew_is_noticed(void **state) {
     size_t i;
     int column;
