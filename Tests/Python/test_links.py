@@ -35,7 +35,7 @@ def test_two_stores_of_one_listener():
                 eventually(lambda: version in notes)
                 met = listener.accept(GUARD)
                 assert met is not None and listener.links == (met,)
-                eventually(lambda: met.state.received == 2)  # that of the other store, too
+                eventually(lambda: met.state.received == 2)  # with that of the other store
 
 
 def test_a_pairing_that_is_offered_twice():
@@ -248,7 +248,7 @@ def test_the_socket_of_a_process_that_was_killed_is_made_anew(tmp_path):
 
 
 def test_interrupts_end_waits():
-    """Ctrl-C is obeyed at once, and not when the wait is over."""
+    """Ctrl-C takes effect immediately, and not at the end of the wait."""
 
     def interrupted(wait):
         timer = threading.Timer(0.2, signal.raise_signal, (signal.SIGINT,))
